@@ -2,10 +2,10 @@
 
     python bench/postgres_graph.py [VECTORS] [--questions 100]      # 100,000 unless said
 
-One graph has the vectors of all agents; a scope is an agent with 1, 10 or 50 % of them. The vectors lie
-around 500 centres. Either an agent has vectors of all centres, or centres of its own, which is the worst for
-a graph: what is asked about is then far from all that the filter lets through. Beside it the same graph
-without iterative scans, as a query by hand has it.
+An agent's graph is asked about a session that has 1, 10 or 50 % of the agent's vectors. They lie around 500
+centres. Either a session has vectors of all centres, or centres of its own, which is the worst for a graph:
+most questions are then far from all that the filter lets through. Beside it the same graph without iterative
+scans, as a query by hand has it.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from keepstone.vector import Matrix, Vector, given_space
 
 DIM, CENTRES, PLACES = 384, 500, 10
 SPACE = given_space(DIM).id
+AGENT = "a"
 SHARES = {"percent-1": 0.01, "percent-10": 0.10, "percent-50": 0.50, "others": 0.39}
 CHANCE = np.random.default_rng(11)
 _NEVER = 1 << 60
@@ -48,21 +49,21 @@ def around(centres: object) -> Matrix:
     return found
 
 
-def centres_of(agent: str, *, own: bool) -> list[int]:
-    """Return the centres around which an agent's vectors lie."""
+def centres_of(session: str, *, own: bool) -> list[int]:
+    """Return the centres around which a session's vectors lie."""
     if not own:
         return list(range(CENTRES))
     begin = 0
     for name, share in SHARES.items():
         count = round(share * CENTRES)
-        if name == agent:
+        if name == session:
             return list(range(begin, begin + count))
         begin += count
-    raise AssertionError(agent)
+    raise AssertionError(session)
 
 
 def fill(dsn: str, vectors: int, *, own: bool) -> None:
-    """Insert vectors of all agents in turn, as agents write at the same time."""
+    """Insert vectors of all sessions in turn."""
     names = CHANCE.choice(list(SHARES), vectors, p=list(SHARES.values()))
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.adapters.register_dumper("numpy.ndarray", VectorDumper)
@@ -72,7 +73,7 @@ def fill(dsn: str, vectors: int, *, own: bool) -> None:
             for begin in range(0, vectors, 10_000):
                 made = around(centres[begin : begin + 10_000])
                 for at, vector in enumerate(made, begin):
-                    copy.write_row((str(names[at]), SPACE, Int8(at), "s", vector))
+                    copy.write_row((AGENT, SPACE, Int8(at), str(names[at]), vector))
         connection.execute(
             "INSERT INTO spaces SELECT agent, session, space, %s, count(*) FROM vectors GROUP BY 1, 2, 3",
             (DIM,),
@@ -80,22 +81,22 @@ def fill(dsn: str, vectors: int, *, own: bool) -> None:
         connection.execute("VACUUM (ANALYZE) vectors, spaces")
 
 
-def ask(store: PostgresStore, agent: str, vector: Vector, hnsw_from: int) -> tuple[set[int], float]:
+def ask(store: PostgresStore, session: str, vector: Vector, hnsw_from: int) -> tuple[set[int], float]:
     """Return what is found, and milliseconds."""
     began = time.perf_counter()
-    with store.reader(agent) as reader:
-        found = reader.similar(vector, SPACE, Scope(agent), PLACES, hnsw_from)
+    with store.reader(AGENT) as reader:
+        found = reader.similar(vector, SPACE, Scope(AGENT, (session,)), PLACES, hnsw_from)
     return {one.key for one in found}, 1000 * (time.perf_counter() - began)
 
 
-def without(dsn: str, agent: str, vectors: Matrix) -> list[set[int]]:
+def without(dsn: str, session: str, vectors: Matrix) -> list[set[int]]:
     """Return what the graph finds without iterative scans."""
     sql = (
-        f"SELECT key FROM vectors WHERE agent = '{agent}' AND space = '{SPACE}' "
+        f"SELECT key FROM vectors WHERE agent = '{AGENT}' AND space = '{SPACE}' AND session = '{session}' "
         f"ORDER BY (embedding::vector({DIM})) <#> %s::vector({DIM}) LIMIT {PLACES}"
     )
     with psycopg.connect(dsn, autocommit=True) as connection:
-        connection.execute("SET hnsw.ef_search = 100")
+        connection.execute("SET hnsw.ef_search = 200")
         # Whatever the planner prefers, this is about the graph.
         connection.execute("SET enable_seqscan = off; SET enable_sort = off")
         return [{key for (key,) in connection.execute(sql.encode(), (literal(one),))} for one in vectors]
@@ -104,18 +105,18 @@ def without(dsn: str, agent: str, vectors: Matrix) -> list[set[int]]:
 def measure(vectors: int, questions: int, *, own: bool) -> None:
     """Print recall@10 and milliseconds of scopes of several sizes."""
     with (
-        running_server(maintenance_work_mem="1GB", shared_buffers="1GB") as server,
+        running_server(settings={"maintenance_work_mem": "1GB", "shared_buffers": "1GB"}) as server,
         schema_of(server.dsn) as dsn,
         closing(PostgresStore(dsn)) as store,
     ):
         fill(dsn, vectors, own=own)
-        make_graph(store._connections, SPACE, DIM)  # noqa: SLF001  What upkeep does.
-        print(f"{vectors:,} vectors, {'centres of its own' if own else 'all centres'} an agent")
-        for agent, share in SHARES.items():
+        make_graph(store._connections, AGENT, SPACE, DIM)  # noqa: SLF001  What upkeep does.
+        print(f"{vectors:,} vectors, {'centres of its own' if own else 'all centres'} a session")
+        for session, share in SHARES.items():
             asked = around(CHANCE.choice(CENTRES, questions))
-            exact = [ask(store, agent, one, _NEVER) for one in asked]
-            graph = [ask(store, agent, one, 1) for one in asked]
-            plain = without(dsn, agent, asked)
+            exact = [ask(store, session, one, _NEVER) for one in asked]
+            graph = [ask(store, session, one, 1) for one in asked]
+            plain = without(dsn, session, asked)
 
             def recall(found: list[set[int]], exact: list[tuple[set[int], float]] = exact) -> float:
                 return fmean(len(one & best) / len(best) for one, (best, _) in zip(found, exact, strict=True))

@@ -257,10 +257,9 @@ def main() -> None:
     times = max(0, (wanted.entries - AN_AGENT) // block - 1)
     entries = AN_AGENT + block * (times + 1)
     graph_memory = f"{max(512, entries * 2500 // 1_000_000)}MB"
+    settings = {"maintenance_work_mem": graph_memory, "shared_buffers": "1GB", "max_wal_size": "2GB"}
     with (
-        running_server(
-            fsync=True, maintenance_work_mem=graph_memory, shared_buffers="1GB", max_wal_size="2GB"
-        ) as server,
+        running_server(fsync=True, settings=settings) as server,
         schema_of(server.dsn) as dsn,
     ):
         print(f"{entries:,} entries")

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
+from types import MappingProxyType
 from urllib.parse import quote
 
 import psycopg
@@ -62,6 +63,8 @@ class PostgresServer:
     fsync: bool = False
     settings: Mapping[str, str] = field(default_factory=dict)
     """Settings of the server beside or instead of those of the tests."""
+    tools: Path | None = None
+    """The folder of its programs, where they are not those of the package."""
     _process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -76,7 +79,12 @@ class PostgresServer:
         if (user := _user()) is not None:
             for path in (self.folder, secret):
                 os.chown(path, user, user)
-        command = [f"{programs()}/initdb", f"--pgdata={self.folder}/data", f"--pwfile={secret}", "--no-sync"]
+        command = [
+            f"{self.tools or programs()}/initdb",
+            f"--pgdata={self.folder}/data",
+            f"--pwfile={secret}",
+            "--no-sync",
+        ]
         command += ["--username", _USER, "--encoding=UTF8", "--locale=C", "--auth=scram-sha-256"]
         subprocess.run(command, check=True, capture_output=True, cwd=self.folder, user=_user(), group=_user())
 
@@ -91,12 +99,18 @@ class PostgresServer:
             "shared_buffers": "256MB",
             **self.settings,
         }
-        command = [f"{programs()}/postgres", "-D", f"{self.folder}/data"]
+        command = [f"{self.tools or programs()}/postgres", "-D", f"{self.folder}/data"]
         command += [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         log = (self.folder / "log").open("ab")
         with log:
             self._process = subprocess.Popen(
-                command, stdout=log, stderr=log, cwd=self.folder, user=_user(), group=_user()
+                command,
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                user=_user(),
+                group=_user(),
+                env={**os.environ, "PGPASSWORD": PASSWORD},  # Citus connects to its nodes.
             )
         deadline = time.monotonic() + _SECONDS
         while True:
@@ -143,10 +157,12 @@ class PostgresServer:
 
 
 @contextmanager
-def running_server(*, fsync: bool = False, **settings: str) -> Iterator[PostgresServer]:
+def running_server(
+    *, fsync: bool = False, settings: Mapping[str, str] = MappingProxyType({}), tools: Path | None = None
+) -> Iterator[PostgresServer]:
     """Start a server of its own inside a ``with``."""
     folder = Path(tempfile.mkdtemp(prefix="keepstone-postgres-"))
-    server = PostgresServer(folder, free_port(), fsync, settings)
+    server = PostgresServer(folder, free_port(), fsync, settings, tools)
     try:
         server.make()
         server.start()

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from keepstone.errors import EntryExistsError
+from keepstone.errors import EntryExistsError, StoreError
 from keepstone.store.postgres.postgres_store import PostgresStore
 
 
@@ -44,13 +44,28 @@ def test_an_add_of_a_known_id_writes_nothing(dsn: str) -> None:
         assert {finding.level for finding in store.maintenance.doctor(deep=True)} == {"ok"}
 
 
-def test_an_add_with_a_vector_is_found_by_it(dsn: str) -> None:
+def test_an_add_of_a_known_id_gives_its_entry_no_vector(dsn: str) -> None:
     vector = {"space": "given:2", "f32": "AACAPwAAAAA="}
     with closing(PostgresStore(dsn)) as store:
-        for name in ("x", "y"):
-            store.append("a", "s", [_record(name, embedding=vector)])
-        assert store.vectors("a", "s", "given:2", ["x", "y"]).keys() == {"x", "y"}
-        assert {finding.level for finding in store.maintenance.doctor(deep=True)} == {"ok"}
+        store.append("a", "s", [_record("x")])
+        with pytest.raises(EntryExistsError):
+            store.append("a", "s", [_record("x", text="pecan", embedding=vector)])
+        assert store.spaces("a") == []
+
+
+def test_statements_are_known_after_one_that_failed(dsn: str) -> None:
+    url = dsn.replace("options=", "options=-cstatement_timeout%3D1000%20")
+    with closing(PostgresStore(url)) as store, psycopg.connect(dsn) as other:
+        store.append("a", "s", [_record("x")])
+        for _ in range(4):  # The next statements of this kind are prepared.
+            store.append("a", "s", [_record("x")])
+        other.execute("LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE")
+        with pytest.raises(StoreError, match="statement_timeout"):
+            store.append("a", "s", [_record("y")])
+        other.rollback()
+        for name in "yz":
+            store.append("a", "s", [_record(name)])
+        assert [entry.id for entry in store.entries("a", "s", None, None)] == ["x", "y", "z"]
 
 
 def test_a_notice_is_sent_only_while_somebody_watches(dsn: str) -> None:

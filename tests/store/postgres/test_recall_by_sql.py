@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psycopg
 import pytest
 
 import keepstone
 from keepstone.model import Scope
+from keepstone.store.postgres import vector_rows
 from keepstone.store.postgres.connecting import Connections
 from keepstone.store.postgres.postgres_store import PostgresStore
 from keepstone.vector import Vector, encode, unit
@@ -169,7 +171,10 @@ def test_words_of_other_scripts_are_found_as_in_files(
             assert [hit.entry.text for hit in home.agent("a").recall(query)] == [text]
 
 
-def test_a_graph_answers_large_scopes_and_finds_what_a_small_session_has(dsn: str) -> None:
+def test_a_graph_answers_scopes_of_most_vectors_and_smaller_ones_are_exact(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vector_rows, "HNSW_FROM", 1)
     chance = np.random.default_rng(5)
     with closing(PostgresStore(dsn)) as store:
         for session, count in (("large", 600), ("small", 5)):
@@ -196,7 +201,43 @@ def test_a_graph_answers_large_scopes_and_finds_what_a_small_session_has(dsn: st
             by_graph = reader.similar(vector, "given:16", whole, 10, hnsw_from=100)
             assert by_graph.searched == "hnsw"
             assert len({one.key for one in by_graph} & {one.key for one in exact}) >= 9
-            one = reader.similar(vector, "given:16", Scope("a", ("small",)), 10, hnsw_from=1)
-            assert (one.searched, len(one)) == ("hnsw", 5)
-            some = reader.similar(vector, "given:16", Scope("a", ("small",)), 10)
-            assert (some.searched, [near.key for near in some]) == ("exact", [near.key for near in one])
+            most = reader.similar(vector, "given:16", Scope("a", ("large",)), 10, hnsw_from=100)
+            assert (most.searched, len(most)) == ("hnsw", 10)
+            some = reader.similar(vector, "given:16", Scope("a", ("small",)), 10, hnsw_from=1)
+            assert (some.searched, len(some)) == ("exact", 5)
+        store.purge_agent("a")
+        with psycopg.connect(dsn) as connection:
+            assert (
+                connection.execute("SELECT 1 FROM pg_indexes WHERE indexdef LIKE '%hnsw%'").fetchall() == []
+            )
+
+
+def test_a_graph_that_ends_too_soon_is_followed_by_an_exact_search(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance = np.random.default_rng(5)
+    with closing(PostgresStore(dsn)) as store:
+        for session, sign, count in (("far", 1, 300), ("near", -1, 300)):
+            vectors = [unit([9.0 * sign, *chance.standard_normal(15)]) for _ in range(count)]
+            records = [
+                {
+                    "id": f"{session}-{at}",
+                    "ts": "2026-01-11T14:31:00.000000Z",
+                    "type": "note",
+                    "text": f"{at}",
+                    "embedding": encode("given:16", vector),
+                }
+                for at, vector in enumerate(vectors)
+            ]
+            store.append("a", session, records)
+        asked, scope = unit([1.0, *[0.0] * 15]), Scope("a", ("near",))
+        with store.reader("a") as reader:
+            reader.similar(asked, "given:16", scope, 5, hnsw_from=1)
+        store.sync()
+        ends_at_once = (
+            "SELECT set_config('hnsw.iterative_scan', 'off', true), set_config('enable_sort', 'off', true)"
+        )
+        monkeypatch.setattr(vector_rows, "graph_settings", lambda _: ends_at_once)
+        with store.reader("a") as reader:
+            found = reader.similar(asked, "given:16", scope, 5, hnsw_from=1)
+            assert (found.searched, len(found)) == ("exact", 5)

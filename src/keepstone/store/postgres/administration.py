@@ -12,15 +12,14 @@ from keepstone.errors import StoreError
 from keepstone.store.postgres.connecting import Connection, Connections
 from keepstone.store.postgres.postgres_maintenance import AGENT_TABLES, HOME_TABLES, TABLES
 from keepstone.store.postgres.postgres_store import PostgresStore
-from keepstone.store.postgres.schema import grant, version_of
-
-"""Tables without an agent: each node of a Citus cluster has all of them."""
+from keepstone.store.postgres.schema import grant, is_distributed, version_of
 
 
 @contextmanager
 def _connected(url: str) -> Iterator[tuple[Connections, Connection]]:
     connections = Connections(url, durable=True)
     with closing(connections), connections.translated(), connections.alone() as connection:
+        connections.is_distributed = is_distributed(connection)
         yield connections, connection
 
 

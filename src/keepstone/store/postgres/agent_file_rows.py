@@ -86,7 +86,7 @@ class PostgresFiles:
 
         def work(connection: Connection) -> None:
             with connection.transaction():
-                connection.execute(*self._connections.settings(self._agent))
+                self._connections.enter(connection, self._agent)
                 connection.execute(
                     "SELECT pg_advisory_xact_lock(hashtext('keepstone.files'), hashtext(%s))", (self._agent,)
                 )
@@ -119,7 +119,7 @@ class PostgresFiles:
         connection.execute("INSERT INTO agents VALUES (%s) ON CONFLICT DO NOTHING", (self._agent,))
         connection.execute(
             "INSERT INTO files (agent, path, content) VALUES (%s, %s, %s) ON CONFLICT (agent, path) "
-            "DO UPDATE SET content = excluded.content, modified = clock_timestamp()",
+            "DO UPDATE SET content = excluded.content, modified = excluded.modified",
             (*place, new),
         )
 

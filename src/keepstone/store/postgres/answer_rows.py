@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from keepstone.store.postgres.connecting import Connections
 
-_NOW = "clock_timestamp()"
+_NOW = "statement_timestamp()"
 EXPIRE = f"DELETE FROM answers WHERE until <= {_NOW}"
 """Removes the requests whose time is over."""
 _MOST_BODIES = 1_000

@@ -16,6 +16,7 @@ from urllib.parse import unquote
 
 import psycopg
 from psycopg import errors as pg
+from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
@@ -90,6 +91,8 @@ class Connections:
         """The language that words are stemmed by."""
         self.writes = 0
         """Changes with each write of this process, so that what was read before is read again."""
+        self.is_distributed = False
+        """Whether Citus has the tables: its nodes hear of settings by ``SET LOCAL`` behind BEGIN only."""
         self._durable = durable
         self._reset()
         reset_in_child(self)
@@ -151,9 +154,16 @@ class Connections:
                 application_name="keepstone",
             )
 
-    def settings(self, agent: str) -> tuple[str, tuple[str, ...]]:
-        """Return the statement that begins what is done for an agent, until the transaction's end."""
-        return "SELECT set_config('keepstone.agent', %s, true)", (agent,)
+    def enter(self, connection: Connection, agent: str, more: str = "") -> psycopg.Cursor[tuple[Any, ...]]:
+        """Begin what is done for an agent, until the end of the transaction, which has begun."""
+        if self.is_distributed:
+            connection.execute("SET LOCAL citus.propagate_set_commands TO 'local'")
+            connection.execute(sql.SQL("SET LOCAL keepstone.agent TO {}").format(sql.Literal(agent)))
+        return connection.execute(*self.settings(agent, more))
+
+    def settings(self, agent: str, more: str = "") -> tuple[str, tuple[str, ...]]:
+        """Return the statement that begins what is done for an agent, with another expression."""
+        return f"SELECT set_config('keepstone.agent', %s, true){more}", (agent,)
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
@@ -166,6 +176,12 @@ class Connections:
             raise
         try:
             yield connection
+        except BaseException:
+            # Also where nothing is to be undone: psycopg then forgets statements that it takes for prepared,
+            # though the server skipped them behind the one that failed.
+            with suppress(psycopg.Error):
+                connection.execute("ROLLBACK")
+            raise
         finally:
             pool.putconn(connection)
 
@@ -192,9 +208,9 @@ class Connections:
                 time.sleep(random.uniform(0, 0.02 * 3**attempt))
         raise AssertionError
 
-    def read(self, agent: str, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def read(self, agent: str, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a query about an agent; one round trip."""
-        return self.read_all(agent, [(sql, values)])[0]
+        return self.read_all(agent, [(query, values)])[0]
 
     def read_all(
         self, agent: str, queries: Sequence[tuple[str, Sequence[Any]]]
@@ -203,8 +219,12 @@ class Connections:
 
         def work(connection: Connection) -> list[list[tuple[Any, ...]]]:
             with connection.pipeline():
-                connection.execute(*self.settings(agent))
-                cursors = [connection.execute(sql.encode(), values) for sql, values in queries]
+                if self.is_distributed:
+                    connection.execute("BEGIN")
+                self.enter(connection, agent)
+                cursors = [connection.execute(query.encode(), values) for query, values in queries]
+                if self.is_distributed:
+                    connection.execute("COMMIT")
             return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
 
         return self.run(work)

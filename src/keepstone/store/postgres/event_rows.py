@@ -112,7 +112,7 @@ class PostgresChanges:
             cursors = []
             with connection.pipeline():
                 for agent in agents:
-                    connection.execute(*self._connections.settings(agent))
+                    self._connections.enter(connection, agent)
                     if is_lost:
                         cursors.append(connection.execute(f"{_ALL} ORDER BY 3, 1", (agent, agent)))
                     else:
@@ -153,8 +153,9 @@ def prune(connections: Connections, agent: str) -> None:
     """Let go of what happened long ago."""
     rows = connections.read(
         agent,
-        f"WITH gone AS (DELETE FROM events WHERE agent = %s AND at < clock_timestamp() - interval '{KEPT}' "
-        "RETURNING xid) SELECT max(xid::text::numeric)::text FROM gone",
+        "WITH gone AS (DELETE FROM events WHERE agent = %s "
+        f"AND at < statement_timestamp() - interval '{KEPT}' RETURNING xid) "
+        "SELECT max(xid::text::numeric)::text FROM gone",
         (agent,),
     )
     if rows[0][0] is not None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
@@ -22,7 +21,7 @@ from keepstone.store.postgres.entry_rows import record_of, shown, stored
 T = TypeVar("T")
 
 _MAKE = "INSERT INTO sessions (agent, session) VALUES (%s, %s) ON CONFLICT DO NOTHING"
-_LOCK = "SELECT next_seq, pg_current_xact_id()::text FROM sessions WHERE agent = %s AND session = %s"
+_LOCK = "SELECT next_seq FROM sessions WHERE agent = %s AND session = %s"
 
 _ROWS = 100
 """Rows that one statement inserts; more are copied."""
@@ -32,9 +31,12 @@ CHANNEL = "keepstone"
 """The channel on which a commit wakes those who watch."""
 WATCH_LOCK = "hashtext('keepstone.watch'), hashtext(current_schema())"
 """The advisory lock that those who watch share: writers send a notice only while it is held."""
-_IS_WATCHED = (
-    f"CASE WHEN pg_try_advisory_lock({WATCH_LOCK}) THEN NOT pg_advisory_unlock({WATCH_LOCK}) ELSE true END"
+BEGUN = (
+    f", CASE WHEN pg_try_advisory_lock({WATCH_LOCK}) THEN NOT pg_advisory_unlock({WATCH_LOCK}) ELSE true END"
+    ", pg_current_xact_id()::text"
 )
+"""What ``begun`` reads, behind the settings that begin what is written: without a table, it is not asked of
+another node of Citus."""
 
 
 class Held(NamedTuple):
@@ -152,20 +154,16 @@ def locked(
             earlier, result = settle.pop()
             if is_committed(connections, connection, earlier):
                 return result
-        try:
-            held = _begin(connections, connection, agent, session, ids, create=create, wait=wait)
-            result = work(held)
-            if held is None:
-                connection.execute("COMMIT")
-                return result
-            settle.append((held, result))
-            held.do("COMMIT")
-            if held.is_watched:
-                held.do(f"NOTIFY {CHANNEL}")
-            held.flush()
-        except BaseException:
-            _undo(connection)
-            raise
+        held = _begin(connections, connection, agent, session, ids, create=create, wait=wait)
+        result = work(held)
+        if held is None:
+            connection.execute("COMMIT")
+            return result
+        settle.append((held, result))
+        held.do("COMMIT")
+        if held.is_watched:
+            held.do(f"NOTIFY {CHANNEL}")
+        held.flush()
         return result
 
     try:
@@ -182,7 +180,7 @@ def is_committed(connections: Connections, connection: Connection, earlier: Lock
     """
     with connection.pipeline():
         connection.execute("BEGIN")
-        connection.execute(*connections.settings(earlier.agent))
+        connections.enter(connection, earlier.agent)
         connection.execute(_MAKE, earlier.place)
         connection.execute(f"{_LOCK} FOR UPDATE".encode(), earlier.place)
         found = connection.execute(
@@ -193,21 +191,10 @@ def is_committed(connections: Connections, connection: Connection, earlier: Lock
     return bool(found.fetchall())
 
 
-def begin_write(connections: Connections, agent: str) -> tuple[str, tuple[str, ...]]:
-    """Return the statement that begins what is written for an agent; ``has_watches`` reads its result."""
-    settings, values = connections.settings(agent)
-    return f"{settings}, {_IS_WATCHED}", values
-
-
-def has_watches(begun: psycopg.Cursor[tuple[Any, ...]]) -> bool:
-    """Tell whether anybody waits for a notice."""
-    row = begun.fetchone()
-    return row is None or bool(row[-1])
-
-
-def _undo(connection: Connection) -> None:
-    with suppress(psycopg.Error):
-        connection.execute("ROLLBACK")
+def begun(result: psycopg.Cursor[tuple[Any, ...]]) -> tuple[bool, str]:
+    """Return whether anybody waits for a notice, and the number of the transaction."""
+    [(*_, is_watched, xid)] = result.fetchall()
+    return bool(is_watched), str(xid)
 
 
 def _begin(
@@ -224,7 +211,7 @@ def _begin(
     lock = "" if wait else "NOWAIT"
     with connection.pipeline():
         connection.execute("BEGIN")
-        begun = connection.execute(*begin_write(connections, agent))
+        entered = connections.enter(connection, agent, BEGUN)
         if create:
             connection.execute(_MAKE, place)
         row = connection.execute(f"{_LOCK} FOR UPDATE {lock}".encode(), place)
@@ -234,8 +221,8 @@ def _begin(
         if create:
             raise VanishedError(f"session {session!r:.80} was removed during the call")
         return None
-    is_watched = has_watches(begun)
-    held = LockedSession(connection, agent, session, found[1], found[0], connections.language, is_watched)
+    is_watched, xid = begun(entered)
+    held = LockedSession(connection, agent, session, xid, found[0], connections.language, is_watched)
     if entries is not None:
         held._take(entries)  # noqa: SLF001  Of this module.
     return held

@@ -25,7 +25,7 @@ _ELSEWHERE = UnsupportedMaintenance("PostgreSQL", {"backup": "use pg_dump, see d
 class PostgresMaintenance:
     """The ``Maintenance`` of a home in PostgreSQL."""
 
-    def __init__(self, connections: Connections, due: set[tuple[str, int]]) -> None:
+    def __init__(self, connections: Connections, due: set[tuple[str, str, int]]) -> None:
         self._connections = connections
         self._due = due
 
@@ -34,8 +34,7 @@ class PostgresMaintenance:
         if not self._due:
             event_rows.prune(self._connections, agent)
             return False
-        space, dim = self._due.pop()
-        vector_rows.make_graph(self._connections, space, dim)
+        vector_rows.make_graph(self._connections, *self._due.pop())
         return bool(self._due)
 
     def agents(self) -> list[str]:

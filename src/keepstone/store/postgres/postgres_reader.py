@@ -23,6 +23,9 @@ from keepstone.store.postgres.word_scores import HolderCounts, WordQuery, holds_
 from keepstone.store.reader import HNSW_FROM, Ahead, Candidate, Matches, Similar
 from keepstone.vector import Vector
 
+_NEVER = 1 << 62
+"""More vectors than a scope has: no graph is asked."""
+
 
 class PostgresReader:
     """A ``Reader`` of what an agent's sessions hold now. A key is never given to another entry."""
@@ -34,7 +37,7 @@ class PostgresReader:
         connections: Connections,
         agent: str,
         counts: HolderCounts,
-        due: set[tuple[str, int]],
+        due: set[tuple[str, str, int]],
         space: vector_rows.RecordedSpace,
         samples: vector_rows.VectorSamples,
         sizes: vector_rows.Sizes,
@@ -135,6 +138,9 @@ class PostgresReader:
         if self._sampled is None:
             self._take_sample(space, sampled[0])
         near = [row[:2] for row in rows if ahead is None or not ahead.reach or row[2] is None]
+        count, _ = self._sizes.get(space, scope) or (0, False)
+        if by_graph and len(near) < min(limit, count):  # It ended before the filter had let enough through.
+            return self.similar(vector, space, scope, limit, _NEVER, ahead=ahead)
         found = sorted((Candidate(key, -far) for key, far in near), key=lambda one: (-one.score, one.key))
         self._near |= {one.key: one.score for one in found}
         if ahead is not None and ahead.reach:
@@ -163,7 +169,7 @@ class PostgresReader:
         self._samples.learn(self._agent, space, rows)
 
     def _by_graph(self, space: str, scope: Scope, dim: int, hnsw_from: int) -> tuple[bool, bool]:
-        """Tell whether a space's graph is to be asked, and whether one is to be made."""
+        """Tell whether the agent's graph is to be asked, and whether one is to be made."""
         is_whole = not scope.limits_within_a_session and len(scope.sessions or ("",)) == 1
         if not is_whole or dim > vector_rows.MOST_DIMENSIONS:
             return False, False
@@ -175,7 +181,7 @@ class PostgresReader:
         if count < hnsw_from:
             return False, False
         if not is_there:
-            self._due.add((space, dim))
+            self._due.add((self._agent, space, dim))
         return is_there, not is_there
 
     def _remember(self, vector: Vector, space: str) -> None:
@@ -202,7 +208,7 @@ class PostgresReader:
         condition, values = conditions(scope)
         near = [
             f"(SELECT n.key, row_number() OVER (ORDER BY n.seq {order}) AS far FROM entries n "
-            f"WHERE n.agent = x.agent AND n.session = x.session AND n.seq {sign} x.seq "
+            f"WHERE n.agent = %s AND n.session = x.session AND n.seq {sign} x.seq "
             f"ORDER BY n.seq {order} LIMIT {reach})"
             for order, sign in (("DESC", "<"), ("ASC", ">"))
         ]
@@ -213,7 +219,7 @@ class PostgresReader:
             f"UNION ALL {near[0]} UNION ALL {near[1]}) near "
             f"JOIN entries e ON e.agent = x.agent AND e.key = near.key {joined} "
             f"WHERE x.agent = %s AND x.key = ANY({keys}) AND (near.far = 0 OR ({condition}))",
-            [*vector, self._agent, *given, *values],
+            [*vector[:1], *[self._agent] * 2, *vector[1:], self._agent, *given, *values],
         )
 
     def _with_neighbours(self, nearest: Query, ahead: Ahead, scope: Scope) -> Query:

@@ -55,7 +55,7 @@ class PostgresStore:
         self._counts = HolderCounts()
         self.sign_ins = SignInRows(self._connections)
         self.answers = AnswerRows(self._connections)
-        self._due: set[tuple[str, int]] = set()
+        self._due: set[tuple[str, str, int]] = set()
         self._space = vector_rows.RecordedSpace(self._connections)
         self._samples = vector_rows.VectorSamples(self._connections)
         self._sizes = vector_rows.Sizes()
@@ -190,7 +190,7 @@ class PostgresStore:
 
         def work(connection: Connection) -> None:
             with connection.transaction(), connection.pipeline():
-                connection.execute(*self._connections.settings(agent))
+                self._connections.enter(connection, agent)
                 # Writers wait here, and find their session gone.
                 connection.execute(
                     "SELECT 1 FROM sessions WHERE agent = %s ORDER BY session FOR UPDATE", (agent,)
@@ -201,8 +201,10 @@ class PostgresStore:
                     connection.execute(f"DELETE FROM {table} WHERE agent = %s".encode(), (agent,))
 
         self._samples.forget(agent)
+        spaces = self.spaces(agent)
         self._connections.run(work)
         self._connections.writes += 1
+        vector_rows.drop_graphs(self._connections, agent, spaces)
 
     # Reading
 

@@ -44,6 +44,15 @@ def version_of(connection: Connection) -> int:
     return int(found[0] or 0) if found else 0
 
 
+def is_distributed(connection: Connection) -> bool:
+    """Tell whether tables of the home are distributed by Citus."""
+    [(name,)] = connection.execute("SELECT to_regclass('pg_dist_partition')").fetchall()
+    if name is None:
+        return False
+    sql = "SELECT 1 FROM pg_dist_partition WHERE logicalrelid = to_regclass('entries')"
+    return bool(connection.execute(sql).fetchall())
+
+
 def prepare(connections: Connections) -> None:
     """Make the schema or bring it up to date, if it is not and the role may.
 
@@ -52,6 +61,7 @@ def prepare(connections: Connections) -> None:
     """
     with connections.translated(), connections.alone() as connection:
         version = version_of(connection)
+        connections.is_distributed = is_distributed(connection)
         if version > NEWEST:
             raise StoreError(
                 f"the schema of {connections.target.shown()} has version {version}, and this keepstone knows "

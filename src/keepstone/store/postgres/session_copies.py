@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from psycopg import errors as pg
-
 from keepstone.errors import EntryNotFoundError, LockTimeoutError
 from keepstone.log.line import (
     MAX_LINE,
@@ -164,14 +162,13 @@ def _begun(held: LockedSession, new: str) -> LockedSession:
     target = LockedSession(
         held.connection, held.agent, new, held.xid, held.next_seq, held.language, token=held.token
     )
-    try:
-        held.connection.execute(
-            "INSERT INTO sessions (agent, session, next_seq, compacted) "
-            "SELECT agent, %s, next_seq, compacted FROM sessions WHERE agent = %s AND session = %s",
-            (stored(new), *held.place),
-        )
-    except pg.UniqueViolation:
-        raise ValueError(f"session {new!r:.80} exists: choose another id, or remove it") from None
+    made = held.connection.execute(
+        "INSERT INTO sessions (agent, session, next_seq, compacted) SELECT agent, %s, next_seq, compacted "
+        "FROM sessions WHERE agent = %s AND session = %s ON CONFLICT DO NOTHING RETURNING 1",
+        (stored(new), *held.place),
+    )
+    if not made.fetchall():
+        raise ValueError(f"session {new!r:.80} exists: choose another id, or remove it")
     return target
 
 
@@ -212,7 +209,7 @@ def rename(connections: Connections, agent: str, session: str, new: str) -> None
             )
         held.do(
             "UPDATE sessions t SET entries = s.entries, texts = s.texts, "
-            "words = s.words, size = s.size, modified = clock_timestamp() FROM sessions s "
+            "words = s.words, size = s.size, modified = statement_timestamp() FROM sessions s "
             "WHERE s.agent = %s AND s.session = %s AND t.agent = %s AND t.session = %s",
             (*held.place, *target.place),
         )

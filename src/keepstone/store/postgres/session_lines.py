@@ -65,7 +65,7 @@ def write(held: LockedSession, written: Sequence[Written]) -> dict[str, Folded |
     held.next_seq += len(written)
     held.do(
         "UPDATE sessions SET next_seq = %s, entries = entries + %s, texts = texts + %s, "
-        "words = words + %s, size = size + %s, modified = clock_timestamp() "
+        "words = words + %s, size = size + %s, modified = statement_timestamp() "
         "WHERE agent = %s AND session = %s",
         (held.next_seq, *delta, size, *held.place),
     )

@@ -69,7 +69,7 @@ def recount(held: LockedSession) -> None:
     """Bring what the session's row counts to what its rows are."""
     held.do(
         "UPDATE sessions s SET entries = e.entries, texts = e.texts, words = e.words, size = l.size, "
-        "modified = clock_timestamp() FROM (SELECT count(*) AS entries, count(sum) AS texts, "
+        "modified = statement_timestamp() FROM (SELECT count(*) AS entries, count(sum) AS texts, "
         "coalesce(sum(length), 0) AS words FROM entries WHERE agent = %s AND session = %s) e, "
         "(SELECT coalesce(sum(length(line) + 1), 0) AS size FROM lines WHERE agent = %s AND session = %s "
         "AND NOT archived) l WHERE s.agent = %s AND s.session = %s",
@@ -104,7 +104,7 @@ def clear(connections: Connections, agent: str, session: str, check: SessionChec
         _erase(held)
         held.do(
             "UPDATE sessions SET entries = 0, texts = 0, words = 0, size = 0, compacted = 0, "
-            "modified = clock_timestamp() WHERE agent = %s AND session = %s",
+            "modified = statement_timestamp() WHERE agent = %s AND session = %s",
             held.place,
         )
         tell(held, [("clear", None)])

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from keepstone.store.postgres.connecting import Connections
 
-_NOW = "clock_timestamp()"
+_NOW = "statement_timestamp()"
+"""Citus takes no volatile function in a change of rows."""
 
 
 class TokenRow(NamedTuple):

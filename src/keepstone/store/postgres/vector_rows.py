@@ -17,6 +17,7 @@ from keepstone.store.postgres.entry_rows import digest, shown, stored
 from keepstone.store.postgres.locked_session import LockedSession, locked
 from keepstone.store.postgres.session_lines import insert_vectors
 from keepstone.store.postgres.vector_format import vector_of
+from keepstone.store.reader import HNSW_FROM
 from keepstone.vector import Space, Vector
 
 Query: TypeAlias = "tuple[str, Sequence[Any]]"
@@ -112,13 +113,18 @@ class Sizes:
 
 
 def sizes(space: str, scope: Scope) -> Query:
-    """Return the query of how many vectors a scope's sessions have, and whether the space has a graph."""
+    """Return the query of how many vectors a scope's sessions have, and whether the agent has a graph.
+
+    It says 0 for large sessions with less than half of the agent's vectors: a graph loses recall where a
+    filter refuses most of what it finds.
+    """
     condition, values = conditions(Scope(scope.agent, scope.sessions), alias="s")
     return (
-        "SELECT (SELECT coalesce(sum(s.vectors), 0) FROM spaces s "
-        f"WHERE {condition} AND s.space = %s), "
-        "coalesce((SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)), false)",
-        [*values, stored(space), graph_name(space)],
+        f"SELECT CASE WHEN n >= {HNSW_FROM} AND 2 * n < "
+        "(SELECT sum(s.vectors) FROM spaces s WHERE s.agent = %s AND s.space = %s) THEN 0 ELSE n END, "
+        "coalesce((SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)), false) "
+        f"FROM (SELECT coalesce(sum(s.vectors), 0) AS n FROM spaces s WHERE {condition} AND s.space = %s) c",
+        [scope.agent, stored(space), graph_name(scope.agent, space), *values, stored(space)],
     )
 
 
@@ -284,27 +290,28 @@ def nearest(vector: Vector, space: str, scope: Scope, limit: int) -> Query:
 
 
 def nearest_by_graph(vector: Vector, space: str, scope: Scope, limit: int) -> Query:
-    """Return the query of the nearest entries that a space's graph finds, in a session or in an agent."""
+    """Return the query of the nearest entries that an agent's graph finds, in a session or in all of them."""
     condition, values = conditions(Scope(scope.agent, scope.sessions), alias="v")
     statement = sql.SQL(
         "SELECT v.key, (v.embedding::vector({dim})) <#> %s::vector({dim}) AS distance FROM vectors v "
-        "WHERE {condition} AND v.space = {space} ORDER BY distance LIMIT %s"
+        "WHERE {condition} AND v.agent = {agent} AND v.space = {space} ORDER BY distance LIMIT %s"
     ).format(
         condition=sql.SQL(condition),
+        agent=sql.Literal(scope.agent),
         space=sql.Literal(stored(space)),
         dim=sql.SQL(str(len(vector))),
     )
     return statement.as_string(), [vector, *values, limit]
 
 
-def graph_name(space: str) -> str:
-    """Return the name of a space's graph."""
-    return f"vectors_graph_{digest('', stored(space)) & 0xFFFFFFFFFFFF:012x}"
+def graph_name(agent: str, space: str) -> str:
+    """Return the name of the graph of an agent's vectors of a space."""
+    return f"vectors_graph_{digest(agent, stored(space)) & 0xFFFFFFFFFFFF:012x}"
 
 
 def graph_settings(limit: int) -> str:
     """Return the statement that lets a graph go on until a filter has let enough through."""
-    width = max(100, min(4 * limit, 1000))
+    width = max(200, min(4 * limit, 1000))
     return (
         f"SELECT set_config('hnsw.ef_search', '{width}', true), "
         "set_config('hnsw.iterative_scan', 'strict_order', true), "
@@ -312,23 +319,41 @@ def graph_settings(limit: int) -> str:
     )
 
 
-def make_graph(connections: Connections, space: str, dim: int) -> None:
-    """Make the graph of a space, while others write."""
+def make_graph(connections: Connections, agent: str, space: str, dim: int) -> None:
+    """Make the graph of an agent's vectors of a space, while others write.
+
+    It has no vectors of other agents: beside those a search would end before it has met its own.
+    """
     statement = sql.SQL(
         "CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON vectors USING hnsw "
-        "((embedding::vector({dim})) vector_ip_ops) WHERE space = {space}"
+        "((embedding::vector({dim})) vector_ip_ops) WHERE agent = {agent} AND space = {space}"
     ).format(
-        name=sql.Identifier(graph_name(space)),
+        name=sql.Identifier(graph_name(agent, space)),
         dim=sql.SQL(str(dim)),
+        agent=sql.Literal(agent),
         space=sql.Literal(stored(space)),
     )
     with connections.translated(), connections.alone() as connection:
         # An earlier try that was cut short left an index that nothing uses.
         broken = connection.execute(
             "SELECT 1 FROM pg_index i WHERE i.indexrelid = to_regclass(%s) AND NOT i.indisvalid",
-            (graph_name(space),),
+            (graph_name(agent, space),),
         ).fetchall()
         if broken:
-            connection.execute(sql.SQL("DROP INDEX {}").format(sql.Identifier(graph_name(space))))
-        connection.execute("SET maintenance_work_mem = '512MB'")
+            connection.execute(sql.SQL("DROP INDEX {}").format(sql.Identifier(graph_name(agent, space))))
+        connection.execute(
+            "SELECT set_config('maintenance_work_mem', '512MB', false) "
+            "WHERE pg_size_bytes(current_setting('maintenance_work_mem')) < 512 << 20"
+        )
         connection.execute(statement)
+
+
+def drop_graphs(connections: Connections, agent: str, spaces: Sequence[Space]) -> None:
+    """Drop the graphs of an agent that was purged, whose definitions name it, if the role owns them."""
+    with connections.translated(), connections.alone() as connection:
+        for name in [graph_name(agent, space.id) for space in spaces]:
+            if connection.execute(
+                "SELECT 1 FROM pg_class WHERE oid = to_regclass(%s) AND pg_has_role(relowner, 'USAGE')",
+                (name,),
+            ).fetchall():
+                connection.execute(sql.SQL("DROP INDEX {}").format(sql.Identifier(name)))
