@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -26,6 +27,7 @@ from bench.engine import folder, sentences
 import keepstone
 
 AGENT, LONG, OTHER = "bench", "long", "other"
+TEXTS = 5_000
 _PAUSE = 0.05
 """Seconds between two rounds of questions."""
 
@@ -84,7 +86,7 @@ def report(root: Path, size: int, *, sync: bool) -> None:
 
 def write(root: Path, size: int) -> int:
     """Write the long log as another program would; return its lines."""
-    texts = sentences(1)
+    texts = list(islice(sentences(1), TEXTS))
     line = (
         '{{"id":"f{0}","ts":"2026-01-11T14:31:00.{0:06}Z","type":"message",'
         '"data":{{"role":"user","content":"{1}"}}}}\n'
@@ -92,7 +94,7 @@ def write(root: Path, size: int) -> int:
     number = written = 0
     with (root / f"agents/{AGENT}/memory/sessions/{LONG}.ndjson").open("w") as log:
         while written < size:
-            written += log.write(line.format(number, next(texts)))
+            written += log.write(line.format(number, texts[number % TEXTS]))
             number += 1
     return number
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.peers import drawing, judge, machine, report
-from bench.peers.making import dataset
+from bench.peers.making import SESSION, dataset
 from bench.peers.peer import PEERS
 from bench.peers.processes import BENCH, ROOT, StepFailedError, empty, step
 
@@ -31,7 +31,7 @@ def main() -> None:
     for scale in wanted.scale:
         results = load(scale)
         results["machine"] = machine.facts()
-        data = dataset(BENCH / "data", SCALES[scale])
+        data = dataset(BENCH / "data", SCALES[scale], wanted.session)
         for peer in wanted.only:
             print(f"{scale}: {peer} ...", flush=True)
             results["peers"][peer] = measure(peer, data, SCALES[scale], wanted.timeout)
@@ -98,6 +98,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measure keepstone beside its peers.")
     parser.add_argument("--scale", type=_names(tuple(SCALES)), default=["10k", "100k"], help="10k,100k,1m")
     parser.add_argument("--only", type=_names(PEERS), default=list(PEERS), help=", ".join(PEERS))
+    parser.add_argument("--session", type=int, default=SESSION, help="rows in a session, after a large one")
     parser.add_argument("--timeout", type=float, default=3600, help="seconds that a step may take")
     parser.add_argument(
         "--markdown", action="store_true", help="print the tables of the last run; measure nothing"

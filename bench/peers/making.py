@@ -29,7 +29,7 @@ CENTRES = 500
 NOISE = 0.75
 """Length of what is added to a centre of length one: cosines within a cluster are about 0.64."""
 SESSION = 500
-"""Rows in a session; the first one has a twentieth of all rows."""
+"""Rows in a session unless it is said; the first one has a twentieth of all rows."""
 TYPES = ("message", "decision", "fact", "event", "summary")
 YEAR_BEGINS, DAY = 1_735_689_600, 86_400
 VOCABULARY = 20_000
@@ -37,23 +37,23 @@ QUESTIONS = 100
 """Questions of each kind."""
 
 
-def dataset(folder: Path, size: int) -> Path:
-    """Return the folder with a number of rows and their questions; create it if missing."""
-    place = folder / f"{size}-{SEED}"
+def dataset(folder: Path, size: int, session: int = SESSION) -> Path:
+    """Return the folder with a number of rows, some in each session, and questions; create it if missing."""
+    place = folder / (f"{size}-{SEED}" if session == SESSION else f"{size}-{SEED}-{session}")
     if not (place / "questions.json").exists():
         place.mkdir(parents=True, exist_ok=True)
         chance = np.random.default_rng(SEED)
         centres = _unit(chance.normal(size=(CENTRES, DIM)).astype(np.float32))
-        rows = make_rows(size, centres, chance)
+        rows = make_rows(size, centres, chance, session)
         save_rows(place, rows)
         save_questions(place, list(make_questions(rows, centres, chance)), _word_questions())
     return place
 
 
-def make_rows(size: int, centres: Vectors, chance: np.random.Generator) -> Rows:
+def make_rows(size: int, centres: Vectors, chance: np.random.Generator, session: int = SESSION) -> Rows:
     """Return rows in sessions that lie over a year, with clustered vectors and short texts."""
     texts = _sentences(random.Random(SEED))
-    sessions = [f"session-{number:05d}" for number in _session_numbers(size)]
+    sessions = [f"session-{number:05d}" for number in _session_numbers(size, session)]
     pace = 365 * DAY // size
     return Rows(
         vectors=_near(centres, size, chance),
@@ -108,10 +108,10 @@ def _inside(
     return np.flatnonzero(inside)
 
 
-def _session_numbers(size: int) -> Iterator[int]:
-    large = max(SESSION, size // 20)
+def _session_numbers(size: int, session: int) -> Iterator[int]:
+    large = max(session, size // 20)
     for row in range(size):
-        yield 0 if row < large else 1 + (row - large) // SESSION
+        yield 0 if row < large else 1 + (row - large) // session
 
 
 def _near(centres: Vectors, count: int, chance: np.random.Generator) -> Vectors:

@@ -11,6 +11,7 @@ import pytest
 from tests.postgres_server import PASSWORD
 
 import keepstone
+from keepstone.store.postgres.schema import NEWEST
 
 if TYPE_CHECKING:
     from .conftest import Command
@@ -30,7 +31,9 @@ def test_commands_work_on_a_home_in_a_database(database: Command) -> None:
 
 def test_init_makes_the_schema_once(database: Command) -> None:
     assert (
-        database.json("postgres", "init") == database.json("postgres", "init") == {"schema": 2, "role": None}
+        database.json("postgres", "init")
+        == database.json("postgres", "init")
+        == {"schema": NEWEST, "role": None}
     )
 
 

@@ -57,6 +57,15 @@ class Stop(Exception):  # noqa: N818  What a progress callback of ours raises.
     pass
 
 
+def test_an_agent_in_use_has_the_new_space_at_once(root: Path) -> None:
+    with keepstone.open(root) as home:
+        vectors = home.agent("a").vectors()
+        before = vectors.space()
+        home.reembed(Concepts("others"))
+        after = vectors.space()
+    assert [space and space.id for space in (before, after)] == [Concepts().id, "others"]
+
+
 def test_a_change_of_embedder_that_is_stopped_changes_nothing_and_is_taken_up(root: Path) -> None:
     def stop(done: int, total: int) -> None:
         if done > total // 2:

@@ -14,6 +14,7 @@ import psycopg
 import pytest
 from tests.server.conftest import Server, serving
 
+import keepstone
 from keepstone.server.rate_limit import MOST
 
 Pair = tuple[Server, Server]
@@ -150,8 +151,11 @@ def test_a_purge_removes_the_responses_that_quote_it(dsn: str, servers: Pair) ->
         assert one.post("/v1/agents/coder/entries/w/purge").status_code == 200
         assert two.post(ENTRIES, json=item, headers=KEY).json()["code"] == "answer_forgotten"
         assert _texts(two) == []
-    with psycopg.connect(dsn) as look:
+    with psycopg.connect(dsn, autocommit=True) as look, keepstone.open(dsn, embedder="none") as home:
         assert look.execute("SELECT status, headers, body FROM answers").fetchall() == [(201, None, None)]
+        look.execute("UPDATE answers SET until = now()")
+        home.sync()
+        assert look.execute("SELECT * FROM answers").fetchall() == []
 
 
 def test_a_request_whose_server_was_killed_is_not_carried_out_again(dsn: str, tmp_path: Path) -> None:

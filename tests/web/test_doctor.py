@@ -82,6 +82,18 @@ def test_fix_repairs_after_a_yes_and_looks_again(damaged: Site, browse: Browse) 
     assert [entry.text for entry in damaged.home.agent("default").session("main").entries()] == ["kept"]
 
 
+def test_a_deep_check_shows_entries_that_contradict_one_another(damaged: Site, browse: Browse) -> None:
+    session = damaged.home.agent("default").session("facts")
+    session.add("fact", {"content": "The build needs 4 GB of memory"})
+    session.add("fact", {"content": "The build needs 8 GB of memory"})
+    page = browse(damaged.url("default", "doctor"))
+    found = page.locator(".findings li", has_text="contradict one another")
+    expect(page.locator(".findings li").first).to_be_visible()
+    expect(found).to_have_count(0)
+    page.get_by_role("button", name="Check deeply").click()
+    expect(found).to_be_visible()
+
+
 def test_a_reader_of_some_agents_cannot_repair(shared: Site, browse: Browse) -> None:
     (shared.home.root / SESSIONS / "gone.lock").write_bytes(b"")
     page = browse(shared.url("default", "doctor"))

@@ -205,6 +205,11 @@ def test_the_reasons_of_a_hit_are_words_cosine_and_boosts(place: Place) -> None:
     assert view["reasons"] == [r"holds: pnpm, \x1b", "cosine 0.00", "speaker: Ada"]
 
 
+def test_a_hit_names_what_it_replaced(place: Place) -> None:
+    [view] = hit_views(Hits([Hit(entry(), 1.0, Why({}, supersedes=("old", "older")))]), place)
+    assert view["reasons"] == ["supersedes old, older"]
+
+
 def test_a_hit_in_a_session_of_any_name_has_a_way_there(place: Place) -> None:
     made = replace(entry(id="a&b"), session="x/y z")
     [view] = hit_views(Hits([hit(made, {"words": 1.0})]), place)

@@ -1,6 +1,7 @@
 """The ``Embedder`` protocol, and calls of an embedder: with a timeout, and with its vectors validated.
 
-A third-party embedder is called in a thread of its own, so that a call that hangs can be given up.
+A third-party embedder is called in a thread of its own, so that a call that hangs can be given up. Calls
+that make many vectors take turns.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -20,6 +22,7 @@ from keepstone.errors import (
     KeepstoneError,
     install_command,
 )
+from keepstone.filesystem.fork import reset_in_child
 from keepstone.vector import Matrix, Space, Vector
 
 if TYPE_CHECKING:
@@ -33,6 +36,12 @@ SECONDS, SECONDS_A_TEXT = 5.0, 0.5
 """Timeout in seconds of a call, and additional seconds per document."""
 LOADING_SECONDS = 60.0
 """Timeout in seconds of a first call whose result the caller needs: it may load a model."""
+
+_MOMENT = 0.005
+"""Seconds that background work waits before it checks again whether it may continue."""
+
+_BUSY = 2.0
+"""Seconds after a call in which the next one is expected."""
 
 
 class Embedder(Protocol):
@@ -315,3 +324,62 @@ class Patient:
 
 def _timed_out(name: str, seconds: float) -> EmbedderUnavailableError:
     return EmbedderUnavailableError(f"embedder {name!r:.80} timed out after {seconds:g} s")
+
+
+class Turns:
+    """Serialize embedding: two runs at once, with all cores each, are slower than one after the other.
+
+    After a fork the turn is free in the child: the thread that had it stayed in the parent.
+    """
+
+    def __init__(self) -> None:
+        self.reset()
+        reset_in_child(self)
+
+    def reset(self) -> None:
+        """Free the turn."""
+        self._lock = threading.Lock()
+        self._urgent: dict[object, None] = {}
+        """One item for each call that waits, or is at work: added and removed in one step each."""
+        self._called = float("-inf")
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a call asked for the turn a moment ago, so that another one may come."""
+        return time.monotonic() - self._called < _BUSY
+
+    @contextmanager
+    def ahead(self) -> Iterator[None]:
+        """Let background work begin nothing inside the ``with``; what it is at goes on."""
+        call, urgent = object(), self._urgent
+        urgent[call] = None
+        self._called = time.monotonic()
+        try:
+            yield
+        finally:
+            urgent.pop(call)
+
+    @contextmanager
+    def soon(self, seconds: float = -1) -> Iterator[bool]:
+        """Take the turn for a call that waits; False if it is not free within some seconds."""
+        lock = self._lock
+        with self.ahead():
+            mine = lock.acquire(timeout=seconds)
+        try:
+            yield mine
+        finally:
+            if mine:
+                lock.release()
+
+    @contextmanager
+    def later(self) -> Iterator[bool]:
+        """Take the turn for background work; False, after a moment, if a call waits for it."""
+        if self._urgent:
+            time.sleep(_MOMENT)
+        lock = self._lock
+        mine = not self._urgent and lock.acquire(timeout=_MOMENT)
+        try:
+            yield mine
+        finally:
+            if mine:
+                lock.release()

@@ -23,6 +23,8 @@ FEW = 8
 """Texts that it gets at a time when a recall waits, or another call waits for its turn."""
 _STEP, _LONG_STEP = 0.02, 0.25
 """Seconds that background work keeps the turn while calls ask for it now and then, and while none does."""
+_MOMENT = 0.01
+"""Seconds that a recall waits at least for its turn."""
 _PAGE = 64 * AT_ONCE
 """Keys that are read at a time where the vectors of all entries are made."""
 _PATIENCE = 0.25
@@ -70,31 +72,35 @@ def catch_up(vectors: Vectors, seconds: float) -> None:
 
 
 def fill_quickly(
-    vectors: Vectors, reader: Reader, scope: Scope, first: Iterable[int], seconds: float
+    vectors: Vectors, reader: Reader, scope: Scope, first: Iterable[int], until: float
 ) -> tuple[int, str]:
-    """Make vectors for a recall: of up to 64 entries, as long as some seconds last.
+    """Make vectors for a recall: of up to 64 entries, as far as that goes until a time.
 
-    ``first`` are the keys of those that matter most; then come the newest. Returns how many entries
-    are left without, and why the embedder refuses some of these. Errors are those of ``Vectors.fill``.
+    ``first`` are the keys of those that matter most; then come the newest. Where no more are left, at least
+    one is made, however late it is: what was just added is to be found. Returns how many entries are left
+    without, and why the embedder refuses some of these. Errors are those of ``Vectors.fill``.
     """
     embedder = vectors.embedder()
     if embedder is None:
         return 0, ""
-    refused = ""
-    until, maker = time.monotonic() + seconds, vectors.meaning.maker(embedder)
-    with vectors.meaning.turns.soon(seconds) as mine:
+    refused, maker = "", vectors.meaning.maker(embedder)
+    with vectors.meaning.turns.soon(max(until - time.monotonic(), _MOMENT)) as mine:
         left = reader.pending_count(embedder.id, scope)
         most = AT_ONCE + len(vectors.meaning.refused)
         wanted = reader.pending(embedder.id, scope, keys=list(first))
         newest = reader.pending(embedder.id, scope, most, newest_first=True)
         chosen = _refused_last(vectors, list(dict.fromkeys((*wanted, *newest))))[:AT_ONCE]
-        count = max(1, maker.fitting(max(seconds, _STEP), FEW))
+        seconds = until - time.monotonic()
+        if left <= AT_ONCE:
+            count = max(1, maker.fitting(max(seconds, _STEP), FEW))
+        else:
+            count = maker.fitting(seconds, 1)
         while mine and chosen and count:
             made = _make(vectors, embedder, reader, chosen[:count])
             left -= made.kept
             chosen = chosen[count:]
             refused = made.reason or refused
-            count = maker.fitting(until - time.monotonic(), FEW) if made.any else 0
+            count = maker.fitting(until - time.monotonic(), 1) if made.any else 0
     return left, refused
 
 

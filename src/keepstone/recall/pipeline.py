@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -92,8 +93,7 @@ def recall(
 
     Without ``vectors`` only words are compared.
     """
-    began = time.perf_counter()
-    stale = False
+    began, stale = time.perf_counter(), False
 
     def answer(reader: Reader, again: bool) -> tuple[list[Hit], Dense | None]:  # noqa: FBT001  Called by place.
         nonlocal stale
@@ -104,7 +104,8 @@ def recall(
         finally:
             stale = stale or reader.stale  # At any moment: another try may have mended the index.
 
-    hits, dense = ask(store, scope.agent, answer, question.as_of)
+    with vectors.meaning.turns.ahead() if vectors is not None and question.text else nullcontext():
+        hits, dense = ask(store, scope.agent, answer, question.as_of)
     took_ms = (time.perf_counter() - began) * 1000
     if dense is None:
         return Hits(hits, reason=UNWANTED, stale=stale, took_ms=took_ms)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from keepstone.embed.embedder import Turns
 from keepstone.errors import EmbedderUnavailableError, SpaceMismatchError
-from keepstone.filesystem.fork import reset_in_child
 from keepstone.model import Finding
 from keepstone.store.protocol import Store
 from keepstone.vector import Space
@@ -27,14 +25,8 @@ UNWANTED = "no embedder was wanted"
 MANY_GIVEN = 4096
 """Vectors given with entries of an agent after which its index is improved in the background."""
 
-_MOMENT = 0.005
-"""Seconds that background work waits before it checks again whether it may continue."""
-
 _MOST_HELD = 1024
 """Agents whose spaces are remembered."""
-
-_BUSY = 2.0
-"""Seconds after a call in which the next one is expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,57 +37,6 @@ class Choice:
     reason: str
     remote: bool = False
     """Whether it asks a server, so that no call should wait for it."""
-
-
-class Turns:
-    """Serialize embedding: two runs at once, with all cores each, are slower than one after the other.
-
-    After a fork the turn is free in the child: the thread that had it stayed in the parent.
-    """
-
-    def __init__(self) -> None:
-        self.reset()
-        reset_in_child(self)
-
-    def reset(self) -> None:
-        """Free the turn."""
-        self._lock = threading.Lock()
-        self._urgent = 0
-        self._called = float("-inf")
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether a call asked for the turn a moment ago, so that another one may come."""
-        return time.monotonic() - self._called < _BUSY
-
-    @contextmanager
-    def soon(self, seconds: float = -1) -> Iterator[bool]:
-        """Take the turn for a call that waits; False if it is not free within some seconds."""
-        self._urgent += 1
-        self._called = time.monotonic()
-        lock = self._lock
-        try:
-            mine = lock.acquire(timeout=seconds)
-        finally:
-            self._urgent -= 1
-        try:
-            yield mine
-        finally:
-            if mine:
-                lock.release()
-
-    @contextmanager
-    def later(self) -> Iterator[bool]:
-        """Take the turn for background work; False, after a moment, if a call waits for it."""
-        if self._urgent:
-            time.sleep(_MOMENT)
-        lock = self._lock
-        mine = not self._urgent and lock.acquire(timeout=_MOMENT)
-        try:
-            yield mine
-        finally:
-            if mine:
-                lock.release()
 
 
 class Meaning:

@@ -37,7 +37,7 @@ T = TypeVar("T")
 logger = logging.getLogger("keepstone.recall")
 
 SECONDS = 0.05
-"""How long a recall makes vectors that are missing."""
+"""From its beginning, how long a recall makes vectors that are missing."""
 
 FAILURES = (EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError, StoreError)
 """What leaves a recall to its words."""
@@ -315,6 +315,7 @@ class Dense:
         self._vectors = vectors
         self._scope = scope
         self._as_of = as_of
+        self._until = time.monotonic() + SECONDS
         self._vector: Vector | None = None
         self.space: str | None = None
         self.reason = ""
@@ -373,7 +374,7 @@ class Dense:
             self.pending = self._vectors.pending_count(reader, self._scope)
             if self.pending and not self._vectors.is_remote:
                 self.pending, refused = filling.fill_quickly(
-                    self._vectors, reader, self._scope, first, SECONDS
+                    self._vectors, reader, self._scope, first, self._until
                 )
                 self.reason = refused or self.reason
         except FAILURES as error:

@@ -140,14 +140,14 @@ def move(
 
 
 def _move_purges(source: MovableStore, target: MovableStore, agent: str) -> frozenset[str]:
-    """Record the source's purges in the target, and carry them out; return those of the target alone."""
+    """Carry the source's purges out in the target, then record them; return those of the target alone."""
     there, here = target.purged(agent), source.purged(agent)
-    # Of an agent that is gone nothing is made.
-    target.take_purged(agent, here if agent in source.agents() else here._replace(is_recorded=False))
     new = here.ids - there.ids
     for info in target.sessions(agent) if new else []:
         ids = {one.id for one in target.raw_lines(agent, info.id) if one.id is not None}
         target.purge(agent, info.id, sorted(one for one in ids if digest(info.id, one) in new))
+    # Of an agent that is gone nothing is made.
+    target.take_purged(agent, here if agent in source.agents() else here._replace(is_recorded=False))
     return there.ids - here.ids
 
 

@@ -268,7 +268,8 @@ def _reasons(hit: Hit) -> list[str]:
     why = hit.why
     words = [f"holds: {', '.join(why.words)}"] if why.words else []
     cosine = [f"cosine {why.cosine:.2f}"] if why.cosine is not None else []
-    return [shown(reason) for reason in (*words, *cosine, *why.boosts)]
+    replaced = [f"supersedes {', '.join(why.supersedes)}"] if why.supersedes else []
+    return [shown(reason) for reason in (*words, *cosine, *why.boosts, *replaced)]
 
 
 def _near(entry: Entry) -> View:

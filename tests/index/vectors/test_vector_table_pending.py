@@ -15,6 +15,7 @@ from keepstone.filesystem.layout import LAYOUTS
 from keepstone.model import Scope
 from keepstone.store.file_store import FileStore
 from keepstone.store.reader import Reader, ask
+from keepstone.testing.making import record
 from keepstone.vector import unit
 
 ALL = Scope("a")
@@ -54,6 +55,23 @@ def test_only_entries_added_since_are_pending(store: FileStore, session: Session
     assert pending(store) == []
     session.add("note", text="two")
     assert pending(store) == pending(store, Scope("a", ("s1",))) == ["two"]
+
+
+def test_the_count_follows_what_this_and_another_home_write(store: FileStore, session: Session) -> None:
+    def count(scope: Scope = ALL) -> int:
+        return ask(store, "a", lambda reader, _: reader.pending_count(SPACE, scope))
+
+    session.add("note", text="one")
+    make(store, "one")
+    assert count() == count(Scope("a", ("s1",))) == 0
+    session.add("note", text="two")
+    assert count(Scope("a", ("s1",))) == count() == 1
+    make(store, "two")
+    assert count() == 0
+    store.append("a", "s1", [record("three", "three")])
+    assert count() == 1
+    store.forget_vectors("a", SPACE)
+    assert count() == 3
 
 
 def test_an_entry_left_without_stays_pending_behind_later_ones(store: FileStore, session: Session) -> None:

@@ -96,8 +96,10 @@ class VectorSearch:
         from statistics import quantiles  # Ten times as quick as NumPy's for so few.
 
         with self._database as database:
-            held = self._spaces.get(space)  # As it was when its vectors were last compared: a sample is one.
-            if held is None or held.connection is not database.connection:
+            held = self._spaces.get(space)
+            # A sample counts as it was when vectors were last compared; one that is too small does not.
+            is_known = held is not None and held.sample is not None and len(held.sample) >= _FEWEST
+            if held is None or not is_known or held.connection is not database.connection:
                 held = self.held(space)
             if held is None:
                 return None

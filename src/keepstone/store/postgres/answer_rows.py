@@ -7,6 +7,8 @@ from typing import NamedTuple
 from keepstone.store.postgres.connecting import Connections
 
 _NOW = "clock_timestamp()"
+EXPIRE = f"DELETE FROM answers WHERE until <= {_NOW}"
+"""Removes the requests whose time is over."""
 _MOST_BODIES = 1_000
 """Responses of one holder that are kept; of older ones only the key is."""
 
@@ -39,7 +41,7 @@ class AnswerRows:
             _, claimed, found = self._connections.read_all(
                 "",
                 [
-                    (f"DELETE FROM answers WHERE until <= {_NOW}", ()),
+                    (EXPIRE, ()),
                     (
                         "INSERT INTO answers (holder, key, agent, request, token, until) "
                         f"VALUES (%s, %s, %s, %s, %s, {_NOW} + make_interval(secs => %s)) "

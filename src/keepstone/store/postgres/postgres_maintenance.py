@@ -11,6 +11,7 @@ from keepstone.errors import StoreError
 from keepstone.model import BackupInfo, Finding
 from keepstone.store.maintenance.unsupported import UnsupportedMaintenance
 from keepstone.store.postgres import event_rows, vector_rows
+from keepstone.store.postgres.answer_rows import EXPIRE
 from keepstone.store.postgres.connecting import Connections
 from keepstone.store.postgres.entry_lists import lines, session_names
 from keepstone.store.postgres.entry_rows import record_of, stored
@@ -42,8 +43,12 @@ class PostgresMaintenance:
         return [name for (name,) in self._connections.read("", "SELECT agent FROM agents ORDER BY agent")]
 
     def analyze(self) -> None:
-        """Let the database count what its tables hold, and take in what its GIN indexes still list."""
+        """Let the database count what its tables hold, and take in what its GIN indexes still list.
+
+        Responses that are kept for retries go when their time is over.
+        """
         with self._connections.translated(), self._connections.alone() as connection:
+            connection.execute(EXPIRE.encode())
             connection.execute("VACUUM (ANALYZE) sessions, lines, entries, vectors, spaces")
 
     def rebuild(self, progress: Callable[[int, int], None] | None) -> int:
@@ -168,6 +173,7 @@ class PostgresMaintenance:
             if not can:
                 raise StoreError("only the owner of the tables can scrub them: use its DSN")
             try:
+                connection.execute(EXPIRE.encode())
                 for table in TABLES:
                     connection.execute(f"VACUUM (FULL, ANALYZE) {table}".encode())
             except psycopg.errors.ActiveSqlTransaction as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from nicegui import ui
@@ -43,22 +44,26 @@ class DoctorPage:
         with frame(self.place, "doctor", "Doctor", lead) as head:
             with head:
                 self.again = button("Check again", self._check, "plain")
+                self.deep = button("Check deeply", partial(self._check, deep=True), "plain")
             self.sum = say("p", "Checking …", "answer-line", role="status")
             self.list = FindingList()
             self.list.when("fix", self._fix)
             self.none = box()
             ui.timer(0, self._check, once=True)
 
-    async def _check(self) -> None:
+    async def _check(self, *, deep: bool = False) -> None:
+        """Check the home; deeply also for secrets in old lines and for entries that are in conflict."""
         self.sum.text = "Checking …"
-        self.again.props.update(disabled=True)
+        for each in (self.again, self.deep):
+            each.props.update(disabled=True)
         self.none.clear()
         try:
-            self._draw(await aside(self._findings))
+            self._draw(await aside(self._findings, deep))
         except EXPECTED as error:
             with self.none:
                 failure(message_of(error))
-        self.again.props.update(disabled=False)
+        for each in (self.again, self.deep):
+            each.props.update(disabled=False)
 
     async def _fix(self, remedy: str) -> None:
         """Apply a remedy after a yes, and check again."""
@@ -74,9 +79,9 @@ class DoctorPage:
         await self._check()
         self.again.run_method("focus")
 
-    def _findings(self) -> list[Finding]:
+    def _findings(self, deep: bool) -> list[Finding]:  # noqa: FBT001  Called by place.
         """Return the findings about agents that the reader may see."""
-        allowed, findings = self.place.access.agents, self.place.site.home.doctor()
+        allowed, findings = self.place.access.agents, self.place.site.home.doctor(deep=deep)
         if allowed is None:
             return findings
         return [finding for finding in findings if finding.agent in allowed]
