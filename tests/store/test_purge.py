@@ -111,7 +111,15 @@ def test_every_way_of_erasing_leaves_no_byte_behind(
 
 
 SPELLINGS = ["it's.ndjson", "%69t%27s.ndjson"]
-PLACES = ["{}", "{}.tmp", ".archive/{}", ".archive/{}.tmp", ".archive/{}.20260111T143100000000Z.original"]
+PLACES = [
+    "{}",
+    "{}.tmp",
+    "{}.next.tmp",
+    ".archive/{}",
+    ".archive/{}.tmp",
+    ".archive/{}.next.tmp",
+    ".archive/{}.20260111T143100000000Z.original",
+]
 
 
 def spell(home: Home) -> Path:

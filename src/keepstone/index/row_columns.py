@@ -15,3 +15,8 @@ ROW = (
     "iif(m.eid IS NULL, 1, m.sum=row_sum(m.eid, m.side, m.place, m.at, m.length, m.folded))"
 )
 """The values of a ``Row``, from ``FROM``; ``iif``, as both sides of an OR would be computed."""
+STORED = (
+    "e.eid, s.name, s.file, e.id, e.place, e.at, e.length, e.head, e.access, e.sum, "
+    "m.side, m.place, m.at, m.length, m.folded, m.sum"
+)
+"""The same as stored, for many rows: comparing sums in Python takes a third of the time."""

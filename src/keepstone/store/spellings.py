@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 
 from keepstone.filesystem.confine import Folder
-from keepstone.filesystem.layout import ARCHIVE, TEMPORARY, Layout, lock_file
+from keepstone.filesystem.layout import ARCHIVE, PREPARED, TEMPORARY, Layout, lock_file
 from keepstone.filesystem.lock import Lock
 from keepstone.log.log_file import Log
 from keepstone.store.maintenance.originals import log_of, originals
@@ -31,7 +31,7 @@ def named_sessions(folder: Folder, layout: Layout) -> Iterator[tuple[str, str]]:
     for sub in ("", ARCHIVE):
         with suppress(FileNotFoundError, NotADirectoryError):
             for entry in folder.scan(sub):
-                name = log_of(entry.name) or entry.name.removesuffix(TEMPORARY)
+                name = log_of(entry.name) or entry.name.removesuffix(PREPARED).removesuffix(TEMPORARY)
                 session = layout.session_of(name)
                 if session is not None and entry.is_file(follow_symlinks=False):
                     yield session, name

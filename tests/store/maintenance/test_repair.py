@@ -152,7 +152,7 @@ def test_a_compaction_leaves_originals_alone(home: Home) -> None:
     assert [path.read_bytes() for path in originals(home)] == before
 
 
-@pytest.mark.parametrize("name", ["s.ndjson.tmp", ".archive/s.ndjson.tmp", "gone.lock"])
+@pytest.mark.parametrize("name", ["s.ndjson.tmp", "s.ndjson.next.tmp", ".archive/s.ndjson.tmp", "gone.lock"])
 def test_what_is_left_beside_the_logs_is_removed(home: Home, name: str) -> None:
     path = home.root / SESSIONS / name
     path.parent.mkdir(mode=0o700, exist_ok=True)

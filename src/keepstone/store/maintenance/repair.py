@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from keepstone.errors import KeepstoneError
-from keepstone.filesystem.layout import ARCHIVE, LOCK, TEMPORARY, Layout
+from keepstone.filesystem.layout import ARCHIVE, LOCK, PREPARED, TEMPORARY, Layout
 from keepstone.filesystem.lock import Lock
 from keepstone.index import DamagedError, UnavailableError, check
 from keepstone.log import rewrite
@@ -37,14 +37,15 @@ def _left_over(logs: AgentLogs) -> Iterator[Finding]:
     """Remove the temporary files of rewrites, each under the lock of its log: it may be one that goes on."""
     for sub in ("", ARCHIVE):
         for name in _names(logs, sub):
-            session = (
-                logs.layout.session_of(name.removesuffix(TEMPORARY)) if name.endswith(TEMPORARY) else None
-            )
+            log_name = name.removesuffix(PREPARED).removesuffix(TEMPORARY)
+            session = logs.layout.session_of(log_name) if name.endswith(TEMPORARY) else None
             if session is None:
                 continue
             path = f"{sub}/{name}" if sub else name
-            with logs.log(session).locked():
-                if name in _names(logs, sub):
+            log = logs.log(session)
+            with log.locked():
+                log.clear_away()
+                if name in _names(logs, sub) and not name.endswith(PREPARED):
                     logs.folder.unlink(path)
             yield _done(f"{logs.agent}/{path}", "removed")
 
