@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -80,3 +82,12 @@ def test_a_notice_is_sent_only_while_somebody_watches(dsn: str) -> None:
         store.put("a", "s", [_record("z")])
         assert len(list(listener.notifies(timeout=10, stop_after=2))) == 2
         assert [change.id for change in look()] == ["y", "z"]
+
+
+def test_adds_that_begin_a_session_together_all_count(dsn: str) -> None:
+    with closing(PostgresStore(dsn)) as store, ThreadPoolExecutor(8) as threads:
+        for session in range(20):
+            records = [[_record(f"{session}-{at}")] for at in range(8)]
+            list(threads.map(partial(store.append, "a", f"s{session}"), records))
+        assert set(store.entry_counts("a").values()) == {8}
+        assert {finding.level for finding in store.maintenance.doctor(deep=True)} == {"ok"}

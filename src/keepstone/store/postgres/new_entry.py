@@ -1,7 +1,7 @@
 """Adding one new entry in one round trip and one transaction, as most writes do.
 
-The row of the session gives the line its number while it is locked. Each statement does nothing where the id
-is taken; if another writer takes it at this moment, the key of the entries is violated, which undoes all.
+The row of the session gives the line its number while it is locked. Where the id is taken nothing is counted,
+and nothing written; if another writer takes it at this moment, the key of the entries is violated.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from keepstone.store.postgres.locked_session import (
 )
 from keepstone.store.put import Written
 
-_WHERE = (
+_COUNTED = "FROM sessions WHERE agent = %s AND session = %s AND xmin = pg_current_xact_id()::xid"
+"""The session's row if this transaction has counted: another one may make the session after that."""
+_COUNT = (
+    "UPDATE sessions SET next_seq = next_seq + 1, entries = entries + 1, texts = texts + %s, "
+    "words = words + %s, size = size + %s, modified = statement_timestamp() "
     "WHERE agent = %s AND session = %s "
     "AND NOT EXISTS (SELECT 1 FROM entries WHERE agent = %s AND session = %s AND id = %s)"
 )
-_COUNT = (
-    "UPDATE sessions SET next_seq = next_seq + 1, entries = entries + 1, texts = texts + %s, "
-    f"words = words + %s, size = size + %s, modified = statement_timestamp() {_WHERE}"
-)
 _LINE = (
     "INSERT INTO lines (agent, session, seq, id, ts, line) "
-    f"SELECT agent, session, next_seq - 1, %s, %s, %s FROM sessions {_WHERE}"
+    f"SELECT agent, session, next_seq - 1, %s, %s, %s {_COUNTED}"
 )
 _ENTRY = (
     f"INSERT INTO entries (agent, session, seq, id, {', '.join(Columns._fields)}) "
     f"SELECT agent, session, next_seq - 1, %s, {', '.join(['%s'] * len(Columns._fields))} "
-    f"FROM sessions {_WHERE}"
+    f"{_COUNTED}"
 )
 _EVENT = (
     "INSERT INTO events (agent, session, id, kind, xid, token) "
-    f"SELECT agent, session, %s, 'add', pg_current_xact_id(), %s FROM sessions {_WHERE}"
+    f"SELECT agent, session, %s, 'add', pg_current_xact_id(), %s {_COUNTED}"
 )
 
 
@@ -58,7 +58,7 @@ def add_new(connections: Connections, agent: str, session: str, one: Written) ->
     record = create(one.record)
     columns = columns_of(agent, record, connections.language)
     name = stored(str(record["id"]))
-    where = (agent, stored(session), agent, stored(session), name)
+    place = (agent, stored(session))
     tried: list[LockedSession] = []
 
     def attempt(connection: Connection) -> bool:
@@ -68,10 +68,10 @@ def add_new(connections: Connections, agent: str, session: str, one: Written) ->
         held.token = tried[0].token if tried else held.token
         tried.append(held)
         held.do(*connections.settings(agent, BEGUN))
-        held.do(_COUNT, (int(columns.sum is not None), columns.length, len(one.raw), *where))
-        held.do(_LINE, (name, columns.ts, one.raw.rstrip(b"\n"), *where))
-        held.do(_EVENT, (name, held.token, *where))
-        held.do(_ENTRY, (name, *columns, *where))
+        held.do(_COUNT, (int(columns.sum is not None), columns.length, len(one.raw), *place, *place, name))
+        held.do(_LINE, (name, columns.ts, one.raw.rstrip(b"\n"), *place))
+        held.do(_EVENT, (name, held.token, *place))
+        held.do(_ENTRY, (name, *columns, *place))
         try:
             entered, counted, *_ = held.flush()
         except pg.UniqueViolation:
