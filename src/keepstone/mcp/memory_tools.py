@@ -91,6 +91,13 @@ def _reading(memory: ToolCalls) -> list[McpTool]:
                         "items": {"type": "string", "maxLength": 64},
                         "maxItems": 20,
                     },
+                    "min_relevance": {
+                        "type": "number",
+                        "description": "Only memories with at least this relevance; 0 shows the best, whatever "
+                        "they are. Default: those that may be about the query.",
+                        "minimum": 0,
+                        "maximum": 1,
+                    },
                 },
                 ("query",),
                 memory.search,

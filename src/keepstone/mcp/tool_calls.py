@@ -58,13 +58,19 @@ class ToolCalls(AgentMemory):
         return ToolAnswer({**saved.data, "session": session}, saved.text)
 
     def search(
-        self, query: str, limit: int = HITS, session: str | None = None, types: Sequence[str] | None = None
+        self,
+        query: str,
+        limit: int = HITS,
+        session: str | None = None,
+        types: Sequence[str] | None = None,
+        min_relevance: float | None = None,
     ) -> ToolAnswer:
         """Search memories, and say how far the search went."""
+        sessions = None if session is None else [session]
         hits = self.agent.recall(
-            query, limit=limit, sessions=None if session is None else [session], types=types or None
+            query, limit=limit, sessions=sessions, types=types or None, min_relevance=min_relevance or 0.0
         )
-        told = worth_telling(hits)
+        told = worth_telling(hits) if min_relevance is None else hits
         answer = hits_answer(told)
         found = [
             {**item, "session": hit.entry.session}
