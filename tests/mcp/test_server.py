@@ -132,6 +132,17 @@ def test_search_keeps_to_a_session_and_to_types(home: Home, agent: Agent) -> Non
     assert [hit["text"] for hit in found["hits"]] == ["tea in two"]
 
 
+def test_a_search_shows_the_best_or_the_surest_where_a_least_relevance_is_given(
+    home: Home, agent: Agent
+) -> None:
+    agent.session("one").add("fact", text="We deploy the shop from the branch release")
+    agent.session("one").add("fact", text="The shop has a blue logo")
+    asked = "Which colour has the shop's car?"
+    assert good(home, "memory_search", query=asked)["hits"] == []
+    assert good(home, "memory_search", query=asked, min_relevance=0)["hits"] != []
+    assert good(home, "memory_search", query="deploy the shop from release", min_relevance=1)["hits"] == []
+
+
 @of_files
 def test_forgetting_hides_and_purging_erases(home: Home, agent: Agent) -> None:
     hidden = agent.session("main").add("note", text="hidden thing").id
@@ -158,6 +169,7 @@ def test_forgetting_takes_an_id_and_no_query(home: Home) -> None:
         ("memory_save", {"text": "x", "priority": True}, "a number from 0 to 1"),
         ("memory_save", {"text": "x" * 20_001}, "at most 20,000 characters"),
         ("memory_search", {"query": "x", "limit": -1}, "an integer from 1 to 100"),
+        ("memory_search", {"query": "x", "min_relevance": 2}, "a number from 0 to 1"),
         ("session_history", {"limit": -1}, "an integer from 1 to 1000"),
         ("memory_context", {"budget": -1}, "an integer from 1 to 50000"),
         ("memory_files", {"action": "read", "path": "../x"}, "relative path"),

@@ -13,7 +13,7 @@ from keepstone.errors import StoreError
 from keepstone.filesystem.layout import LAYOUTS
 from keepstone.store.file_store import FileStore
 from keepstone.store.postgres.postgres_store import PostgresStore
-from keepstone.store.purged import digest
+from keepstone.store.purge_digests import digest
 from keepstone.store.transfer import RawLine, move
 
 

@@ -93,8 +93,8 @@ def _reading(memory: ToolCalls) -> list[McpTool]:
                     },
                     "min_relevance": {
                         "type": "number",
-                        "description": "Only memories with at least this relevance; 0 shows the best, whatever "
-                        "they are. Default: those that may be about the query.",
+                        "description": "Only memories with at least this relevance; 0 shows the best in "
+                        "any case. Default: those that may be about the query.",
                         "minimum": 0,
                         "maximum": 1,
                     },

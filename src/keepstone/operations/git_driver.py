@@ -12,7 +12,7 @@ from pathlib import Path
 from keepstone.errors import StoreError
 from keepstone.filesystem.layout import ARCHIVE, PURGED, Layout
 from keepstone.log.union import Knowledge, merged_lines, side_of
-from keepstone.store import purged
+from keepstone.store import purge_digests
 
 _HEADS = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REBASE_HEAD", "REVERT_HEAD")
 """What git calls the other side where it says so; of a plain merge it does in the environment."""
@@ -33,9 +33,11 @@ def merge_log(base: Path, ours: Path, theirs: Path, path: str) -> None:
     here = _digests(_content(folder / PURGED), _show("HEAD", folder / PURGED))
     there = _digests(*(_show(head, folder / PURGED) for head in heads))
     archive = folder / ARCHIVE / place.name
-    our = Knowledge(lambda name: purged.digest(session, name) in here, lambda: _live_in([_content(archive)]))
+    our = Knowledge(
+        lambda name: purge_digests.digest(session, name) in here, lambda: _live_in([_content(archive)])
+    )
     their = Knowledge(
-        lambda name: purged.digest(session, name) in there,
+        lambda name: purge_digests.digest(session, name) in there,
         lambda: _live_in(_show(head, archive) for head in heads),
     )
     sides = [side_of(version.read_bytes()) for version in (base, ours, theirs)]
@@ -45,7 +47,7 @@ def merge_log(base: Path, ours: Path, theirs: Path, path: str) -> None:
 
 
 def _digests(*contents: bytes) -> frozenset[str]:
-    return frozenset[str]().union(*(purged.digests_in(raw.splitlines()) for raw in contents))
+    return frozenset[str]().union(*(purge_digests.digests_in(raw.splitlines()) for raw in contents))
 
 
 def _live_in(archives: Iterable[bytes]) -> Container[str]:

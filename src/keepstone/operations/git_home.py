@@ -22,7 +22,7 @@ from keepstone.filesystem.layout import (
     Layout,
 )
 from keepstone.operations.git_driver import git
-from keepstone.store import purged
+from keepstone.store import purge_digests
 from keepstone.store.opening import is_database
 
 DRIVER = "keepstone"
@@ -71,7 +71,7 @@ def _begin_recording(root: Path, layout: Layout, agent: str) -> list[str]:
     if not path.is_dir() or (path / PURGED).exists():
         return []
     with Folder(path, root=root) as folder:
-        purged.record(folder, "", ())
+        purge_digests.record(folder, "", ())
     return [str((path / PURGED).relative_to(root))]
 
 

@@ -21,7 +21,7 @@ from keepstone.index.database import BUSY, SCHEMA, UNUSABLE
 from keepstone.log.line import MAX_LINE
 from keepstone.log.log_file import Log, Stat
 from keepstone.model import Record
-from keepstone.store.looking import Arrears, follow_folder
+from keepstone.store.intake import Arrears, follow_folder
 from keepstone.store.moved_rows import moved_rows
 from keepstone.store.session_files import SessionFiles, SessionLog
 from keepstone.store.snapshot import Snapshot

@@ -25,7 +25,7 @@ from keepstone.index import Index, UnavailableError
 from keepstone.log.line import apply, dump, entry_of
 from keepstone.log.titles import TITLE_ID
 from keepstone.model import Entry, Record, Scope, SessionInfo, SessionSummary, Version
-from keepstone.store import filtering, lists, lookup, purged, raw_files, renaming, summaries, writing
+from keepstone.store import filtering, lists, lookup, purge_digests, raw_files, renaming, summaries, writing
 from keepstone.store.agent_logs import AgentLogs, unusable
 from keepstone.store.agent_pool import OpenAgents
 from keepstone.store.as_of import PastReader, vectors_today
@@ -36,14 +36,14 @@ from keepstone.store.dropped import dropped_at
 from keepstone.store.history import gone, state
 from keepstone.store.home_language import language_of, record_language
 from keepstone.store.home_space import HomeSpace
+from keepstone.store.intake import take_in_some
 from keepstone.store.log_changes import Changes
 from keepstone.store.long_records import WHOLE, LongRecords
-from keepstone.store.looking import take_in_some
 from keepstone.store.maintenance.file_maintenance import FileMaintenance
 from keepstone.store.paging import Page
 from keepstone.store.protocol import Compacted, Modification, Revision, SessionCheck, SessionNotFoundError
 from keepstone.store.purge import Eraser
-from keepstone.store.purged import GoneIds, PurgedIds, purged_digests
+from keepstone.store.purge_digests import GoneIds, PurgedIds, purged_digests
 from keepstone.store.put import LiveEntries, OnConflict, Written, refuse_other
 from keepstone.store.reader import LogReader, Reader
 from keepstone.store.session_files import info_of
@@ -467,13 +467,13 @@ class FileStore:
             raw_files.take_raw_lines(logs, session, lines)
 
     def vanished_agents(self) -> list[str]:
-        return purged.vanished_agents(self.root)
+        return purge_digests.vanished_agents(self.root)
 
     def purged(self, agent: str) -> PurgedIds:
-        return purged.recorded(self.root, self._layout, agent)
+        return purge_digests.recorded(self.root, self._layout, agent)
 
     def take_purged(self, agent: str, found: PurgedIds) -> None:
-        purged.take(self.root, self._layout, agent, found)
+        purge_digests.take(self.root, self._layout, agent, found)
 
     def changes(self, agents: Sequence[str] | None, since: str | None) -> Callable[[], list[Change]]:
         return Changes(self.root, self._layout, self._using, agents, since).look

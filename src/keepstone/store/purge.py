@@ -24,15 +24,15 @@ from keepstone.log import rewrite
 from keepstone.log.log_file import Log, Stat
 from keepstone.log.union import read_side
 from keepstone.model import Record
-from keepstone.store import purged
+from keepstone.store import purge_digests
 from keepstone.store.agent_logs import AgentLogs
 from keepstone.store.protocol import SessionCheck
+from keepstone.store.purge_digests import is_recording
 from keepstone.store.purge_marks import (
     PurgeMarks,
     erase_session,
     remove_others,
 )
-from keepstone.store.purged import is_recording
 from keepstone.store.purged_files import PurgedFiles
 from keepstone.store.session_files import info_of
 from keepstone.store.spellings import parts
@@ -81,7 +81,7 @@ class Eraser:
             made = marks.add(session, gone)
             with _all_or_pending(logs.folder, marks, made, session, files.logs):
                 if is_recording(logs.folder, self._root):
-                    purged.record(logs.folder, session, gone)
+                    purge_digests.record(logs.folder, session, gone)
                 logs.leave_replaced()  # What another process rebuilt has the text as well.
                 files.put(gone)
                 marks.leave_index(made)
@@ -92,7 +92,7 @@ class Eraser:
         if is_recording(logs.folder, self._root):
             for part in (logs.log(session), logs.archive(session)):
                 with part.reading() as fd:
-                    purged.record(logs.folder, session, sorted(read_side(fd).ids))
+                    purge_digests.record(logs.folder, session, sorted(read_side(fd).ids))
 
     def _checkpoint(self, logs: AgentLogs, session: str) -> None:
         try:
@@ -186,10 +186,10 @@ class Eraser:
         seen = self._layout.index_folder(self._root, logs.agent, SCHEMA).parent / "purged.seen"
         if state is None or (seen.is_file() and seen.read_text("utf-8") == state):
             return
-        digests = purged.purged_digests(logs.folder)
+        digests = purge_digests.purged_digests(logs.folder)
         for session in [session for session, _, _ in logs.files()]:
             with logs.archive(session).reading() as fd:
-                ids = {name for name in read_side(fd).ids if purged.digest(session, name) in digests}
+                ids = {name for name in read_side(fd).ids if purge_digests.digest(session, name) in digests}
             if ids:
                 log = logs.log(session)
                 with log.locked(), log.reading() as fd:
@@ -227,7 +227,7 @@ class Eraser:
 
     def purge_agent(self, agent: str) -> None:
         """Remove every byte of an agent: first out of sight in one step, then from the disk."""
-        purged.record_agent(self._root, self._layout, agent)
+        purge_digests.record_agent(self._root, self._layout, agent)
         _put_away(self._layout.agent_folders(self._root, agent))
         left = self.finish_agents()
         try:

@@ -19,7 +19,7 @@ from keepstone.log.line import dump_read, entry_of, format_time, id_of, parse, r
 from keepstone.log.scan import Line
 from keepstone.model import Entry
 from keepstone.store.protocol import Store
-from keepstone.store.purged import PurgedIds, digest
+from keepstone.store.purge_digests import PurgedIds, digest
 
 _VECTORS_AT_ONCE = 1_000
 _AT_ONCE = 2

@@ -36,7 +36,7 @@ from keepstone.operations.syncing.devices import (
     digest,
     write_manifest,
 )
-from keepstone.store import purged
+from keepstone.store import purge_digests
 from keepstone.store.opening import is_database
 
 _LOCK = "lock"
@@ -127,7 +127,7 @@ def _record_purges(home: Home, layout: Layout, agent: str) -> None:
     path = layout.sessions_folder(home.root, agent)
     if path.is_dir():
         with Folder(path, root=home.root) as folder:
-            purged.record(folder, "", ())
+            purge_digests.record(folder, "", ())
 
 
 def _digests_in(path: Path) -> frozenset[str]:
@@ -135,7 +135,7 @@ def _digests_in(path: Path) -> frozenset[str]:
     if not path.is_dir():
         return frozenset()
     with Folder(path) as folder:
-        return purged.purged_digests(folder)
+        return purge_digests.purged_digests(folder)
 
 
 def _sessions(folder: Folder, layout: Layout) -> dict[str, str]:
@@ -183,7 +183,7 @@ def _take(home: Home, layout: Layout, device: Device, result: Synced) -> None:
         files = sorted(file for owner, file in device.listed if owner == agent)
         digests = frozenset[str]()
         if PURGED in files and (raw := device.read(agent, PURGED)) is not None:
-            digests = purged.digests_in(raw.splitlines())
+            digests = purge_digests.digests_in(raw.splitlines())
             result.purged += _purge(home, layout, agent, digests)
         for file in files:
             session = layout.session_of(file)
@@ -204,7 +204,7 @@ def _purge(home: Home, layout: Layout, agent: str, digests: frozenset[str]) -> i
         return 0
     count = 0
     with Folder(path, root=home.root) as folder:
-        known = purged.purged_digests(folder)
+        known = purge_digests.purged_digests(folder)
         for session, name in _sessions(folder, layout).items():
             ids: set[str] = set()
             for part in (name, f"{ARCHIVE}/{name}"):
@@ -214,7 +214,7 @@ def _purge(home: Home, layout: Layout, agent: str, digests: frozenset[str]) -> i
             new = [
                 one
                 for one in sorted(ids)
-                if (key := purged.digest(session, one)) in digests and key not in known
+                if (key := purge_digests.digest(session, one)) in digests and key not in known
             ]
             count += home.agent(agent).session(session).purge_many(new) if new else 0
     return count
@@ -225,9 +225,9 @@ def _merge(
 ) -> bool:
     """Merge another version of a log into this home's; tell whether anything changed."""
     path = layout.sessions_folder(home.root, agent)
-    gone_here = _digests_in(path) | _digests_in(purged.vanished(home.root, agent))
+    gone_here = _digests_in(path) | _digests_in(purge_digests.vanished(home.root, agent))
     known = [
-        Knowledge(lambda one, digests=digests: purged.digest(session, one) in digests)  # type: ignore[misc]
+        Knowledge(lambda one, digests=digests: purge_digests.digest(session, one) in digests)  # type: ignore[misc]
         for digests in (gone_here, purged_there)
     ]
     if not path.is_dir() and not merged_lines(Side(), Side(), theirs, known[0], known[1]):
@@ -291,8 +291,8 @@ def _give(home: Home, layout: Layout, shared: Folder, place: str) -> None:
 def _published_agents(home: Home, layout: Layout) -> dict[str, Path]:
     """Return the folders to publish: of the agents, and what is recorded of agents that were purged."""
     folders = {agent: layout.sessions_folder(home.root, agent) for agent in home.agents()}
-    names = [name for name in purged.vanished_agents(home.root) if name not in folders]
-    gone = {name: purged.vanished(home.root, name) for name in names}
+    names = [name for name in purge_digests.vanished_agents(home.root) if name not in folders]
+    gone = {name: purge_digests.vanished(home.root, name) for name in names}
     return {agent: path for agent, path in {**gone, **folders}.items() if path.is_dir()}
 
 

@@ -36,7 +36,7 @@ from keepstone.store.postgres.postgres_reader import PostgresReader
 from keepstone.store.postgres.sign_in_rows import SignInRows
 from keepstone.store.postgres.word_scores import HolderCounts
 from keepstone.store.protocol import Compacted, Modification, Revision, SessionCheck
-from keepstone.store.purged import GoneIds, PurgedIds
+from keepstone.store.purge_digests import GoneIds, PurgedIds
 from keepstone.store.put import refuse_other
 from keepstone.store.reader import Reader
 from keepstone.store.transfer import RawLine

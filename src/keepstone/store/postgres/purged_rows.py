@@ -8,7 +8,7 @@ from keepstone.store.postgres.answer_rows import FORGET
 from keepstone.store.postgres.connecting import Connection, Connections
 from keepstone.store.postgres.entry_rows import shown
 from keepstone.store.postgres.locked_session import LockedSession
-from keepstone.store.purged import PurgedIds, digest
+from keepstone.store.purge_digests import PurgedIds, digest
 
 _RECORDS = ""
 """Stands among the digests of an agent whose purges are recorded."""

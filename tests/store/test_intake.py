@@ -13,9 +13,9 @@ from keepstone import Agent, Home
 from keepstone.filesystem.layout import LAYOUTS
 from keepstone.index import Index, UnavailableError
 from keepstone.log.log_file import Log
-from keepstone.store import agent_logs, filtering, looking, lookup
+from keepstone.store import agent_logs, filtering, intake, lookup
 from keepstone.store.agent_logs import AgentLogs
-from keepstone.store.looking import Arrears, take_in_some
+from keepstone.store.intake import Arrears, take_in_some
 
 LINES = 2_500
 
@@ -33,7 +33,7 @@ def home(tmp_path: Path) -> Iterator[Home]:
 def agent(home: Home, monkeypatch: pytest.MonkeyPatch) -> Agent:
     """An agent with a session that another program wrote, too long to be taken in at once."""
     write(home, 0, LINES)
-    monkeypatch.setattr(looking, "AT_ONCE", 8192)
+    monkeypatch.setattr(intake, "AT_ONCE", 8192)
     for module in (agent_logs, filtering, lookup):
         monkeypatch.setattr(module, "FRESH", 0.0)
     return home.agent("a")
@@ -131,8 +131,8 @@ def test_background_takes_a_long_log_in_after_a_question(agent: Agent) -> None:
 
 def test_a_long_log_is_taken_in_by_turns(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     write(home, 0, LINES)
-    monkeypatch.setattr(looking, "AT_ONCE", 0)
-    monkeypatch.setattr(looking, "_PIECE_SECONDS", 0.0)
+    monkeypatch.setattr(intake, "AT_ONCE", 0)
+    monkeypatch.setattr(intake, "_PIECE_SECONDS", 0.0)
     logs = AgentLogs(
         home.root,
         LAYOUTS["default"],
