@@ -125,7 +125,9 @@ def test_recalled_text_cannot_close_its_fence(agent: Agent) -> None:
 def test_long_memories_are_shown_by_their_best_passage(agent: Agent) -> None:
     text = "We met at noon. " * 500 + "The door is made of walnut. " + "Then we had tea. " * 500
     agent.session("s").add_many({"type": "note", "text": text} for _ in range(50))
-    hits = good(agent, "recall", query="walnut", limit=50)["hits"]
+    agent.session("s").add_many({"type": "note", "text": f"short text {n}"} for n in range(50))
+    hits = good(agent, "recall", query="Which door is made of walnut?", limit=50)["hits"]
+    assert len(hits) == 50
     assert sum(len(hit["text"]) for hit in hits) < 25_000
     passage, _, cut = hits[0]["text"].partition("\n")
     assert "The door is made of walnut." in passage
