@@ -6,7 +6,6 @@ An agent has 10,000 entries, another one all others, 500 to a session, each with
 vector of 384 numbers. A block of entries is written by keepstone; the others repeat its rows in other
 sessions, with vectors of their own. Queries take turns with those by hand, which find and read as much.
 With ``--exact`` no graph (HNSW) is made, which takes longest.
-``--exact`` makes no graph (HNSW), which takes longest.
 """
 
 from __future__ import annotations
