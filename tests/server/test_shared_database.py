@@ -158,6 +158,14 @@ def test_a_purge_removes_the_responses_that_quote_it(dsn: str, servers: Pair) ->
         assert look.execute("SELECT * FROM answers").fetchall() == []
 
 
+def test_a_retry_of_a_purge_finds_its_own_response_removed(servers: Pair) -> None:
+    with servers[0].client() as one, servers[1].client(servers[0].token) as two:
+        one.post(ENTRIES, json={"type": "note", "text": "walnut", "id": "w"})
+        purge = "/v1/agents/coder/entries/w/purge"
+        assert one.post(purge, headers=KEY).status_code == 200
+        assert two.post(purge, headers=KEY).json()["code"] == "answer_forgotten"
+
+
 def test_a_refusal_that_a_purge_forgot_is_carried_out_again(servers: Pair) -> None:
     missing = "/v1/agents/coder/entries/late"
     with servers[0].client() as one, servers[1].client(servers[0].token) as two:
