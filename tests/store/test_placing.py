@@ -276,3 +276,14 @@ def test_delete_of_many_hides_them_at_once_and_for_good(home: Home) -> None:
     session.add("many", id="m1", text="chestnut1")
     assert [hit.entry.id for hit in home.agent("a").recall("chestnut1", types=["many"])] == ["m1"]
     assert set(rows_of(home)) == set(said(home))
+
+
+def test_entries_archived_for_their_age_leave_the_index(home: Home) -> None:
+    agent, session = home.agent("a"), home.agent("a").session("s")
+    before = said(home)
+    for number in range(10, 13):
+        session.update(f"e{number}", priority=0.1)
+    session.archive_faded()
+    left = {key: text for key, text in before.items() if key not in {"e10", "e11", "e12"}}
+    assert agent.count() == len(left)
+    assert said(home) == left

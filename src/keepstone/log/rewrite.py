@@ -107,7 +107,7 @@ def _compacted(
             named = new.end(before.mtime)
             if not plan.aged.isdisjoint(new.later or ()):
                 raise OvertakenError  # What is archived for its age was changed since.
-            after = placing.put(new, named)
+            after = placing.put(new, named, plan.aged)
     return Rewritten(before, after, new.moved, before.size - after.size, sorted(plan.aged))
 
 
