@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,12 @@ import pytest
 
 import keepstone
 from keepstone import Home, Session
+from keepstone.filesystem.confine import Folder
+from keepstone.filesystem.lock import Lock
 from keepstone.index import Index
 from keepstone.log.log_file import Log
 from keepstone.log.replacement import Replacement
+from keepstone.store.agent_logs import AgentLogs
 from keepstone.store.placing import IndexedPlacing
 
 TEXT = b"qzvxkwalnut"
@@ -287,3 +291,31 @@ def test_entries_archived_for_their_age_leave_the_index(home: Home) -> None:
     left = {key: text for key, text in before.items() if key not in {"e10", "e11", "e12"}}
     assert agent.count() == len(left)
     assert said(home) == left
+
+
+@names
+def test_rewrite_keeps_rows_right_that_a_busy_index_did_not_have(
+    home: Home, monkeypatch: pytest.MonkeyPatch, act: Act
+) -> None:
+    before = said(home)
+    with (home.root / "agents/a/memory/sessions/s.ndjson").open("ab") as file:
+        file.write(b'{"id":"e6","ts":"2026-01-12T10:00:00.000000Z","type":"note","text":"almond"}\n')
+        file.write(b'{"id":"new","ts":"2026-01-12T10:00:00.000000Z","type":"note","text":"pecan"}\n')
+    follow, answers, again = AgentLogs.follow, iter([False]), list[str]()
+    monkeypatch.setattr(AgentLogs, "follow", lambda *a: next(answers, None) is None and follow(*a))
+    monkeypatch.setattr(Index, "reread", lambda _, session, log: again.append(f"{session} {log.name}"))
+    act(home.agent("a").session("s"))
+    gone = set() if act is ACTS[0] else {"secret"}
+    wanted = before | {"e6": "almond", "new": "pecan"}
+    assert said(home) == {key: text for key, text in wanted.items() if key not in gone}
+    assert again == []
+
+
+def test_rewrite_that_was_given_up_cannot_write_places_of_the_next(home: Home) -> None:
+    with closing(Folder(home.root / "agents/a/memory/sessions")) as folder:
+        log = Log(folder, "s.ndjson", Lock(folder, "s.lock"))
+        with closing(Index(None)) as index:
+            index.catch_up("s", log)
+            first = index.begin_move("s")
+            index.reread("s", log)
+            assert index.begin_move("s") != first

@@ -57,18 +57,23 @@ class IndexedPlacing(Placing):
         """Write the places of the rows, and what others add in the time."""
         self._folded = folded
         try:
-            self._logs.follow(self._session, self._log, self._log.stat())
+            self._catch_up()
             self._logs.asking(Index.write_places, self._session, self._side, new, folded=folded)
             for _ in range(_ROUNDS):
                 if new.left < _SHORT:
                     break
                 ids = new.follow()
-                self._logs.follow(self._session, self._log, self._log.stat())
+                self._catch_up()
                 self._logs.asking(Index.write_places_of, self._session, self._side, new, ids)
         except UnavailableError as error:
             self._logs.lag(error)
             self._side = 0
         new.sync()
+
+    def _catch_up(self) -> None:
+        """Let the index hold all that was copied: rows of lines taken in later would have no new place."""
+        if not self._logs.follow(self._session, self._log, self._log.stat()):
+            raise UnavailableError("the index could not follow")
 
     def put(self, new: Replacement, named: Collection[str], gone: Collection[str]) -> Stat:
         """Put the log in place in one step with the rows of the index. The lock is held.
