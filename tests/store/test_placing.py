@@ -247,6 +247,26 @@ def test_next_write_keeps_what_a_live_rewrite_prepares(home: Home, monkeypatch: 
     assert not prepared.exists()
 
 
+def test_rewrite_beside_another_leaves_the_mark_of_its_file(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sessions = home.root / "agents/a/memory/sessions"
+    marks: list[int] = []
+
+    def rewrite() -> None:
+        with closing(Folder(sessions)) as folder:
+            log = Log(folder, "s.ndjson", Lock(folder, "s.lock"))
+            with log.locked():
+                log.replace([log_file.read_bytes()])
+        marks.append((sessions / "s.lock").stat().st_size)
+
+    log_file = sessions / "s.ndjson"
+    while_it_prepares(monkeypatch, rewrite)
+    home.agent("a").session("s").compact()
+    assert marks == [1]
+    assert (sessions / "s.lock").stat().st_size == 0
+
+
 def test_child_of_a_fork_keeps_no_prepared_file_alive(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     prepared = home.root / "agents/a/memory/sessions/s.ndjson.next.tmp"
 

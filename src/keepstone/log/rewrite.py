@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TypeVar
 
+from keepstone.errors import StoreError
 from keepstone.log.fold import Fold
 from keepstone.log.line import MAX_LINE, dump_read, id_of, is_put
 from keepstone.log.log_file import Log, Stat
@@ -79,7 +80,13 @@ def overtaking(placing: Placing, act: Callable[[], T]) -> T:
         with suppress(OvertakenError):
             return act()
     with placing.held():
-        return act()
+        try:
+            return act()
+        except OvertakenError as error:
+            raise StoreError(
+                "another program, which takes no lock, changed the log while it was rewritten; "
+                "the log is as that program left it: try again"
+            ) from error
 
 
 def _compacted(
