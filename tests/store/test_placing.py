@@ -339,3 +339,15 @@ def test_rewrite_that_was_given_up_cannot_write_places_of_the_next(home: Home) -
             first = index.begin_move("s")
             index.reread("s", log)
             assert index.begin_move("s") != first
+
+
+def test_filters_find_all_entries_while_deleted_ones_are_removed(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = home.agent("a")
+    session = agent.session("many")
+    session.add_many({"id": f"d{n}", "type": "note", "data": {"topic": "oak"}} for n in range(1500))
+    session.add("note", {"topic": "oak"}, id="left")
+    monkeypatch.setattr(Index, "drop_hidden", lambda _: None)
+    agent.delete_where(ids=[f"d{n}" for n in range(1500)])
+    assert [entry.id for entry in agent.entries(where={"topic": "oak"})] == ["left"]
