@@ -351,3 +351,19 @@ def test_filters_find_all_entries_while_deleted_ones_are_removed(
     monkeypatch.setattr(Index, "drop_hidden", lambda _: None)
     agent.delete_where(ids=[f"d{n}" for n in range(1500)])
     assert [entry.id for entry in agent.entries(where={"topic": "oak"})] == ["left"]
+
+
+@pytest.mark.parametrize("large", [1, 5_000])
+def test_recall_finds_the_rest_while_deleted_entries_are_removed(
+    home: Home, monkeypatch: pytest.MonkeyPatch, large: int
+) -> None:
+    agent = home.agent("a")
+    session = agent.session("many")
+    session.add_many({"id": f"d{n}", "type": "note", "text": "chestnut chestnut"} for n in range(1500))
+    session.add("note", id="left", text="chestnut and several other words")
+    agent.recall("chestnut")
+    monkeypatch.setattr("keepstone.index.index.LARGE", large)
+    monkeypatch.setattr(Index, "drop_hidden", lambda _: None)
+    agent.delete_where(ids=[f"d{n}" for n in range(1500)])
+    assert [hit.entry.id for hit in agent.recall("chestnut")] == ["left"]
+    assert [hit.entry.id for hit in agent.recall("chestnut", types=["note"])] == ["left"]
