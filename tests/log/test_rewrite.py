@@ -12,6 +12,7 @@ from keepstone.errors import StoreError
 from keepstone.log import rewrite
 from keepstone.log.line import MAX_LINE, dump
 from keepstone.log.log_file import Log
+from keepstone.log.replacement import Replacement
 from keepstone.log.rewrite import is_due
 
 A, B, C = (entry(letter) for letter in "abc")
@@ -183,6 +184,23 @@ def test_a_compaction_killed_behind_the_archive_archives_nothing_twice(
     expected = Counter(lines(*STORY[:-1], entry("c", "2")).splitlines())
     assert Counter(session.archive_path.read_bytes().splitlines()) == expected
     assert session.records() == before
+
+
+def test_a_log_that_an_editor_saves_during_its_compaction_stays(
+    session: Damaged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session.write(*STORY)
+    fold = Replacement.fold
+
+    def folding(new: Replacement, *about: Any) -> None:
+        fold(new, *about)
+        session.path.with_suffix(".edited").write_bytes(lines(A))
+        session.path.with_suffix(".edited").rename(session.path)
+
+    monkeypatch.setattr(Replacement, "fold", folding)
+    with pytest.raises(StoreError, match="another program"):
+        session.compact()
+    assert session.path.read_bytes() == lines(A)
 
 
 def test_a_purge_leaves_no_byte_of_an_entry_in_log_or_archive(session: Damaged) -> None:

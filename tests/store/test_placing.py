@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,12 @@ import pytest
 
 import keepstone
 from keepstone import Home, Session
+from keepstone.filesystem.confine import Folder
+from keepstone.filesystem.lock import Lock
 from keepstone.index import Index
 from keepstone.log.log_file import Log
 from keepstone.log.replacement import Replacement
+from keepstone.store.agent_logs import AgentLogs
 from keepstone.store.placing import IndexedPlacing
 
 TEXT = b"qzvxkwalnut"
@@ -243,6 +247,26 @@ def test_next_write_keeps_what_a_live_rewrite_prepares(home: Home, monkeypatch: 
     assert not prepared.exists()
 
 
+def test_rewrite_beside_another_leaves_the_mark_of_its_file(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sessions = home.root / "agents/a/memory/sessions"
+    marks: list[int] = []
+
+    def rewrite() -> None:
+        with closing(Folder(sessions)) as folder:
+            log = Log(folder, "s.ndjson", Lock(folder, "s.lock"))
+            with log.locked():
+                log.replace([log_file.read_bytes()])
+        marks.append((sessions / "s.lock").stat().st_size)
+
+    log_file = sessions / "s.ndjson"
+    while_it_prepares(monkeypatch, rewrite)
+    home.agent("a").session("s").compact()
+    assert marks == [1]
+    assert (sessions / "s.lock").stat().st_size == 0
+
+
 def test_child_of_a_fork_keeps_no_prepared_file_alive(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     prepared = home.root / "agents/a/memory/sessions/s.ndjson.next.tmp"
 
@@ -276,3 +300,70 @@ def test_delete_of_many_hides_them_at_once_and_for_good(home: Home) -> None:
     session.add("many", id="m1", text="chestnut1")
     assert [hit.entry.id for hit in home.agent("a").recall("chestnut1", types=["many"])] == ["m1"]
     assert set(rows_of(home)) == set(said(home))
+
+
+def test_entries_archived_for_their_age_leave_the_index(home: Home) -> None:
+    agent, session = home.agent("a"), home.agent("a").session("s")
+    before = said(home)
+    for number in range(10, 13):
+        session.update(f"e{number}", priority=0.1)
+    session.archive_faded()
+    left = {key: text for key, text in before.items() if key not in {"e10", "e11", "e12"}}
+    assert agent.count() == len(left)
+    assert said(home) == left
+
+
+@names
+def test_rewrite_keeps_rows_right_that_a_busy_index_did_not_have(
+    home: Home, monkeypatch: pytest.MonkeyPatch, act: Act
+) -> None:
+    before = said(home)
+    with (home.root / "agents/a/memory/sessions/s.ndjson").open("ab") as file:
+        file.write(b'{"id":"e6","ts":"2026-01-12T10:00:00.000000Z","type":"note","text":"almond"}\n')
+        file.write(b'{"id":"new","ts":"2026-01-12T10:00:00.000000Z","type":"note","text":"pecan"}\n')
+    follow, answers, again = AgentLogs.follow, iter([False]), list[str]()
+    monkeypatch.setattr(AgentLogs, "follow", lambda *a: next(answers, None) is None and follow(*a))
+    monkeypatch.setattr(Index, "reread", lambda _, session, log: again.append(f"{session} {log.name}"))
+    act(home.agent("a").session("s"))
+    gone = set() if act is ACTS[0] else {"secret"}
+    wanted = before | {"e6": "almond", "new": "pecan"}
+    assert said(home) == {key: text for key, text in wanted.items() if key not in gone}
+    assert again == []
+
+
+def test_rewrite_that_was_given_up_cannot_write_places_of_the_next(home: Home) -> None:
+    with closing(Folder(home.root / "agents/a/memory/sessions")) as folder:
+        log = Log(folder, "s.ndjson", Lock(folder, "s.lock"))
+        with closing(Index(None)) as index:
+            index.catch_up("s", log)
+            first = index.begin_move("s")
+            index.reread("s", log)
+            assert index.begin_move("s") != first
+
+
+def test_filters_find_all_entries_while_deleted_ones_are_removed(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = home.agent("a")
+    session = agent.session("many")
+    session.add_many({"id": f"d{n}", "type": "note", "data": {"topic": "oak"}} for n in range(1500))
+    session.add("note", {"topic": "oak"}, id="left")
+    monkeypatch.setattr(Index, "drop_hidden", lambda _: None)
+    agent.delete_where(ids=[f"d{n}" for n in range(1500)])
+    assert [entry.id for entry in agent.entries(where={"topic": "oak"})] == ["left"]
+
+
+@pytest.mark.parametrize("large", [1, 5_000])
+def test_recall_finds_the_rest_while_deleted_entries_are_removed(
+    home: Home, monkeypatch: pytest.MonkeyPatch, large: int
+) -> None:
+    agent = home.agent("a")
+    session = agent.session("many")
+    session.add_many({"id": f"d{n}", "type": "note", "text": "chestnut chestnut"} for n in range(1500))
+    session.add("note", id="left", text="chestnut and several other words")
+    agent.recall("chestnut")
+    monkeypatch.setattr("keepstone.index.index.LARGE", large)
+    monkeypatch.setattr(Index, "drop_hidden", lambda _: None)
+    agent.delete_where(ids=[f"d{n}" for n in range(1500)])
+    assert [hit.entry.id for hit in agent.recall("chestnut")] == ["left"]
+    assert [hit.entry.id for hit in agent.recall("chestnut", types=["note"])] == ["left"]

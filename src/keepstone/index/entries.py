@@ -350,12 +350,20 @@ def members(database: Database, scope: Scope, most: int) -> str | None:
 
 def in_scope(database: Database, eids: Iterable[int], scope: Scope) -> set[int]:
     """Return those of the rows that a scope allows."""
-    condition, bindings = conditions(scope)
+    condition, bindings = in_sessions(database, scope)
     if condition == "1":
         return set(eids)
     rows = "entry e" if scope.sessions is None else "entry e JOIN session s ON s.sid=e.sid"
     sql = f"SELECT e.eid FROM {rows} WHERE e.eid IN (SELECT value FROM json_each(?)) AND {condition}"
     return {eid for (eid,) in database.rows(sql, (json.dumps(list(eids)), *bindings))}
+
+
+def in_sessions(database: Database, scope: Scope) -> tuple[str, tuple[object, ...]]:
+    """Return ``conditions`` that rows which are hidden now, and belong to no session, do not meet."""
+    condition, bindings = conditions(scope)
+    if database.row("SELECT 1 FROM entry WHERE sid<0 LIMIT 1") is None:
+        return condition, bindings
+    return f"+e.sid>0 AND {condition}", bindings
 
 
 def conditions(scope: Scope) -> tuple[str, tuple[object, ...]]:

@@ -84,7 +84,9 @@ def unindexed(database: Database, name: str, limit: int) -> list[Row]:
         known = (0,)
     if known[0] == _COMPLETE:
         return []
-    eids = database.rows("SELECT eid FROM entry WHERE eid>? ORDER BY eid LIMIT ?", (known[0], limit))
+    # Without hidden rows, which a session no longer has: a page of these alone would look like the end.
+    sql = "SELECT eid FROM entry WHERE eid>? AND +sid>0 ORDER BY eid LIMIT ?"
+    eids = database.rows(sql, (known[0], limit))
     rows = entries.rows_of(database, [eid for (eid,) in eids])
     if not rows:
         with database.writing():  # Rows that came since were indexed by who added them.

@@ -161,7 +161,7 @@ class Index:
         side: int,
         new: Replacement,
         named: Collection[str],
-        purged: Collection[str],
+        gone: Collection[str],
         put: Callable[[], object],
         *,
         folded: bool,
@@ -169,17 +169,17 @@ class Index:
         """Follow a rewrite of a log, and ``put`` it in place before anybody reads it into the index.
 
         False, and nothing is put, if rows cannot follow. ``named`` are the ids of rows that changed since
-        their places were written; rows of ``purged`` entries are hidden.
+        their places were written; rows of entries that are ``gone`` are hidden.
         """
         with self._database as database, database.writing():
             known = session_table.known_of(database, session)
             # Rows of a log that was not all read say nothing of what the rewrite kept of the rest.
             if known is None or not known.holds(new.before):
                 return False
-            if not row_places.take_place(database, session, side, new, set(named).difference(purged)):
+            if not row_places.take_place(database, session, side, new, set(named).difference(gone)):
                 return False
-            row_places.hide(database, known.sid, purged)
-            if TITLE_ID in purged:
+            row_places.hide(database, known.sid, gone)
+            if TITLE_ID in gone:
                 session_table.set_title(database, known.sid, None)
             vector_table.forget_kept(database, known.sid)
             after = new.stat
@@ -559,7 +559,9 @@ def ranked(database: Database, ranking: Ranking, terms: Sequence[str], scope: Sc
         if state.rows and state.rows >= LARGE and are_tokens(terms, database.language):
             found = ranking.ranked(database, state, terms, scope, limit)
         else:
-            found = word_table.ranked(database, state.rows, terms, entries.conditions(scope), limit)
+            found = word_table.ranked(
+                database, state.rows, terms, entries.in_sessions(database, scope), limit
+            )
     return found
 
 

@@ -5,6 +5,8 @@ See ``keepstone.index.row_places`` for how rows get other places.
 
 from __future__ import annotations
 
+ABANDONED = "preparing=-max(side, abs(preparing))"
+"""That no side is prepared now, and which was the last: a rewrite that goes on with it writes nothing."""
 MOVED = "LEFT JOIN moved m ON m.sid=e.sid AND m.eid=e.eid AND m.side=s.side"
 """Where rows are whose log was rewritten."""
 FROM = f"FROM entry e JOIN session s ON s.sid=e.sid {MOVED}"

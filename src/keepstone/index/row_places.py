@@ -13,7 +13,7 @@ from typing import Any
 
 from keepstone.index import entries
 from keepstone.index.database import Database, row_sum
-from keepstone.index.row_columns import MOVED
+from keepstone.index.row_columns import ABANDONED, MOVED
 from keepstone.log.replacement import Replacement
 
 STEP = 2_000
@@ -31,16 +31,16 @@ _SETTLED = "entry.id, m.place, m.at, m.length, iif(m.folded, NULL, head), iif(m.
 def begin(database: Database, session: str) -> int:
     """Begin another side of a session, and return its number, 0 if the session is unknown.
 
-    Nobody else can go on with one that was begun before.
+    Nobody else can go on with one that was begun before: no number is given twice.
     """
-    sql = "UPDATE session SET preparing=max(side, preparing)+1 WHERE name=? RETURNING preparing"
+    sql = "UPDATE session SET preparing=max(side, abs(preparing))+1 WHERE name=? RETURNING preparing"
     found = database.row(sql, (session,))
     return found[0] if found else 0
 
 
 def abandon(database: Database, sid: int) -> None:
     """Take note that rows were read again, so that no side that was begun is of use."""
-    database.execute("UPDATE session SET preparing=0 WHERE sid=?", (sid,))
+    database.execute(f"UPDATE session SET {ABANDONED} WHERE sid=?", (sid,))
 
 
 def clear(database: Database, session: str, after: int) -> int | None:

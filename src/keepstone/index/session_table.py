@@ -10,6 +10,7 @@ from typing import Any
 import apsw
 
 from keepstone.index.database import Database
+from keepstone.index.row_columns import ABANDONED
 from keepstone.index.words import word_table
 from keepstone.log.log_file import Stat
 from keepstone.log.scan import DIGEST
@@ -53,7 +54,7 @@ class Room:
 _IS_BEING_READ = "(s.size<0 AND s.inode!=0)"
 """Whether a part of a session's log was read, in SQL; see ``reading``."""
 
-_KNOWN = "sid, file, size, mtime, inode, offset, ts, tail, crc, compacted, side!=0 OR preparing!=0"
+_KNOWN = "sid, file, size, mtime, inode, offset, ts, tail, crc, compacted, side!=0 OR preparing>0"
 _ROOM = f"(SELECT coalesce(max(number), 0) + 1 FROM entry WHERE sid=?), {word_table.NUMBERS}"
 
 
@@ -148,7 +149,7 @@ def present(database: Database, session: str, ids: Sequence[str]) -> tuple[LogSt
 
 def distrust(database: Database, session: str) -> None:
     """Let the next catch-up read a session's log from its start; until then the rows stay."""
-    columns = "size=-1, mtime=0, inode=0, crc=-1, preparing=0"
+    columns = f"size=-1, mtime=0, inode=0, crc=-1, {ABANDONED}"
     database.execute(f"UPDATE session SET {columns} WHERE name=?", (session,))
 
 

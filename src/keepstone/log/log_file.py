@@ -45,6 +45,9 @@ class Log:
         self.name = name
         self._temporary = name + TEMPORARY
         self._prepared = name + PREPARED
+        plain = self._prepared.removeprefix(f"{ARCHIVE}/")
+        self._prepared_beside = plain, f"{ARCHIVE}/{plain}"
+        """What may be prepared for the log or its archive, which have one lock."""
         self._parent = name.rpartition("/")[0]
         self._folder = folder
         self.lock = lock
@@ -81,8 +84,7 @@ class Log:
         for temporary in (self._temporary, f"{ARCHIVE}/{self._temporary}"):
             with suppress(FileNotFoundError, NotADirectoryError):
                 self._folder.unlink(temporary)
-        names = (self._prepared, f"{ARCHIVE}/{self._prepared}")
-        stays = [remove_left(self._folder, name, in_use=in_use) for name in names]
+        stays = [remove_left(self._folder, name, in_use=in_use) for name in self._prepared_beside]
         self.lock.mark(on=any(stays))
 
     def prepare(self) -> Prepared:
@@ -92,8 +94,11 @@ class Log:
 
     def is_prepared(self) -> bool:
         """Tell whether a file is prepared that is to take the log's place."""
-        with suppress(FileNotFoundError):
-            self._folder.stat(self._prepared)
+        return self._is_there(self._prepared)
+
+    def _is_there(self, name: str) -> bool:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            self._folder.stat(name)
             return True
         return False
 
@@ -185,7 +190,7 @@ class Log:
             raise StoreError(
                 f"{self._folder.path} was deleted during the write; nothing was saved"
             ) from error
-        self.lock.mark(on=False)
+        self.lock.mark(on=any(map(self._is_there, self._prepared_beside)))
         self.forget()
         return stat_of(state)
 

@@ -196,10 +196,15 @@ class Placing:
     def prepare(self, new: Replacement, *, folded: bool) -> None:
         """Prepare what follows the log, without its lock; ``folded`` if each entry has one line then."""
 
-    def put(self, new: Replacement, named: Collection[str]) -> Stat:  # noqa: ARG002  For others that follow.
+    def put(
+        self,
+        new: Replacement,
+        named: Collection[str],  # noqa: ARG002  For others that follow.
+        gone: Collection[str],  # noqa: ARG002  For others that follow.
+    ) -> Stat:
         """Put a replacement that is ended in the log's place; return the log's new state. The lock is held.
 
-        ``named`` are the ids of the lines that ``end`` copied.
+        ``named`` are the ids of the lines that ``end`` copied, ``gone`` those of entries that were left out.
         """
         return new.put()
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TypeVar
 
+from keepstone.errors import StoreError
 from keepstone.log.fold import Fold
 from keepstone.log.line import MAX_LINE, dump_read, id_of, is_put
 from keepstone.log.log_file import Log, Stat
@@ -79,7 +80,13 @@ def overtaking(placing: Placing, act: Callable[[], T]) -> T:
         with suppress(OvertakenError):
             return act()
     with placing.held():
-        return act()
+        try:
+            return act()
+        except OvertakenError as error:
+            raise StoreError(
+                "another program, which takes no lock, changed the log while it was rewritten; "
+                "the log is as that program left it: try again"
+            ) from error
 
 
 def _compacted(
@@ -107,7 +114,7 @@ def _compacted(
             named = new.end(before.mtime)
             if not plan.aged.isdisjoint(new.later or ()):
                 raise OvertakenError  # What is archived for its age was changed since.
-            after = placing.put(new, named)
+            after = placing.put(new, named, plan.aged)
     return Rewritten(before, after, new.moved, before.size - after.size, sorted(plan.aged))
 
 

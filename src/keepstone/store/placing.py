@@ -57,42 +57,46 @@ class IndexedPlacing(Placing):
         """Write the places of the rows, and what others add in the time."""
         self._folded = folded
         try:
-            self._logs.follow(self._session, self._log, self._log.stat())
+            self._catch_up()
             self._logs.asking(Index.write_places, self._session, self._side, new, folded=folded)
             for _ in range(_ROUNDS):
                 if new.left < _SHORT:
                     break
                 ids = new.follow()
-                self._logs.follow(self._session, self._log, self._log.stat())
+                self._catch_up()
                 self._logs.asking(Index.write_places_of, self._session, self._side, new, ids)
         except UnavailableError as error:
             self._logs.lag(error)
             self._side = 0
         new.sync()
 
-    def put(self, new: Replacement, named: Collection[str]) -> Stat:
-        """Put the log in place in one step with the rows of the index. The lock is held."""
-        return self.purge(new, named, ())
+    def _catch_up(self) -> None:
+        """Let the index hold all that was copied: rows of lines taken in later would have no new place."""
+        if not self._logs.follow(self._session, self._log, self._log.stat()):
+            raise UnavailableError("the index could not follow")
 
-    def purge(self, new: Replacement, named: Collection[str], ids: Collection[str]) -> Stat:
-        """Put the log in place, and take the rows of purged entries out of sight."""
+    def put(self, new: Replacement, named: Collection[str], gone: Collection[str]) -> Stat:
+        """Put the log in place in one step with the rows of the index. The lock is held.
+
+        Rows of entries that are ``gone`` are hidden.
+        """
         after: list[Stat] = []
 
         def put() -> None:
             after.append(new.put())
 
         self._logs.follow(self._session, self._log, new.before)
-        self._is_moved = self._followed(new, named, ids, put)
+        self._is_moved = self._followed(new, named, gone, put)
         if not after:
             put()
         return after[0]
 
     def _followed(
-        self, new: Replacement, named: Collection[str], ids: Collection[str], put: Callable[[], None]
+        self, new: Replacement, named: Collection[str], gone: Collection[str], put: Callable[[], None]
     ) -> bool:
         try:
             return self._logs.asking(
-                Index.move, self._session, self._side, new, named, ids, put, folded=self._folded
+                Index.move, self._session, self._side, new, named, gone, put, folded=self._folded
             )
         except UnavailableError as error:
             self._logs.lag(error)
@@ -105,6 +109,7 @@ class IndexedPlacing(Placing):
                 self._logs.follow(self._session, self._log, self._log.stat())
             elif self._side > 1:
                 self._logs.asking(Index.end_move, self._session)
+            self._logs.asking(Index.drop_hidden)
             if self._folded and not self._is_moved and (stat := self._log.stat()) is not None:
                 self._logs.asking(Index.keep_compacted, self._session, stat.size)
         except UnavailableError as error:

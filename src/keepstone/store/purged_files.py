@@ -75,7 +75,7 @@ class PurgedFiles:
         for name, new in self._new.items():
             named = new.end()
             if name == self._log.name:
-                self.placing.purge(new, named, ids)
+                self.placing.put(new, named, ids)
             else:
                 new.put()
         for original in parts(self._logs.folder, self._log)[2:]:
