@@ -69,8 +69,8 @@ def test_a_warm_call_stays_within_its_bounds(tmp_path: Path, name: str) -> None:
             agent.recall("oauth walnut")
         while agent.recall("oauth walnut").pending:  # On a busy machine each makes only some of the vectors.
             continue
-        # Now and then a call also looks whether other programs wrote; the shortest of a few does not.
-        calls, changes, modules = min(walk(lambda: call(agent)) for _ in range(5))
+        # Now and then a call also looks whether others wrote, or gives way to the background; most do not.
+        calls, changes, modules = min(walk(lambda: call(agent)) for _ in range(30))
     assert calls <= most_calls
     assert changes <= most_changes
     assert modules <= most_modules
@@ -87,6 +87,6 @@ def test_a_given_vector_in_any_of_many_sessions_stays_within_its_bounds(tmp_path
         # More sessions than logs are held open: a recall need not open theirs to see that nothing changed.
         calls, changes, modules = min(
             walk(lambda n=n: agent.recall(None, vector=rows[0, 0], sessions=[f"s{n}"]))  # type: ignore[misc]
-            for n in range(5)
+            for n in range(40)
         )
     assert (calls <= 320, changes <= 125, modules <= 30) == (True, True, True), (calls, changes, modules)

@@ -469,7 +469,7 @@ class Agent:
         """
         meaning = self._shared.meaning
         if embedder is not None:
-            meaning = Meaning(self._store, embedder, meaning.wake)
+            meaning = Meaning(self._store, embedder, meaning.wake, meaning.spaces)
         return Vectors(self._store, self.slug, meaning, dim)
 
     def context(

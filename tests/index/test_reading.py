@@ -59,6 +59,7 @@ def line(**keys: Any) -> dict[str, Any]:
 
 
 @example([line(type="note"), line(embedding=VECTORS[0]), line(aliases=["nut"])])
+@example([line(tags=[]), line(tags=[]), line(type="note"), line(deleted=True), line(type="note")])
 @given(st.lists(LINES, max_size=12))
 def test_rows_are_the_same_however_many_lines_a_transaction_takes(lines: list[dict[str, Any]]) -> None:
     log = b"".join(json.dumps(line).encode() + b"\n" for line in lines)

@@ -158,6 +158,25 @@ def test_a_purge_removes_the_responses_that_quote_it(dsn: str, servers: Pair) ->
         assert look.execute("SELECT * FROM answers").fetchall() == []
 
 
+def test_a_retry_of_a_purge_finds_its_own_response_removed(servers: Pair) -> None:
+    with servers[0].client() as one, servers[1].client(servers[0].token) as two:
+        one.post(ENTRIES, json={"type": "note", "text": "walnut", "id": "w"})
+        purge = "/v1/agents/coder/entries/w/purge"
+        assert one.post(purge, headers=KEY).status_code == 200
+        assert two.post(purge, headers=KEY).json()["code"] == "answer_forgotten"
+
+
+def test_a_refusal_that_a_purge_forgot_is_carried_out_again(servers: Pair) -> None:
+    missing = "/v1/agents/coder/entries/late"
+    with servers[0].client() as one, servers[1].client(servers[0].token) as two:
+        one.post(ENTRIES, json={"type": "note", "text": "walnut", "id": "w"})
+        assert one.delete(missing, headers=KEY).status_code == 404
+        one.post("/v1/agents/coder/entries/w/purge")
+        one.post(ENTRIES, json={"type": "note", "text": "x", "id": "late"})
+        assert two.delete(missing, headers=KEY).status_code == 200
+        assert _texts(one) == []
+
+
 def test_a_request_whose_server_was_killed_is_not_carried_out_again(dsn: str, tmp_path: Path) -> None:
     item = {"type": "note", "text": "x"}
     with (

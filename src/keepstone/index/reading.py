@@ -209,18 +209,22 @@ class _Step:
                 self._rows.pop()
         elif folded is not None:
             if not self._rows:
+                self._drop_gone()  # The number of one that was the last is free again.
                 self._room = session_table.room_in(self._database, self._sid)
             self._new[entry_id] = len(self._rows)
             self._rows.append(folded)
         elif line.record is not None and is_title(line.record):
             session_table.set_title(self._database, self._sid, title_of(line.record))
 
-    def _insert(self) -> int:
+    def _drop_gone(self) -> None:
         if len(self._gone) > _FEW:
             row_places.hide(self._database, self._sid, self._gone)
         elif self._gone:
             entries.drop(self._database, entries.rows_named(self._database, self._sid, self._gone))
         self._gone = []
+
+    def _insert(self) -> int:
+        self._drop_gone()
         if not self._rows:
             return 0
         insert_new(self._database, self._sid, self._rows, self._room)

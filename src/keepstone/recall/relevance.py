@@ -156,7 +156,7 @@ class Relevance:
     Example:
         >>> relevance = Relevance(["walnut", "tree"], 100, {"walnut": 1, "tree": 5}, None)
         >>> round(relevance.of(["walnut", "tree"], None), 2), round(relevance.of([], None), 2)
-        (0.95, 0.06)
+        (0.98, 0.02)
     """
 
     def __init__(

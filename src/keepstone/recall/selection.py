@@ -28,6 +28,11 @@ MANY_GIVEN = 4096
 _MOST_HELD = 1024
 """Agents whose spaces are remembered."""
 
+SpaceKey = tuple[str | None, str, int | None]
+"""The id of the named embedder, an agent, and the dimension of its vectors."""
+Spaces = dict[SpaceKey, tuple[Space, float]]
+"""The spaces in use, and when they were found."""
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -46,13 +51,16 @@ class Meaning:
         store: Where the home's space is recorded.
         wanted: What ``keepstone.open`` takes as ``embedder``.
         wake: Tells the background that an agent has vectors to be made, or an index to be improved.
+        spaces: Where the home's other meanings keep theirs: what one decides changes what all find.
 
     Raises:
         TypeError, ValueError, EmbedderUnavailableError: As for ``embed.choose.embedder_of``.
         SpaceMismatchError: It names an embedder that is not the home's.
     """
 
-    def __init__(self, store: Store, wanted: Any, wake: Callable[[str], None]) -> None:
+    def __init__(
+        self, store: Store, wanted: Any, wake: Callable[[str], None], spaces: Spaces | None = None
+    ) -> None:
         if isinstance(wanted, str) and wanted == AUTO:
             wanted = os.environ.get("KEEPSTONE_EMBEDDER") or AUTO
         self._store = store
@@ -67,8 +75,7 @@ class Meaning:
         self.named: Choice | None = None
         """What the caller named, an embedder or none, instead of taking the home's."""
         self._chosen: tuple[Space | None, Choice] | None = None
-        self.spaces: dict[tuple[str, int | None], tuple[Space, float]] = {}
-        """The spaces in use, by agent and dimension of its vectors, and when they were found."""
+        self.spaces: Spaces = {} if spaces is None else spaces
         self._claimed = True
         self.is_unwanted = wanted is None or (isinstance(wanted, str) and wanted == NONE)
         """Whether the caller wanted no embedder, so that only given vectors are compared."""
@@ -117,7 +124,7 @@ class Meaning:
             return None if embedder is None else Space(recorded.id, embedder.dim)
         return recorded
 
-    def hold(self, key: tuple[str, int | None], space: Space | None) -> None:
+    def hold(self, key: SpaceKey, space: Space | None) -> None:
         """Remember the space in use, see ``spaces``; None: nothing decided it yet."""
         if space is None:
             self.spaces.pop(key, None)

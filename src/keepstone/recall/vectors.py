@@ -88,15 +88,17 @@ class Vectors:
         Raises:
             SpaceMismatchError: The vectors there are of another embedder than the named one.
         """
-        key = self.agent, dim or self._dim
+        own = self.meaning.own
+        key = None if own is None else own.id, self.agent, dim or self._dim
         held = self.meaning.spaces.get(key)
         if held is not None and time.monotonic() - held[1] < _FRESH:
             return held[0]
-        space = self._find(dim)
+        space = self._decided(dim)
         self.meaning.hold(key, space)
-        return space
+        return space or self._first(dim or self._dim)
 
-    def _find(self, dim: int | None) -> Space | None:
+    def _decided(self, dim: int | None) -> Space | None:
+        """Return the space that the named embedder or what is stored decides; None if neither does."""
         if self.meaning.own is not None:
             own = self.meaning.space()
             if own is not None and self._store.home_space() is None:
@@ -110,9 +112,11 @@ class Vectors:
         if own is None and known and given is None:
             self._record(known[0])  # The index knows what the home's record, which is gone, said.
             return known[0]
-        if own is not None:
-            return own
-        dim, embedder = dim or self._dim, self.meaning.choice().embedder
+        return own
+
+    def _first(self, dim: int | None) -> Space | None:
+        """Return the space that the first vector decides."""
+        embedder = self.meaning.choice().embedder
         if embedder is not None and dim in (None, embedder.dim):  # The first vector is the embedder's.
             return Space(embedder.id, embedder.dim)
         return None if dim is None else given_space(dim)

@@ -163,7 +163,10 @@ class Eraser:
     def finish(self, logs: AgentLogs) -> None:
         """Finish the purges of an agent that were begun and not ended."""
         with closing(PurgeMarks(logs.folder)) as marks:
-            for session in dict.fromkeys(str(mark["session"]) for mark in marks.pending()):
+            begun = marks.pending()
+            if not begun and marks.are_there():
+                marks.remove(())  # A killed process left a part of a mark: it had purged nothing yet.
+            for session in dict.fromkeys(str(mark["session"]) for mark in begun):
                 try:
                     self._finish(logs, marks, session)
                 except KeepstoneError as error:

@@ -93,6 +93,10 @@ class PurgeMarks:
         """Tell whether logs and archives of any purge are still to be done, without reading each mark."""
         return any(line and _IS_LEFT not in line for line in self._raw().split(b"\n"))
 
+    def are_there(self) -> bool:
+        """Tell whether there is a file of marks, even if none in it is whole."""
+        return self._log.stat() is not None
+
     def _raw(self) -> bytes:
         with self._log.reading() as fd:
             return b"" if fd is None else os.pread(fd, os.fstat(fd).st_size, 0)

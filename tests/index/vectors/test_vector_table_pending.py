@@ -30,7 +30,7 @@ from keepstone.vector import encode, unit
 
 ALL = Scope("a")
 SPACE = "letters"
-PAGE = 4096
+PAGE = 8192
 TEXTS = [f"text {number:02}" for number in range(20)]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -210,6 +211,59 @@ def test_a_graph_answers_scopes_of_most_vectors_and_smaller_ones_are_exact(
             assert (
                 connection.execute("SELECT 1 FROM pg_indexes WHERE indexdef LIKE '%hnsw%'").fetchall() == []
             )
+
+
+def _graphs(dsn: str) -> list[tuple[Any, ...]]:
+    with psycopg.connect(dsn) as connection:
+        return connection.execute("SELECT indexdef FROM pg_indexes WHERE indexdef LIKE '%hnsw%'").fetchall()
+
+
+def _vector_and_graph(store: PostgresStore, agent: str) -> None:
+    """Add an entry with a vector; the graph is made when the store is next improved."""
+    vector = unit([1.0, 0.0])
+    record = {"id": "1", "ts": "2026-01-11T14:31:00.000000Z", "type": "note", "text": "x"}
+    store.append(agent, "s", [{**record, "embedding": encode("given:2", vector)}])
+    with store.reader(agent) as reader:
+        assert reader.similar(vector, "given:2", Scope(agent), 1, hnsw_from=1).is_due
+
+
+def test_a_purge_drops_the_graph_of_vectors_removed_before(dsn: str) -> None:
+    with closing(PostgresStore(dsn)) as store:
+        for agent in ("a", "a.b"):
+            _vector_and_graph(store, agent)
+        store.sync()
+        assert len(_graphs(dsn)) == 2
+        store.remove("a", "s")
+        store.purge_agent("a")
+        [(left,)] = _graphs(dsn)
+        assert "'a.b'" in left
+
+
+def test_no_graph_is_made_for_a_purged_agent(dsn: str) -> None:
+    with closing(PostgresStore(dsn)) as store:
+        _vector_and_graph(store, "a")
+        store.purge_agent("a")
+        store.maintenance.upkeep("a")
+        assert _graphs(dsn) == []
+
+
+def test_a_purge_that_waits_for_a_reader_holds_up_no_other_agent(dsn: str) -> None:
+    with closing(PostgresStore(dsn)) as store, ThreadPoolExecutor(1) as pool:
+        for agent in ("a", "b"):
+            _vector_and_graph(store, agent)
+        store.sync()
+        with psycopg.connect(dsn) as reader, psycopg.connect(dsn, autocommit=True) as look:
+            reader.execute("SELECT count(*) FROM vectors").fetchall()
+            purge = pool.submit(store.purge_agent, "a")
+            waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'DROP%'"
+            while not look.execute(waits).fetchall():
+                assert not purge.done()
+            with store.reader("b") as other:
+                assert len(other.similar(unit([1.0, 0.0]), "given:2", Scope("b"), 1)) == 1
+            assert not purge.done()
+            reader.rollback()
+            purge.result()
+        assert "'a'" not in str(_graphs(dsn))
 
 
 def test_a_graph_that_ends_too_soon_is_followed_by_an_exact_search(

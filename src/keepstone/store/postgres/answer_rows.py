@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import NamedTuple
 
 from keepstone.store.postgres.connecting import Connections
@@ -9,6 +10,11 @@ from keepstone.store.postgres.connecting import Connections
 _NOW = "statement_timestamp()"
 EXPIRE = f"DELETE FROM answers WHERE until <= {_NOW}"
 """Removes the requests whose time is over."""
+_FORGET_REFUSAL = (
+    "DELETE FROM answers WHERE holder = %s AND key = %s "
+    f"AND status >= {HTTPStatus.BAD_REQUEST:d} AND body IS NULL"
+)
+"""Frees the key of a refusal whose response is no longer kept: it changed nothing."""
 _MOST_BODIES = 1_000
 """Responses of one holder that are kept; of older ones only the key is."""
 
@@ -38,10 +44,11 @@ class AnswerRows:
         ``token`` tells this request from others; the key is free again after some seconds.
         """
         while True:
-            _, claimed, found = self._connections.read_all(
+            *_, claimed, found = self._connections.read_all(
                 "",
                 [
                     (EXPIRE, ()),
+                    (_FORGET_REFUSAL, name),
                     (
                         "INSERT INTO answers (holder, key, agent, request, token, until) "
                         f"VALUES (%s, %s, %s, %s, %s, {_NOW} + make_interval(secs => %s)) "

@@ -201,10 +201,10 @@ class PostgresStore:
                     connection.execute(f"DELETE FROM {table} WHERE agent = %s".encode(), (agent,))
 
         self._samples.forget(agent)
-        spaces = self.spaces(agent)
         self._connections.run(work)
         self._connections.writes += 1
-        vector_rows.drop_graphs(self._connections, agent, spaces)
+        self._due.difference_update([one for one in list(self._due) if one[0] == agent])
+        vector_rows.drop_graphs(self._connections, agent)
 
     # Reading
 

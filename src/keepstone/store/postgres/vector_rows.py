@@ -33,6 +33,7 @@ _MANY = 1_000
 _KEPT = 60.0
 _MOST_SIZES = 10_000
 _SPACE = "space"
+_DROP = sql.SQL("DROP INDEX CONCURRENTLY IF EXISTS {}")
 _SPACES = "SELECT space, max(dim) FROM spaces WHERE agent = %s AND vectors > 0 GROUP BY space ORDER BY space"
 _FRESH = 1.0
 """Seconds for which what was read counts."""
@@ -340,7 +341,7 @@ def make_graph(connections: Connections, agent: str, space: str, dim: int) -> No
             (graph_name(agent, space),),
         ).fetchall()
         if broken:
-            connection.execute(sql.SQL("DROP INDEX {}").format(sql.Identifier(graph_name(agent, space))))
+            connection.execute(_DROP.format(sql.Identifier(graph_name(agent, space))))
         connection.execute(
             "SELECT set_config('maintenance_work_mem', '512MB', false) "
             "WHERE pg_size_bytes(current_setting('maintenance_work_mem')) < 512 << 20"
@@ -348,12 +349,17 @@ def make_graph(connections: Connections, agent: str, space: str, dim: int) -> No
         connection.execute(statement)
 
 
-def drop_graphs(connections: Connections, agent: str, spaces: Sequence[Space]) -> None:
-    """Drop the graphs of an agent that was purged, whose definitions name it, if the role owns them."""
+def drop_graphs(connections: Connections, agent: str) -> None:
+    """Drop the graphs of an agent that was purged, whose definitions name it, if the role owns them.
+
+    Other agents are not locked out.
+    """
     with connections.translated(), connections.alone() as connection:
-        for name in [graph_name(agent, space.id) for space in spaces]:
-            if connection.execute(
-                "SELECT 1 FROM pg_class WHERE oid = to_regclass(%s) AND pg_has_role(relowner, 'USAGE')",
-                (name,),
-            ).fetchall():
-                connection.execute(sql.SQL("DROP INDEX {}").format(sql.Identifier(name)))
+        graphs = connection.execute(
+            "SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid "
+            "WHERE i.indrelid = to_regclass('vectors') AND pg_has_role(c.relowner, 'USAGE') "
+            "AND strpos(pg_get_expr(i.indpred, i.indrelid), format('(agent = %%L::text)', %s::text)) > 0",
+            (agent,),
+        ).fetchall()
+        for (name,) in graphs:
+            connection.execute(_DROP.format(sql.Identifier(name)))
