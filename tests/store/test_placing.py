@@ -367,3 +367,18 @@ def test_recall_finds_the_rest_while_deleted_entries_are_removed(
     agent.delete_where(ids=[f"d{n}" for n in range(1500)])
     assert [hit.entry.id for hit in agent.recall("chestnut")] == ["left"]
     assert [hit.entry.id for hit in agent.recall("chestnut", types=["note"])] == ["left"]
+
+
+def test_recall_by_vector_finds_the_rest_while_deleted_entries_are_removed(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = home.agent("a")
+    near = [{"id": f"d{n}", "type": "note", "text": "oak", "embedding": [1.0, 0.0]} for n in range(1500)]
+    agent.session("many").add_many(
+        [*near, {"id": "left", "type": "note", "text": "elm", "embedding": [0.6, 0.8]}]
+    )
+    agent.recall(None, vector=[1.0, 0.0])
+    monkeypatch.setattr(Index, "drop_hidden", lambda _: None)
+    monkeypatch.setattr(Index, "upkeep", lambda *_: False)
+    agent.delete_where(ids=[f"d{n}" for n in range(1500)])
+    assert [hit.entry.id for hit in agent.recall(None, vector=[1.0, 0.0])] == ["left"]

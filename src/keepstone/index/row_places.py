@@ -132,8 +132,12 @@ def settle(database: Database, sid: int, ids: Collection[str]) -> None:
 
 def hide(database: Database, sid: int, ids: Collection[str]) -> None:
     """Take rows of entries out of their session at once; ``drop_hidden`` removes them step by step."""
-    sql = "UPDATE entry SET sid=-eid WHERE sid=? AND id IN (SELECT value FROM json_each(?))"
-    database.execute(sql, (sid, json.dumps(list(ids))))
+    rows, given = "sid=? AND id IN (SELECT value FROM json_each(?))", (sid, json.dumps(list(ids)))
+    # What processes hold of their vectors goes at once: it takes no more than their numbers.
+    vectors = "SELECT space, vid FROM vector WHERE space IN (SELECT number FROM space)"
+    sql = f"INSERT INTO gone(space, vid) {vectors} AND eid IN (SELECT eid FROM entry WHERE {rows})"
+    database.execute(sql, given)
+    database.execute(f"UPDATE entry SET sid=-eid WHERE {rows}", given)
 
 
 def drop_hidden(database: Database) -> bool:
