@@ -11,7 +11,7 @@ import pytest
 
 from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.lock import Lock
-from keepstone.index import Index, UnavailableError
+from keepstone.index import Index, UnavailableError, row_places
 from keepstone.index.database import Database
 from keepstone.index.vectors import building, segment
 from keepstone.index.vectors.segment import Generation
@@ -74,6 +74,17 @@ def built(database: Database, folder: Folder) -> Generation:
 
 def names(folder: Folder) -> set[str]:
     return {entry.name for entry in folder.scan()}
+
+
+def test_a_generation_has_no_rows_of_deleted_entries_that_are_still_removed(
+    database: Database, folder: Folder
+) -> None:
+    with database.writing():
+        row_places.hide(database, 1, [str(number) for number in range(ROWS)])
+    hidden = {eid for (eid,) in database.rows("SELECT eid FROM entry WHERE sid<0")}
+    kept = {vid for eid, vid in database.rows("SELECT eid, vid FROM vector") if eid not in hidden}
+    assert hidden
+    assert {*built(database, folder).vids.tolist()} == kept
 
 
 def test_rows_come_by_session_and_time_with_the_vectors_of_their_entries(

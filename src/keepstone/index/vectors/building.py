@@ -165,11 +165,12 @@ class _Columns:
 
 
 def _read_columns(database: Database, space: int, upto: int) -> _Columns:
+    """Read what a generation holds besides vectors, without rows that are hidden until they are removed."""
     import numpy as np
 
     sql = (
         "SELECT v.eid, v.vid, e.ts, e.sid, e.type FROM vector v CROSS JOIN entry e ON e.eid=v.eid "
-        f"WHERE v.space=? AND v.eid>? AND v.vid<={upto} ORDER BY v.eid LIMIT {BLOCK}"
+        f"WHERE v.space=? AND v.eid>? AND v.vid<={upto} AND +e.sid>0 ORDER BY v.eid LIMIT {BLOCK}"
     )
     codes: dict[str, int] = {}
     parts = [np.empty((5, 0), np.int64)]
