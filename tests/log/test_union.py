@@ -9,7 +9,7 @@ from tempfile import TemporaryFile
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from keepstone.log.fold import Fold
@@ -184,6 +184,11 @@ LINES = st.lists(
 )
 
 
+@example(
+    [],
+    [line("c", 0, "make", "x"), line("c", 0, "dead", "x")],
+    [line("c", 0, "dead", "x"), line("c", 0, "make", "x")],
+)
 @given(LINES, LINES, LINES)
 def test_a_union_loses_no_line_and_is_the_same_from_both_sides(
     base: list[Any], ours: list[Any], theirs: list[Any]

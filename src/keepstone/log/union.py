@@ -118,6 +118,9 @@ def merged_lines(
 
     In an archive only purges leave anything out: it has the history of deleted entries, too.
     """
+    if [line.key for line in theirs.lines] < [line.key for line in ours.lines]:
+        # Equal lines may stand in another order on each side: from both sides the same one counts.
+        ours, theirs, our, their = theirs, ours, their, our
     gone_here = _gone(base, ours, theirs, our, is_archive=is_archive)
     gone_there = _gone(base, theirs, ours, their, is_archive=is_archive)
     kept_ours = [line for line in _kept(ours, base, theirs) if line.id not in gone_there]
