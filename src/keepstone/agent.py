@@ -423,9 +423,10 @@ class Agent:
             self.slug, sessions=sessions, types=types, tags=tags, where=where, since=since, until=until
         )
         kinds = {"entries"} if include == ("entries",) else kinds_of(include, has_notes=notes is not None)
-        hits = Hits()
         if "entries" in kinds:
             hits = recall(self._store, vectors, question, scope, self._shared.reranker)
+        else:
+            hits = Hits()
         if not kinds - {"entries"}:
             return hits
         files = self.files.texts(LARGEST) if "files" in kinds else {}

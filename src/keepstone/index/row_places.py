@@ -1,8 +1,11 @@
-"""Where the rows of a session are once its log was rewritten, and how rows of purged entries go.
+"""Where the rows of a session are once its log was rewritten, and how rows of entries that are gone go.
 
 A rewrite moves every line of a log. The new places are written in short transactions, while others use the
 session, for a side of the session that is not in use yet. With the new log one short transaction makes it the
 side in use: readers take the places of its rows from there. A row that changes later gets its place itself.
+
+Rows of entries that were purged, archived or deleted in great number are hidden at once, by a negative
+``sid``, and removed step by step: a query of ``entry`` that does not join ``session`` has to leave them out.
 """
 
 from __future__ import annotations

@@ -164,11 +164,11 @@ class Relevance:
     ) -> None:
         self._cosines = cosines
         most, ranks = _idf(rows, 0), _common_words()
-        rarest = len(ranks)
+        last_rank = len(ranks)
         self._weights = {
             term: math.sqrt(_idf(rows, holders.get(term, 0)) / most)
-            * math.log1p(ranks.get(stem(term), rarest))
-            / math.log1p(rarest)
+            * math.log1p(ranks.get(stem(term), last_rank))
+            / math.log1p(last_rank)
             for term in terms
         }
         self._total = sum(self._weights.values())
