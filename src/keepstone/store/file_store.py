@@ -47,7 +47,7 @@ from keepstone.store.purge_digests import GoneIds, PurgedIds, purged_digests
 from keepstone.store.put import LiveEntries, OnConflict, Written, refuse_other
 from keepstone.store.reader import Reader
 from keepstone.store.session_files import info_of
-from keepstone.store.transfer import RawLine
+from keepstone.store.transfer import RawLine, are_same
 from keepstone.vector import Space, Vector
 
 P = ParamSpec("P")
@@ -461,6 +461,9 @@ class FileStore:
     def take_raw_lines(self, agent: str, session: str, lines: Sequence[RawLine]) -> None:
         with self._agents.using(agent, create=True) as logs:
             raw_files.take_raw_lines(logs, session, lines)
+
+    def holds_raw_lines(self, agent: str, session: str, lines: Sequence[RawLine]) -> bool:
+        return are_same(self.raw_lines(agent, session), lines)
 
     def vanished_agents(self) -> list[str]:
         return purge_digests.vanished_agents(self.root)
