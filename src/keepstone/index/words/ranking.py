@@ -49,7 +49,7 @@ class Ranking:
         counts = {term: len(found[0].posting) if found else 0 for term, found in parts.items()}
         told = telling(terms, counts, self._postings.rows)
         found = self._best(database, [part for term in told for part in parts[term]], scope, limit)
-        return Ranked(found, self._postings.rows, counts)
+        return Ranked(found, state.rows, counts, state.length)
 
     def _parts(self, database: Database, term: str) -> list[Weighted]:
         """Return what a word gives to scores; a run of characters gives where all of its pairs are."""
