@@ -17,7 +17,7 @@ from typing import NamedTuple
 import apsw
 
 from keepstone.index.database import Database
-from keepstone.text.tokenizer import ENGLISH, is_cjk, pairs, stemmed
+from keepstone.text.tokenizer import ENGLISH, is_unspaced, pairs, stemmed
 
 _FLUSHED = "(SELECT value FROM meta WHERE key='flushed')"
 _TO_INSERT = f"SELECT eid, stemmed(text) FROM entry WHERE eid>{_FLUSHED}"
@@ -103,7 +103,7 @@ def match_of(term: str, language: str) -> str:
     """Return the full-text query that finds a word."""
     if term.isascii() and language == ENGLISH:
         return f'"{term}"'  # The table's tokenizer stems it.
-    if term.isascii() or not is_cjk(term):
+    if term.isascii() or not is_unspaced(term):
         return f'"{stemmed(term, language)}"'
     if len(term) == 1:
         return f'"{term}"*'

@@ -16,7 +16,7 @@ from keepstone.log.searched_text import searched_text
 from keepstone.model import Entry, Scope
 from keepstone.store.postgres.entry_lists import FROM, LOADED, conditions
 from keepstone.store.postgres.entry_rows import tokens_of
-from keepstone.text.tokenizer import is_cjk, stem, stems_of
+from keepstone.text.tokenizer import is_unspaced, stem, stems_of
 
 _SATURATION, _BY_LENGTH = 1.2, 0.75
 """BM25's k1 and b."""
@@ -193,7 +193,7 @@ def phrase_query(word: str, scope: Scope, language: str) -> tuple[str, list[Any]
 
     They hold all of the parts, and ``holds_phrase`` tells whether one after the other.
     """
-    if len(stem(word, language).split()) == 1 or is_cjk(word):
+    if len(stem(word, language).split()) == 1 or is_unspaced(word):
         return None
     condition, values = conditions(scope)
     return (
