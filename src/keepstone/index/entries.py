@@ -186,11 +186,10 @@ def rows_named(database: Database, sid: int, ids: Sequence[str]) -> list[int]:
     return [eid for (eid,) in database.rows(sql, (sid, json.dumps(list(ids))))]
 
 
-def drop(database: Database, eids: Sequence[int]) -> None:
-    """Take entries out of the index."""
-    listed = json.dumps(eids)
-    word_table.drop(database, listed)
-    database.execute("DELETE FROM entry WHERE eid IN (SELECT value FROM json_each(?))", (listed,))
+def drop(database: Database, eids: Sequence[int], *, are_more: bool = False) -> None:
+    """Take entries out of the index; see ``word_table.drop``."""
+    word_table.drop(database, eids, are_more=are_more)
+    database.execute("DELETE FROM entry WHERE eid IN (SELECT value FROM json_each(?))", (json.dumps(eids),))
 
 
 def find(database: Database, entry_id: str, session: str | None = None) -> list[Row]:

@@ -207,7 +207,7 @@ class Index:
                 give_way()
 
     def erase(self) -> None:
-        """Remove the rows of purged entries, and what was made of their vectors."""
+        """Remove the rows of purged entries, and what was made of their words and vectors."""
         self.drop_hidden()
         with self._database as database, database.writing():
             building.erase(database)

@@ -77,8 +77,9 @@ def _drop_some(database: Database, session: str, sid: int, *, for_good: bool = F
     eids = entries.some_of(database, sid, STEP_LINES)
     if not for_good:
         vector_table.put_aside(database, eids)
-    entries.drop(database, eids)
-    if len(eids) == STEP_LINES:
+    are_more = len(eids) == STEP_LINES
+    entries.drop(database, eids, are_more=are_more)
+    if are_more or not word_table.merge(database):
         session_table.distrust(database, session)
         return False
     database.execute("DELETE FROM seen WHERE sid=?", (sid,))

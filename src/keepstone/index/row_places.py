@@ -17,12 +17,13 @@ from typing import Any
 from keepstone.index import entries
 from keepstone.index.database import Database, row_sum
 from keepstone.index.row_columns import ABANDONED, MOVED
+from keepstone.index.words import word_table
 from keepstone.log.replacement import Replacement
 
 STEP = 2_000
 """Rows that get their places in one transaction."""
-_DROPPED = 128
-"""Rows that are removed in one transaction: taking their words out of the full-text table takes longest."""
+_DROPPED, _MANY_DROPPED = 128, 500
+"""Hidden rows that are removed in one transaction, if their words are erased at once, and if later."""
 
 _ROWS = (
     "SELECT e.number, s.sid, e.eid, coalesce(m.place, e.place), coalesce(m.at, e.at) "
@@ -144,9 +145,12 @@ def hide(database: Database, sid: int, ids: Collection[str]) -> None:
 
 
 def drop_hidden(database: Database) -> bool:
-    """Remove some hidden rows; tell whether these were the last."""
-    sql = "SELECT eid FROM entry WHERE sid<0 LIMIT ?"
-    if eids := [eid for (eid,) in database.rows(sql, (_DROPPED,))]:
-        with database.writing():
-            entries.drop(database, eids)
-    return len(eids) < _DROPPED
+    """Remove some hidden rows, or what is left of their words; tell whether nothing is left."""
+    hidden = database.rows("SELECT eid FROM entry WHERE sid<0 LIMIT ?", (STEP,))
+    if not hidden:
+        return word_table.merge(database)
+    with database.writing():
+        are_many = word_table.are_many(database, len(hidden))
+        eids = [eid for (eid,) in hidden[: _MANY_DROPPED if are_many else _DROPPED]]
+        entries.drop(database, eids, are_more=are_many)
+    return False

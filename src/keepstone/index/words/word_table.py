@@ -10,6 +10,7 @@ It ranks the entries of a small index itself; ``ranking`` ranks those of a large
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -27,6 +28,15 @@ _MORE = 0x80
 
 _FEW = 1_000
 """Entries below which every word is looked for."""
+
+_ONE_BY_ONE = 64
+"""Rows whose words are always erased at once, half a millisecond each."""
+
+_MERGED_FOR_ONE = 500
+"""Rows of the table that are merged in the time in which the words of one are erased."""
+
+_MERGED_PAGES = 200
+"""Pages that one step of a merge writes."""
 
 
 class Ranked(list[tuple[int, float]]):
@@ -134,9 +144,51 @@ def put_back(database: Database, eid: int) -> None:
     database.execute(f"INSERT INTO words(rowid, text) {sql}", (eid,))
 
 
-def drop(database: Database, eids: str) -> None:
-    """Take the words of rows, numbered in a JSON list, out of the table, before the rows go."""
-    _take_out(database, "eid IN (SELECT value FROM json_each(?))", eids)
+def drop(database: Database, eids: Sequence[int], *, are_more: bool = False) -> None:
+    """Take the words of rows out of the table, before the rows go; ``are_more`` says that others follow.
+
+    Of many rows the table only notes that they are gone, which takes a twentieth of the time; their words
+    stay in the file until ``merge`` is through.
+    """
+    is_noted = len(eids) > _ONE_BY_ONE and (are_more or are_many(database, len(eids)))
+    if is_noted:
+        _set_secure_delete(database, on=False)
+    _take_out(database, "eid IN (SELECT value FROM json_each(?))", json.dumps(eids))
+    if is_noted:
+        _set_secure_delete(database, on=True)
+        database.execute("INSERT OR REPLACE INTO meta VALUES('unmerged', -1)")
+
+
+def are_many(database: Database, rows: int) -> bool:
+    """Tell whether a merge takes less time than to erase the words of this many rows one by one."""
+    return not _is_merged(database) or rows * _MERGED_FOR_ONE > state(database).rows
+
+
+def _is_merged(database: Database) -> bool:
+    return database.row("SELECT 1 FROM meta WHERE key='unmerged'") is None
+
+
+def _set_secure_delete(database: Database, *, on: bool) -> None:
+    database.execute("SAVEPOINT changes")  # FTS5 writes the changes that wait, as it is still set.
+    database.execute("RELEASE changes")
+    database.execute("INSERT INTO words(words, rank) VALUES('secure-delete', ?)", (int(on),))
+
+
+def merge(database: Database) -> bool:
+    """Erase some words of dropped rows that are still in the file; tell whether none is left."""
+    if _is_merged(database):
+        return True
+    with database.writing():
+        # A negative number lets all segments be merged into one, and later steps go on with that.
+        direction = (database.row("SELECT value FROM meta WHERE key='unmerged'") or (1,))[0]
+        before = database.connection.total_changes()
+        pages = direction * _MERGED_PAGES
+        database.execute("INSERT INTO words(words, rank) VALUES('merge', ?)", (pages,))
+        # FTS5 has nothing left to merge if only the statement itself counts as a change.
+        is_last = pages > 0 and database.connection.total_changes() - before <= 1
+        done = "DELETE FROM meta" if is_last else "UPDATE meta SET value=1"
+        database.execute(f"{done} WHERE key='unmerged'")
+    return is_last
 
 
 def _take_out(database: Database, condition: str, value: int | str) -> None:

@@ -18,10 +18,12 @@ import psycopg
 from psycopg import errors as pg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.types import TypeInfo
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from keepstone.errors import KeepstoneError, LockTimeoutError, StoreError
 from keepstone.filesystem.fork import reset_in_child
+from keepstone.store.postgres.row_arrays import BinaryArray, BinaryArrayDumper
 from keepstone.store.postgres.statements import HomeConnection, Statement
 from keepstone.store.postgres.vector_format import VectorDumper
 from keepstone.text.tokenizer import ENGLISH
@@ -135,8 +137,13 @@ class Connections:
 
     def _configure(self, connection: Connection) -> None:
         connection.adapters.register_dumper("numpy.ndarray", VectorDumper)
-        commit = "" if self._durable else "; SET synchronous_commit = off"
-        connection.execute(f"SET lock_timeout = '{LOCK_SECONDS}s'{commit}".encode())
+        connection.adapters.register_dumper(BinaryArray, BinaryArrayDumper)
+        commit = "" if self._durable else ", set_config('synchronous_commit', 'off', false)"
+        found = connection.execute(
+            "SELECT coalesce(to_regtype('vector')::oid::bigint, 0), "
+            f"set_config('lock_timeout', '{LOCK_SECONDS}s', false){commit}".encode()
+        )
+        TypeInfo("vector", found.fetchall()[0][0], 0).register(connection)
 
     def close(self) -> None:
         """Close all connections."""

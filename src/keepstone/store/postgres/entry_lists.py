@@ -159,18 +159,25 @@ def lines(
     connections: Connections, agent: str, name: str, condition: str = "NOT archived", *more: Any
 ) -> Iterator[tuple[Line, bool]]:
     """Yield lines of a session by (archived first, seq), with whether each is archived; some at a time."""
+    for seq, _, raw, entry_id, ts, archived in line_rows(connections, agent, name, condition, *more):
+        yield line_of(seq, raw, entry_id, ts), archived
+
+
+def line_rows(
+    connections: Connections, agent: str, name: str, condition: str = "true", *more: Any
+) -> Iterator[tuple[Any, ...]]:
+    """Yield seq, folded, bytes, id, time and archived of these lines."""
     for archived in (True, False):
         last = (-1, False)
         while True:
             rows = connections.read(
                 agent,
-                "SELECT seq, folded, line, id, ts FROM lines "
+                "SELECT seq, folded, line, id, ts, archived FROM lines "
                 "WHERE agent = %s AND session = %s AND archived = %s "
                 f"AND (seq, folded) > (%s, %s) AND {condition} ORDER BY seq, folded LIMIT {_LINES}",
                 (agent, stored(name), archived, *last, *more),
             )
-            for seq, _, raw, entry_id, ts in rows:
-                yield line_of(seq, raw, entry_id, ts), archived
+            yield from rows
             if len(rows) < _LINES:
                 break
             last = rows[-1][:2]

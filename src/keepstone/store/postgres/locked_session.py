@@ -15,6 +15,7 @@ from keepstone.log.fold import Folded
 from keepstone.model import Record
 from keepstone.store.postgres.connecting import Connection, Connections, VanishedError
 from keepstone.store.postgres.entry_rows import record_of, shown, stored
+from keepstone.store.postgres.row_arrays import selections
 from keepstone.store.postgres.statements import Statement, StatementResult
 
 T = TypeVar("T")
@@ -22,9 +23,8 @@ T = TypeVar("T")
 _MAKE = "INSERT INTO sessions (agent, session) VALUES (%s, %s) ON CONFLICT DO NOTHING"
 _LOCK = "SELECT next_seq FROM sessions WHERE agent = %s AND session = %s"
 
-_ROWS = 100
-"""Rows that one statement inserts; more are copied."""
-_COPIED = "pg_temp.keepstone_rows"
+_FEW = 10
+"""Rows that are sent value by value."""
 
 CHANNEL = "keepstone"
 """The channel on which a commit wakes those who watch."""
@@ -71,25 +71,18 @@ class LockedSession:
         self._queue.append((sql, values))
 
     def insert(self, table: str, columns: str, rows: Sequence[tuple[Any, ...]], rule: str = "") -> None:
-        """Insert rows: some with one statement, many by COPY. ``rule`` stands before the values."""
+        """Insert rows; many are sent as arrays of their columns. ``rule`` stands before the values."""
         into = f"INSERT INTO {table} ({columns}) {rule}"
-        if len(rows) > _ROWS:
-            self._copy(table, columns, rows, into)
+        if len(rows) > _FEW:
+            oid = self.connection.adapters.types["vector"].oid
+            for at, (selection, arrays) in enumerate(selections(columns.split(", "), rows, oid)):
+                if at:
+                    self.flush()  # They are not all held at once.
+                self.do(f"{into} {selection}", tuple(arrays))
         elif rows:
             row = f"({', '.join(['%s'] * len(rows[0]))})"
             values = tuple(value for one in rows for value in one)
             self.do(f"{into} VALUES {', '.join([row] * len(rows))}", values)
-
-    def _copy(self, table: str, columns: str, rows: Sequence[tuple[Any, ...]], into: str) -> None:
-        """Insert rows by COPY into a temporary table: row-level security refuses it for others."""
-        self.do(f"CREATE TEMP TABLE {_COPIED} ON COMMIT DROP AS SELECT {columns} FROM {table} WITH NO DATA")
-        self.flush()
-        how = " (FORMAT BINARY)" if table == "vectors" else ""
-        with self.connection.cursor().copy(f"COPY {_COPIED} FROM STDIN{how}".encode()) as copy:
-            for row in rows:
-                copy.write_row(row)
-        self.do(f"{into} SELECT * FROM {_COPIED}")
-        self.do(f"DROP TABLE {_COPIED}")
 
     def flush(self) -> list[StatementResult]:
         """Execute the statements that wait; return their results."""

@@ -315,6 +315,9 @@ class PostgresStore:
     def take_raw_lines(self, agent: str, session: str, lines: Sequence[RawLine]) -> None:
         session_copies.take(self._connections, agent, session, lines)
 
+    def holds_raw_lines(self, agent: str, session: str, lines: Sequence[RawLine]) -> bool:
+        return session_copies.holds(self._connections, agent, session, lines)
+
     def vanished_agents(self) -> list[str]:
         return purged_rows.vanished_agents(self._connections)
 
