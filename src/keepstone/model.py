@@ -141,7 +141,7 @@ class Entry:
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
-        """The entries that hold and repeat or contradict this one, if it was just added or updated; else none.
+        """The entries that hold and repeat or contradict this one, if just added or updated; else none.
 
         They are looked up on first access, and are not stored. Nothing is resolved: see ``Agent.supersede``.
 
