@@ -191,13 +191,12 @@ def facts_wanted(agent: str, conditions: Iterable[Comparison]) -> list[list[int]
 # Records
 
 
-def record_of(record: bytes | None, line: bytes | None) -> Record:
-    """Return the record of an entry from its columns ``record`` and, where that is null, ``line``.
+def record_of(raw: bytes | None) -> Record:
+    """Return the record of an entry from its column ``record`` or, where that is null, its line.
 
     Raises:
         ValueError: It is damaged, which only another program can have done.
     """
-    raw = line if record is None else record
     found = parse(raw) if raw is not None else None
     if found is None:
         raise ValueError("the row of an entry holds no record")
