@@ -597,9 +597,7 @@ def ranked(database: Database, ranking: Ranking, terms: Sequence[str], scope: Sc
         if state.rows and state.rows >= LARGE and are_tokens(terms, database.language):
             found = ranking.ranked(database, state, terms, scope, limit)
         else:
-            found = word_table.ranked(
-                database, state.rows, terms, entries.in_sessions(database, scope), limit
-            )
+            found = word_table.ranked(database, state, terms, entries.in_sessions(database, scope), limit)
     return found
 
 
