@@ -3,7 +3,7 @@
 import json
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,8 @@ from keepstone.filesystem.lock import Lock
 from keepstone.log.fold import Fold
 from keepstone.log.line import dump
 from keepstone.log.log_file import Log
-from keepstone.log.rewrite import Rewritten, compact, purge
+from keepstone.log.replacement import Placing, Replacement
+from keepstone.log.rewrite import Rewritten, compact, overtaking, purge, without
 from keepstone.log.scan import Line, Scan
 from keepstone.model import Record
 
@@ -53,6 +54,29 @@ def opened(data: bytes) -> Iterator[int]:
         file.write(data)
         file.flush()
         yield file.fileno()
+
+
+class _Beside(Placing):
+    """A rewrite during which another writer writes, once."""
+
+    def __init__(self, log: Log, write: Callable[[], object]) -> None:
+        self._log = log
+        self._write: Callable[[], object] | None = write
+        self.is_held = False
+
+    def locked(self) -> AbstractContextManager[None]:
+        return nullcontext() if self.is_held else self._log.locked()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        with self._log.locked():
+            self.is_held = True
+            yield
+
+    def prepare(self, new: Replacement, *, folded: bool) -> None:  # noqa: ARG002  As for others.
+        write, self._write = self._write, None
+        if write is not None and not self.is_held:
+            write()
 
 
 class Damaged:
@@ -111,6 +135,31 @@ class Damaged:
         with self.log.locked():
             purge(self.archive, ids)
             purge(self.log, ids)
+
+    def compact_beside(self, write: Callable[[], object]) -> Rewritten | None:
+        """Compact while others write, unless the log has an end that a later write may change."""
+        return compact(self.log, self.archive, None, _Beside(self.log, write))
+
+    def purge_beside(self, entry_id: str, write: Callable[[], object]) -> None:
+        """Purge from the log while others write; the archive comes first."""
+        placing = _Beside(self.log, write)
+
+        def act() -> None:
+            with placing.locked():
+                purge(self.archive, [entry_id])
+                new = Replacement.begin(self.log, without({entry_id}))
+            if new is None:
+                return
+            with new.closing(placing):
+                new.follow()
+                placing.prepare(new, folded=False)
+                new.follow()
+                with placing.locked():
+                    new.check()
+                    new.end()
+                    new.put()
+
+        overtaking(placing, act)
 
     def clear(self) -> None:
         """Empty the session, its archive included."""

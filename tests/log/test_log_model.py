@@ -95,6 +95,40 @@ class LogModel(RuleBasedStateMachine):
             self.groups = [[line] for group in self.groups for line in group if line["id"] != entry_id]
             # A torn line of an earlier write stays, and may be the last one now.
             self.finished = self.session.path.read_bytes().endswith(b"}\n")
+        self.forget_texts(entry_id)
+
+    @rule(some=st.lists(ids, min_size=1, max_size=3), keys=changes, deleted=ids)
+    def compact_beside_a_writer(self, some: list[str], keys: dict[str, Any], deleted: str) -> None:
+        folded, before = self.entries(), self.session.log.stat()
+        groups: list[list[Record]] = []
+        self.session.compact_beside(lambda: groups.extend(self.written_beside(some, keys, deleted)))
+        if before is not None:
+            self.groups = [[record] for record in folded.values()]
+            self.finished = True
+        self.groups += [[line] for group in groups for line in group]
+
+    @rule(entry_id=ids, some=st.lists(ids, min_size=1, max_size=3), keys=changes, deleted=ids)
+    def purge_beside_a_writer(
+        self, entry_id: str, some: list[str], keys: dict[str, Any], deleted: str
+    ) -> None:
+        before = self.session.log.stat()
+        groups: list[list[Record]] = []
+        self.session.purge_beside(entry_id, lambda: groups.extend(self.written_beside(some, keys, deleted)))
+        if before is not None:
+            lines = [line for group in [*self.groups, *groups] for line in group]
+            self.groups = [[line] for line in lines if line["id"] != entry_id]
+            self.finished = self.session.path.read_bytes().endswith(b"}\n")
+        self.forget_texts(entry_id)
+
+    def written_beside(self, some: list[str], keys: dict[str, Any], deleted: str) -> list[list[Record]]:
+        """Write what another writer does during a rewrite, and return it as groups."""
+        groups = [[self.new(entry_id) for entry_id in some], [patch(some[0], **keys)], [tombstone(deleted)]]
+        for group in groups:
+            self.session.append(*(group if len(group) == 1 else batch(*group)))
+        return groups
+
+    def forget_texts(self, entry_id: str) -> None:
+        """Check that no text of a purged entry is left, and look for none of them from now on."""
         purged = [text for text, owner in self.texts.items() if owner == entry_id]
         assert not [text for text in purged if text in self.on_disk()]
         for text in purged:
