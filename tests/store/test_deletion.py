@@ -6,16 +6,19 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 import keepstone
 from keepstone import EntryNotFoundError, Home, Session
 from keepstone.index import Index, reading
 from keepstone.log.log_file import Log
+from keepstone.model import Scope
 from keepstone.store import deletion, writing
 from keepstone.store.agent_logs import AgentLogs
 
@@ -182,3 +185,44 @@ def test_deletion_begins_again_after_a_rewrite_of_the_log(
     when_first(monkeypatch, deletion, "_lines", lambda: elsewhere(home, "s.purge('d3')"))
     assert delete_all(home) == COUNT - 1
     assert texts(home) == LEFT
+
+
+def hidden(home: Home) -> int:
+    """How many rows of deleted entries the index has."""
+    with apsw.Connection(str(next(home.root.glob(".index/a/*/index.db")))) as connection:
+        found: int = connection.execute("SELECT count(*) FROM entry WHERE sid<0").get
+    return found
+
+
+@pytest.fixture
+def killed_after_hiding(home: Home) -> Iterator[Home]:
+    """A home whose last process was killed when it had hidden deleted entries, and not removed them."""
+    program = (
+        "import os, signal, sys, keepstone\n"
+        "from keepstone.index import Index\n"
+        "home = keepstone.open(sys.argv[1], durability='os', embedder='none')\n"
+        "home.agent('a').get('d1', 's')\n"
+        "Index.drop_hidden = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)\n"
+        f"home._store.delete('a', 's', [f'd{{n}}' for n in range({COUNT})], '2026-01-12T10:00:00.000000Z')\n"
+    )
+    home.close()
+    killed = subprocess.run([sys.executable, "-c", program, str(home.root)], check=False, timeout=60)
+    assert killed.returncode == -signal.SIGKILL
+    with keepstone.open(home.root, embedder="none") as later:
+        yield later
+
+
+def test_background_removes_rows_that_a_killed_deletion_hid(killed_after_hiding: Home) -> None:
+    assert hidden(killed_after_hiding) == COUNT
+    killed_after_hiding.agent("a").recall("hazel")
+    for thread in threading.enumerate():
+        if thread.name == "keepstone":
+            thread.join()
+    assert hidden(killed_after_hiding) == 0
+    assert texts(killed_after_hiding) == LEFT
+
+
+def test_hidden_rows_wait_for_no_vector(killed_after_hiding: Home) -> None:
+    with killed_after_hiding._store.reader("a") as reader:  # noqa: SLF001
+        assert reader.pending_count("model", Scope("a")) == len(LEFT)
+        assert len(reader.pending("model", Scope("a"))) == len(LEFT)

@@ -222,12 +222,20 @@ class Index:
 
     def drop_hidden(self) -> None:
         """Remove the rows of entries that were deleted or purged together, in short transactions."""
-        is_last = False
-        while not is_last:
+        while not self.drop_some_hidden():
+            give_way()
+
+    def has_hidden(self) -> bool:
+        """Tell whether rows wait for ``drop_hidden``, of which a killed process may have left some."""
+        if self._database.has_hidden is None:
             with self._database as database:
-                is_last = row_places.drop_hidden(database)
-            if not is_last:
-                give_way()
+                database.has_hidden = row_places.are_hidden(database)
+        return bool(self._database.has_hidden)
+
+    def drop_some_hidden(self) -> bool:
+        """Do one step of ``drop_hidden``; tell whether it was the last."""
+        with self._database as database:
+            return row_places.drop_hidden(database)
 
     def erase(self) -> None:
         """Remove the rows of purged entries, and what was made of their words and vectors."""
@@ -472,9 +480,8 @@ class Index:
         With ``graph_from``, also what the next query for everything would leave, once writing pauses: a
         graph from this many vectors on. While it does not pause, this waits a moment.
         """
-        with self._database as database:
-            if not row_places.drop_hidden(database):
-                return True
+        if not self.drop_some_hidden():
+            return True
         if graph_from is None or self._given < BLOCK:
             return self._similar.upkeep.step()
         if time.monotonic() < min(self._written + _PAUSE, self._expected_by):

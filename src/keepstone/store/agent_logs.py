@@ -217,19 +217,20 @@ class AgentLogs:
         if time.monotonic() - self._looked < age:
             return
         with self._looking:
-            began, lags = time.monotonic(), self._lags
+            began, lags, are_hidden = time.monotonic(), self._lags, False
             if began - self._looked < age:
                 return
             self.leave_replaced()
             try:
                 self._look_twice()
+                are_hidden = self.index.has_hidden()
             except (UnavailableError, DamagedError) as error:
                 self.lag(error)
             with self._guard:
                 # Another thread may have failed to index a write after this look had passed its log.
                 if self._lags == lags:
                     self.stale, self._looked = False, began
-            if self.arrears:
+            if self.arrears or are_hidden:
                 self._leave(self.agent)
 
     @property

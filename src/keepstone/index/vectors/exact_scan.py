@@ -24,6 +24,8 @@ _MANY = 2_000
 """Rows of a range from which the best are chosen by themselves."""
 _STEPS = 4.0
 """Error bound of an int8 cosine in quantization steps, far above what occurs by chance."""
+_STEPS_OF_GRAPH = 2.0
+"""The same where a graph chooses, which may miss a row anyway: seven standard deviations of the error."""
 _TINY = 1.1754943508222875e-38
 """The smallest normal float32."""
 _SPARSE = 4
@@ -150,7 +152,7 @@ class ExactScan:
         if len(self.dead):
             live = ~np.isin(rows, self.dead)
             rows, scores = rows[live], scores[live]
-        return self._vids(rows[best(scores, limit, _STEPS * (self.generation.steps + scale))])
+        return self._vids(rows[best(scores, limit, _STEPS_OF_GRAPH * (self.generation.steps + scale))])
 
     def _vids(self, rows: NDArray[np.intp]) -> list[int]:
         vids: list[int] = self.generation.vids[rows].tolist()

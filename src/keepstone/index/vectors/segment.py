@@ -128,7 +128,7 @@ class Generation:
             for block in np.unique(rows // _AT_ONCE).tolist():
                 if self._missing[block]:
                     self._read(block)
-        return self.rows[rows]
+        return self.rows.take(rows, axis=0)
 
     def _read(self, block: int) -> None:
         at = slice(block * _AT_ONCE, min((block + 1) * _AT_ONCE, self.header.rows))

@@ -271,7 +271,7 @@ class Pending:
     def _without(self, database: Database, space: str, scope: Scope) -> list[tuple[str, tuple[Any, ...]]]:
         """Return the SQL of rows in scope without a vector, from FROM on, with values; the oldest first."""
         condition, bindings = conditions(scope)
-        rest = f"AND {condition} AND {_HAS_NONE}"
+        rest = f"AND {condition} AND +e.sid>0 AND {_HAS_NONE}"  # Without rows that are hidden now.
         if scope.sessions is not None:
             # A session has few rows; only where all are meant it pays to know where to begin.
             return [(f"FROM {_ENTRIES} WHERE 1 {rest}", (*bindings, space))]
