@@ -198,6 +198,12 @@ def find(database: Database, entry_id: str, session: str | None = None) -> list[
     return list(starmap(Row, database.rows(sql, (entry_id,) if session is None else (entry_id, session))))
 
 
+def with_ids(database: Database, sid: int, ids: Sequence[str]) -> list[Row]:
+    """Return the rows of a session with some ids."""
+    sql = f"SELECT {ROW} {FROM} WHERE e.sid=? AND e.id IN (SELECT value FROM json_each(?))"
+    return list(starmap(Row, database.rows(sql, (sid, json.dumps(list(ids))))))
+
+
 def holders(database: Database, entry_id: str) -> dict[str, tuple[Row | None, Stat]]:
     """Return the sessions that have an entry with an id, and its rows; None in those not all in the index."""
     sql = (

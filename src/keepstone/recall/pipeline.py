@@ -216,7 +216,7 @@ class _Search:
             # A vector alone asks what is nearest to it, and nothing else.
             cosines: Mapping[int, float] = {candidate.key: candidate.score for candidate in near}
             return _Found(ranks, cosines, {"vectors": dict(cosines)}, relevance, whole)
-        cosines, parts = self._fused(words, near)
+        cosines, parts = self._fused(words, near, matches.length)
         parts |= self._boosts(parts, speakers) | self._exact(matches, relevance, alone)
         return _Found(ranks, cosines, parts, relevance, whole)
 
@@ -271,7 +271,7 @@ class _Search:
         return speakers_of([text for text, _ in heads.values()])
 
     def _fused(
-        self, words: Sequence[Candidate], near: Sequence[Candidate]
+        self, words: Sequence[Candidate], near: Sequence[Candidate], length: float
     ) -> tuple[Mapping[int, float], Parts]:
         """Return the cosines of entries and what the two lists and neighbours give to scores."""
         scores = {candidate.key: candidate.score for candidate in words}
@@ -286,7 +286,7 @@ class _Search:
             space = self._dense.space
             around = {*keys, *[other for _, other, _ in links]} - cosines.keys()
             cosines |= self._dense.cosines(list(around))
-        return cosines, fuse(scores, cosines, keys, links, weight_of(space))
+        return cosines, fuse(scores, cosines, keys, links, weight_of(space), length)
 
     def _boosts(self, parts: Parts, speakers: frozenset[str]) -> Parts:
         about_user = is_of_user(self._text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from keepstone.text.tokenizer import is_cjk, words_of
+from keepstone.text.tokenizer import is_unspaced, words_of
 
 _SHORTEST, _LONGEST = 4, 24
 """Letters of a word that is corrected: exchanging two of a shorter one often makes another word."""
@@ -85,4 +85,4 @@ def _replaced(query: str, word: str, other: str, flags: int = 0) -> str:
 
 def _is_correctable(word: str) -> bool:
     """Tell whether exchanged letters of a word are likely an error: not in numbers, codes and bigrams."""
-    return _SHORTEST <= len(word) <= _LONGEST and word.isalpha() and not is_cjk(word)
+    return _SHORTEST <= len(word) <= _LONGEST and word.isalpha() and not is_unspaced(word)

@@ -25,7 +25,17 @@ from keepstone.index import Index, UnavailableError
 from keepstone.log.line import apply, dump, entry_of
 from keepstone.log.titles import TITLE_ID
 from keepstone.model import Entry, Record, Scope, SessionInfo, SessionSummary, Version
-from keepstone.store import filtering, lists, lookup, purge_digests, raw_files, renaming, summaries, writing
+from keepstone.store import (
+    deletion,
+    filtering,
+    lists,
+    lookup,
+    purge_digests,
+    raw_files,
+    renaming,
+    summaries,
+    writing,
+)
 from keepstone.store.agent_logs import AgentLogs, unusable
 from keepstone.store.agent_pool import OpenAgents
 from keepstone.store.as_of import PastReader, vectors_today
@@ -227,7 +237,7 @@ class FileStore:
     @again_if_moved
     def delete(self, agent: str, session: str, ids: Sequence[str], ts: str) -> int:
         with self._using(agent) as logs:
-            return writing.delete(logs, session, ids, ts) if logs else 0
+            return deletion.delete(logs, session, ids, ts) if logs else 0
 
     @again_if_moved
     def count(self, agent: str, session: str, increments: Mapping[str, int], *, wait: bool) -> bool:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import apsw
 
 from keepstone.index.database import Database
-from keepstone.text.tokenizer import ENGLISH, is_cjk, pairs, stemmed
+from keepstone.text.tokenizer import ENGLISH, is_unspaced, pairs, stemmed
 
 _FLUSHED = "(SELECT value FROM meta WHERE key='flushed')"
 _TO_INSERT = f"SELECT eid, stemmed(text) FROM entry WHERE eid>{_FLUSHED}"
@@ -45,19 +45,21 @@ class Ranked(list[tuple[int, float]]):
     Attributes:
         rows: How many entries the index has.
         holders: How many of them hold each word that was looked for.
+        length: How many words they have in the mean.
     """
 
     def __init__(
-        self, found: Iterable[tuple[int, float]] = (), rows: int = 0, holders: Mapping[str, int] | None = None
+        self, found: Iterable[tuple[int, float]], rows: int, holders: Mapping[str, int], length: float
     ) -> None:
         super().__init__(found)
         self.rows = rows
-        self.holders = holders or {}
+        self.holders = holders
+        self.length = length
 
 
 def ranked(
     database: Database,
-    rows: int,
+    state: State,
     terms: Sequence[str],
     scope: tuple[str, tuple[object, ...]],
     limit: int,
@@ -66,14 +68,14 @@ def ranked(
 
     Args:
         database: The index.
-        rows: How many rows the table has.
+        state: Where its table stands.
         terms: The words.
         scope: What ``conditions`` makes of it.
         limit: Maximum number of rows.
     """
     matches = {term: match_of(term, database.language) for term in terms}
     held = counts(database, matches)
-    told = telling(terms, held, rows)
+    told = telling(terms, held, state.rows)
     condition, bindings = scope
     source = "words"
     if condition != "1":
@@ -83,7 +85,7 @@ def ranked(
         "ORDER BY words.rank LIMIT ?"
     )
     match = " OR ".join(map(matches.__getitem__, told))
-    return Ranked(database.rows(sql, (match, *bindings, limit)), rows, held)
+    return Ranked(database.rows(sql, (match, *bindings, limit)), state.rows, held, state.length)
 
 
 def telling(terms: Sequence[str], counts: Mapping[str, int], rows: int) -> Sequence[str]:
@@ -101,7 +103,7 @@ def match_of(term: str, language: str) -> str:
     """Return the full-text query that finds a word."""
     if term.isascii() and language == ENGLISH:
         return f'"{term}"'  # The table's tokenizer stems it.
-    if term.isascii() or not is_cjk(term):
+    if term.isascii() or not is_unspaced(term):
         return f'"{stemmed(term, language)}"'
     if len(term) == 1:
         return f'"{term}"*'
@@ -206,6 +208,11 @@ class State(NamedTuple):
     """Up to which row of the entries their words were entered."""
     changes: int
     """The number of the last change of a text that the index lists."""
+
+    @property
+    def length(self) -> float:
+        """How many words a row has in the mean."""
+        return self.size / max(self.rows, 1) or 1.0
 
 
 def state(database: Database) -> State:

@@ -2,9 +2,8 @@
 
 They are the words (with what has no vector yet), the vectors (with the neighbours of all candidates, how
 near they are, and how they begin), and the entries that are shown. What one of them brought is remembered.
-Words that no entry holds take another one, to look for typing errors; so does an identifier of common words,
-and a given vector after a second without a recall. A filter by payload that refuses most entries takes rounds
-of its own.
+Words that no entry holds take another one, to look for typing errors; so does an identifier of common words.
+A filter by payload that refuses most entries takes rounds of its own.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class PostgresReader:
         agent: str,
         counts: HolderCounts,
         due: set[tuple[str, str, int]],
-        space: vector_rows.RecordedSpace,
+        spaces: vector_rows.AgentSpaces,
         samples: vector_rows.VectorSamples,
         sizes: vector_rows.Sizes,
     ) -> None:
@@ -48,7 +47,7 @@ class PostgresReader:
         self._agent = agent
         self._counts = counts
         self._due = due
-        self._space = space
+        self._spaces = spaces
         self._samples = samples
         self._sizes = sizes
         self._asked: tuple[str, Vector] | None = None
@@ -65,15 +64,20 @@ class PostgresReader:
         query = self._words(terms, scope, limit)
         if not query.sql or not limit:
             return Matches()
-        queries: list[Query] = [(query.sql, query.values), self._space.query]
-        space = self._space.known
+        home, writes = self._spaces.home, self._connections.writes
+        queries: list[Query] = [(query.sql, query.values), home.query]
+        space, is_due = home.known, self._spaces.is_due(self._agent)
         if space is not None:
             queries += [_pending_count(space.id, scope), vector_rows.sizes(space.id, scope)]
+        if is_due:
+            queries.append(self._spaces.query(self._agent))
         rows, recorded, *more = self._connections.read_all(self._agent, queries)
-        self._space.take(recorded)
+        home.take(recorded)
         if space is not None:
             self._pending = (space.id, scope, more[0][0][0])
             self._sizes.take(space.id, scope, more[1])
+        if is_due:
+            self._spaces.take(self._agent, writes, more[-1])
         ranked = query.ranked(rows)
         self._searched.append((scope, query))
         self._heads |= {one.key: (shown(one.head), one.ts.astimezone(UTC)) for one in ranked}

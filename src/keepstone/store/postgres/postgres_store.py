@@ -283,7 +283,7 @@ class PostgresStore:
             )
             return
         yield PostgresReader(
-            self._connections, agent, self._counts, self._due, self._space, self._samples, self._sizes
+            self._connections, agent, self._counts, self._due, self._spaces, self._samples, self._sizes
         )
 
     # Vectors
