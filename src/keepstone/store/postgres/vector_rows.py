@@ -310,14 +310,15 @@ def nearest_by_graph(vector: Vector, space: str, scope: Scope, limit: int) -> Qu
     condition, values = conditions(Scope(scope.agent, scope.sessions), alias="v")
     statement = sql.SQL(
         "SELECT v.key, (v.embedding::vector({dim})) <#> %s::vector({dim}) AS distance FROM vectors v "
-        "WHERE {condition} AND v.agent = {agent} AND v.space = {space} ORDER BY distance LIMIT %s"
+        "WHERE {condition} AND v.agent = {agent} AND v.space = {space} ORDER BY distance LIMIT {limit}"
     ).format(
         condition=sql.SQL(condition),
         agent=sql.Literal(scope.agent),
         space=sql.Literal(stored(space)),
         dim=sql.SQL(str(len(vector))),
+        limit=sql.Literal(limit),
     )
-    return statement.as_string(), [vector, *values, limit]
+    return statement.as_string(), [vector, *values]
 
 
 def graph_name(agent: str, space: str) -> str:
