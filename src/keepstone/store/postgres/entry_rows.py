@@ -26,7 +26,7 @@ from keepstone.log.line import (
 from keepstone.log.searched_text import searched_text
 from keepstone.log.where import TIMES
 from keepstone.model import Comparison, Record
-from keepstone.text.tokenizer import is_cjk, pairs, stem, stems_of
+from keepstone.text.tokenizer import is_unspaced, pairs, stem, stems_of
 
 _HEAD = 64
 """Characters that a head has: enough for a speaker's name."""
@@ -90,7 +90,7 @@ def columns_of(agent: str, record: Record, language: str) -> Columns:
     stems = Counter(stems_of(searched_text(record)[:_LONGEST_INDEXED], language))
     length = sum(stems.values())
     for token, count in [(token, count) for token, count in stems.items() if not token.isascii()]:
-        if is_cjk(token):
+        if is_unspaced(token):
             stems[f"{token[0]}*"] += count  # One character alone finds every pair that begins with it.
     return Columns(
         moment,
@@ -130,7 +130,7 @@ def _key(agent: str, path: str) -> int:
 
 def tokens_of(agent: str, term: str, language: str) -> list[int]:
     """Return what an entry must hold, all of it, to hold a word of a query."""
-    if is_cjk(term):
+    if is_unspaced(term):
         tokens = [f"{term}*"] if len(term) == 1 else [stem(pair, language) for pair in pairs(term)[:-1]]
     else:
         tokens = stem(term, language).split()
@@ -191,13 +191,12 @@ def facts_wanted(agent: str, conditions: Iterable[Comparison]) -> list[list[int]
 # Records
 
 
-def record_of(record: bytes | None, line: bytes | None) -> Record:
-    """Return the record of an entry from its columns ``record`` and, where that is null, ``line``.
+def record_of(raw: bytes | None) -> Record:
+    """Return the record of an entry from its column ``record`` or, where that is null, its line.
 
     Raises:
         ValueError: It is damaged, which only another program can have done.
     """
-    raw = line if record is None else record
     found = parse(raw) if raw is not None else None
     if found is None:
         raise ValueError("the row of an entry holds no record")

@@ -15,7 +15,7 @@ from typing import Any
 from keepstone.model import Entry, Scope
 from keepstone.store.postgres import vector_rows
 from keepstone.store.postgres.common_words import sample
-from keepstone.store.postgres.connecting import Connections
+from keepstone.store.postgres.connecting import PLANNED_ONCE, Connections
 from keepstone.store.postgres.entry_lists import FROM, LOADED, conditions, loaded
 from keepstone.store.postgres.entry_rows import shown, stored
 from keepstone.store.postgres.vector_rows import Query
@@ -23,6 +23,8 @@ from keepstone.store.postgres.word_scores import HolderCounts, WordQuery, holds_
 from keepstone.store.reader import HNSW_FROM, Ahead, Candidate, Matches, Similar
 from keepstone.vector import Vector
 
+_SMALL = 5_000
+"""Vectors of a session below which the plan of their comparison is kept."""
 _NEVER = 1 << 62
 """More vectors than a scope has: no graph is asked."""
 
@@ -144,7 +146,8 @@ class PostgresReader:
         if ahead is not None:
             nearest = self._with_neighbours(nearest, ahead, scope) if ahead.reach else self._loading(nearest)
         queries.append(nearest)
-        *sampled, rows = self._connections.read_all(self._agent, queries)
+        more = PLANNED_ONCE if self._is_small(space, scope) else ""
+        *sampled, rows = self._connections.read_all(self._agent, queries, more)
         if is_due_to_count:
             self._sizes.take(space, scope, sampled.pop(0))
         if self._sampled is None:
@@ -179,6 +182,12 @@ class PostgresReader:
     def _take_sample(self, space: str, rows: Sequence[tuple[Any, ...]]) -> None:
         self._sampled = [cosine for cosine, _ in rows]
         self._samples.learn(self._agent, space, rows)
+
+    def _is_small(self, space: str, scope: Scope) -> bool:
+        """Tell whether to compare all vectors in scope takes less time than to plan that."""
+        count, _ = self._sizes.get(space, scope) or (_SMALL, False)
+        is_session = len(scope.sessions or ()) == 1 and not scope.limits_within_a_session
+        return is_session and count < _SMALL and not self._connections.is_distributed
 
     def _by_graph(self, space: str, scope: Scope, dim: int, hnsw_from: int) -> tuple[bool, bool]:
         """Tell whether the agent's graph is to be asked, and whether one is to be made."""

@@ -296,8 +296,8 @@ def nearest(vector: Vector, space: str, scope: Scope, limit: int) -> Query:
         joined = f"JOIN entries e ON e.agent = v.agent AND e.key = v.key AND {rest}"
     return (
         f"SELECT v.key, v.embedding <#> %s::vector AS distance FROM vectors v {joined} "
-        f"WHERE {condition} AND v.space = %s ORDER BY distance, v.key LIMIT %s",
-        [vector, *more, *values, stored(space), limit],
+        f"WHERE {condition} AND v.space = %s ORDER BY distance, v.key LIMIT {limit}",
+        [vector, *more, *values, stored(space)],
     )
 
 
