@@ -365,6 +365,25 @@ def make_graph(connections: Connections, agent: str, space: str, dim: int) -> No
         connection.execute(statement)
 
 
+def owns_vectors(connections: Connections) -> bool:
+    """Tell whether the role may make graphs, as only the owner of the table can."""
+    owner = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass('vectors')"
+    return any(is_owner for (is_owner,) in connections.read("", owner))
+
+
+def without_graph(connections: Connections, agent: str) -> list[tuple[str, int, int]]:
+    """Return the spaces of an agent that lack a graph, each with its dimension and number of vectors."""
+    rows = connections.read(
+        agent,
+        "SELECT space, max(dim), sum(vectors)::bigint FROM spaces WHERE agent = %s GROUP BY space "
+        f"HAVING sum(vectors) >= {HNSW_FROM} AND max(dim) <= {MOST_DIMENSIONS} ORDER BY space",
+        (agent,),
+    )
+    found = [(shown(space), dim, count) for space, dim, count in rows]
+    valid = "SELECT 1 FROM pg_index WHERE indexrelid = to_regclass(%s) AND indisvalid"
+    return [one for one in found if not connections.read(agent, valid, (graph_name(agent, one[0]),))]
+
+
 def drop_graphs(connections: Connections, agent: str) -> None:
     """Drop the graphs of an agent that was purged, whose definitions name it, if the role owns them.
 
