@@ -39,7 +39,8 @@ class Arrears(dict[str, tuple[int, object]]):
     def __init__(self) -> None:
         super().__init__()
         self._guard = threading.Lock()
-        self._reached: tuple[str, int] | None = None
+        self.reached: tuple[str, int] | None = None
+        """The session at which the background looked last, and how far it was read then."""
 
     def leave(self, sessions: Mapping[str, int]) -> None:
         """Leave some sessions, with the bytes to be read."""
@@ -57,11 +58,6 @@ class Arrears(dict[str, tuple[int, object]]):
         with self._guard:
             if mark is None or self.get(session, (0, None))[1] is mark:
                 self.pop(session, None)
-
-    def reach(self, session: str, offset: int) -> bool:
-        """Take note how far a session was read; tell whether that is as far as was noted the last time."""
-        known, self._reached = self._reached, (session, offset)
-        return known is None or known[0] != session or known[1] == offset
 
     def total(self) -> int:
         """Return about how many bytes are left."""
@@ -157,7 +153,8 @@ def take_in_some(logs: AgentLogs, progress: Callable[[int], None] | None = None)
     try:
         while (first := logs.arrears.first()) is not None:
             session, mark = first
-            if not logs.arrears.reach(session, logs.index.offset(session)):
+            before, logs.arrears.reached = logs.arrears.reached, (session, logs.index.offset(session))
+            if before is not None and before[0] == session and before != logs.arrears.reached:
                 time.sleep(random.uniform(*_PAUSE))  # Another process is at it: two would hinder one another.
                 return True
             began = time.monotonic()
@@ -165,7 +162,7 @@ def take_in_some(logs: AgentLogs, progress: Callable[[int], None] | None = None)
                 if progress:
                     progress(read)
                 if time.monotonic() >= until:
-                    logs.arrears.reach(session, logs.index.offset(session))
+                    logs.arrears.reached = session, logs.index.offset(session)
                     return True
                 give_way((time.monotonic() - began) / 8)  # On a busy machine those who wait need more time.
                 began = time.monotonic()
