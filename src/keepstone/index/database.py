@@ -104,6 +104,8 @@ class Database:
         """Changes whenever the file is replaced by an empty one: rows then stand for other entries."""
         self.guard = threading.RLock()
         hold_over_forks(self.guard)
+        self.has_hidden: bool | None = None
+        """Whether any row may be hidden, see ``keepstone.index.row_places``; None if nobody looked."""
         with self.guard:
             self.connection = self._open()
             reset_in_child(self)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
 import time
@@ -216,19 +217,20 @@ class AgentLogs:
         if time.monotonic() - self._looked < age:
             return
         with self._looking:
-            began, lags = time.monotonic(), self._lags
+            began, lags, are_hidden = time.monotonic(), self._lags, False
             if began - self._looked < age:
                 return
             self.leave_replaced()
             try:
                 self._look_twice()
+                are_hidden = self.index.has_hidden()
             except (UnavailableError, DamagedError) as error:
                 self.lag(error)
             with self._guard:
                 # Another thread may have failed to index a write after this look had passed its log.
                 if self._lags == lags:
                     self.stale, self._looked = False, began
-            if self.arrears:
+            if self.arrears or are_hidden:
                 self._leave(self.agent)
 
     @property
@@ -254,15 +256,22 @@ class AgentLogs:
     def _warn_of_damage(self) -> None:
         logger.warning("the index of agent %s was damaged and is rebuilt", self.agent)
 
-    def follow(self, session: str, log: Log, stat: Stat | None) -> bool:
-        """Bring the index to this state of a log; False if it cannot be brought there now."""
+    def follow(self, session: str, log: Log, stat: Stat | None, *, within: float = math.inf) -> bool:
+        """Bring the index to this state of a log; False if it cannot be brought there, or not so soon."""
         try:
             if stat is None or not self.asking(Index.current, {session: stat}):
-                self.asking(Index.catch_up, session, log)
+                return self.catch_up(session, log, within=within)
         except UnavailableError as error:
             self.lag(error)
             return False
         return True
+
+    def catch_up(self, session: str, log: Log, *, within: float) -> bool:
+        """Bring the index to where a log is, but give up after so many seconds; the next look goes on."""
+        done = self.asking(Index.catch_up, session, log, within=within)
+        if not done:
+            self._fall_behind()
+        return done
 
     def reach(self, sessions: Sequence[str] | None) -> None:
         """Bring the index to where the logs of some sessions are; all of them (None) within ``FRESH``."""
@@ -291,6 +300,9 @@ class AgentLogs:
     def lag(self, error: Exception) -> None:
         """Remember that the index is behind the logs; the next look tries again."""
         logger.warning("the index of agent %s is behind: %s", self.agent, type(error).__name__)
+        self._fall_behind()
+
+    def _fall_behind(self) -> None:
         with self._guard:
             self._lags += 1
             self.stale, self._looked = True, float("-inf")

@@ -167,6 +167,9 @@ def take_in_some(logs: AgentLogs, progress: Callable[[int], None] | None = None)
                 give_way((time.monotonic() - began) / 8)  # On a busy machine those who wait need more time.
                 began = time.monotonic()
             logs.arrears.settle(session, mark)
+        if logs.index.has_hidden() and not logs.index.drop_some_hidden():
+            give_way()
+            return True
     except (UnavailableError, DamagedError) as error:
         logs.lag(error)
     return False
