@@ -39,8 +39,7 @@ class Arrears(dict[str, tuple[int, object]]):
     def __init__(self) -> None:
         super().__init__()
         self._guard = threading.Lock()
-        self.reached: tuple[str, int] | None = None
-        """The session at which the background looked last, and how far it was read then."""
+        self._reached: tuple[str, int] | None = None
 
     def leave(self, sessions: Mapping[str, int]) -> None:
         """Leave some sessions, with the bytes to be read."""
@@ -58,6 +57,14 @@ class Arrears(dict[str, tuple[int, object]]):
         with self._guard:
             if mark is None or self.get(session, (0, None))[1] is mark:
                 self.pop(session, None)
+
+    def note(self, session: str, offset: int) -> None:
+        """Take note how far the background found or left a session read."""
+        self._reached = session, offset
+
+    def has_moved(self, session: str, offset: int) -> bool:
+        """Tell whether a session was read on since its note, which only another process can have done."""
+        return self._reached is not None and self._reached[0] == session and self._reached[1] != offset
 
     def total(self) -> int:
         """Return about how many bytes are left."""
@@ -153,8 +160,10 @@ def take_in_some(logs: AgentLogs, progress: Callable[[int], None] | None = None)
     try:
         while (first := logs.arrears.first()) is not None:
             session, mark = first
-            before, logs.arrears.reached = logs.arrears.reached, (session, logs.index.offset(session))
-            if before is not None and before[0] == session and before != logs.arrears.reached:
+            offset = logs.index.offset(session)
+            is_elsewhere = logs.arrears.has_moved(session, offset)
+            logs.arrears.note(session, offset)
+            if is_elsewhere:
                 time.sleep(random.uniform(*_PAUSE))  # Another process is at it: two would hinder one another.
                 return True
             began = time.monotonic()
@@ -162,7 +171,7 @@ def take_in_some(logs: AgentLogs, progress: Callable[[int], None] | None = None)
                 if progress:
                     progress(read)
                 if time.monotonic() >= until:
-                    logs.arrears.reached = session, logs.index.offset(session)
+                    logs.arrears.note(session, logs.index.offset(session))
                     return True
                 give_way((time.monotonic() - began) / 8)  # On a busy machine those who wait need more time.
                 began = time.monotonic()
