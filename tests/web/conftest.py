@@ -21,8 +21,8 @@ from keepstone import Agent, Home, Notes
 
 Browse = Callable[..., Page]
 
-# Without windows of its own a page costs a third of the work; a whole Chromium must at least not fill the
-# address bar of each with two pages of its own.
+# The headless shell has no windows, and shows a page for a third of the work. A whole Chromium loads two
+# pages of its own into the address bar of each window, unless the last of the switches forbids it.
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
 FLAGS = """--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
