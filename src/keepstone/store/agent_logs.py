@@ -8,7 +8,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
@@ -17,10 +17,11 @@ from keepstone.errors import InvalidSessionIdError, KeepstoneError, StoreError
 from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import Layout
 from keepstone.index import DamagedError, Index, Row, UnavailableError
-from keepstone.index.database import BUSY, SCHEMA, UNUSABLE
+from keepstone.index.database import SCHEMA
 from keepstone.log.line import MAX_LINE
 from keepstone.log.log_file import Log, Stat
 from keepstone.model import Record
+from keepstone.store.index_file import open_index, second_connection
 from keepstone.store.intake import Arrears, follow_folder
 from keepstone.store.moved_rows import moved_rows
 from keepstone.store.session_files import SessionFiles, SessionLog
@@ -168,7 +169,7 @@ class AgentLogs:
         with self._guard:
             if self._index is None:
                 self._check_place()
-                index = self._open_index()
+                index = open_index(self._index_folder, self._root, self.agent, self._language)
                 try:
                     self._check_place()  # Its folder may have been removed and made again since.
                 except UnavailableError:
@@ -181,15 +182,13 @@ class AgentLogs:
         if self.is_moved():  # Perhaps the agent is purged: no index may take in anything of it again.
             raise UnavailableError("the agent was removed or renamed")
 
-    def _open_index(self) -> Index:
-        folder = self.layout.index_folder(self._root, self.agent, SCHEMA)
-        try:
-            # An agent is opened again and again where few files may be open: what is there is not made.
-            with Folder(folder, root=self._root, create=not folder.is_dir()):
-                return Index(folder / "index.db", self._language)
-        except (KeepstoneError, *UNUSABLE, *BUSY) as error:
-            logger.warning("the index of agent %s is kept in memory: %s", self.agent, type(error).__name__)
-            return Index(None, self._language)
+    def second_index(self) -> AbstractContextManager[Index]:
+        """Return a second connection to the index, for long work that no user of ``index`` waits for."""
+        return second_connection(self.index, self._index_folder, self._root, self._language)
+
+    @property
+    def _index_folder(self) -> Path:
+        return self.layout.index_folder(self._root, self.agent, SCHEMA)
 
     def asking(self, question: Callable[Concatenate[Index, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Query the index, again if it had to be recreated; UnavailableError if it cannot answer."""
@@ -228,7 +227,7 @@ class AgentLogs:
                 # Another thread may have failed to index a write after this look had passed its log.
                 if self._lags == lags:
                     self.stale, self._looked = False, began
-            if self.arrears:
+            if self.arrears.first():
                 self._leave(self.agent)
 
     @property

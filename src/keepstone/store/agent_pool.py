@@ -170,6 +170,11 @@ class OpenAgents:
             return MOST_LOGS
         return max(1, min(MOST_LOGS, (allowed // 2 - _FIXED * count) // (2 * count)))
 
+    def are_others_at_work(self) -> bool:
+        """Tell whether there is more than one lease, the caller's own."""
+        with self._guard:
+            return self._users.total() > 1
+
     def open_now(self) -> list[str]:
         """Return the slugs of the agents that are open."""
         with self._guard:
