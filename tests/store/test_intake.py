@@ -307,10 +307,13 @@ def test_intake_asks_after_each_step_whether_others_are_at_work(
     assert asked == set(range(1, len(steps) + 1))
 
 
-def test_a_log_that_another_process_takes_in_is_left_to_it() -> None:
-    arrears = Arrears()
-    assert arrears.reach("s", 7)
-    assert arrears.reach("s", 7)
-    assert not arrears.reach("s", 9)
-    assert arrears.reach("s", 9)
-    assert arrears.reach("other", 3)
+def test_logs_that_another_process_takes_in_are_left_to_it(home: Home, agent: Agent) -> None:
+    using = home._store._using("a")  # type: ignore[attr-defined]  # noqa: SLF001
+    with using as logs, logs.second_index() as first:
+        assert agent.recall("pecan").stale
+        assert take_in_some(logs)
+        assert "long" in logs.arrears
+        with logs.second_index() as second:
+            assert (first is None, second is None) == (False, True)
+    home.sync()
+    assert not agent.recall("pecan").stale

@@ -104,12 +104,6 @@ class Index:
         self.drop(session, log)
         return None
 
-    def offset(self, session: str) -> int:
-        """Return how far a session's log was read."""
-        with self._database as database:
-            known = session_table.known_of(database, session)
-            return known.offset if known else 0
-
     def reread(self, session: str, log: Log) -> None:
         """Read a session's log again from its start."""
         with self._database as database, database.writing():

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from keepstone.errors import KeepstoneError
 from keepstone.filesystem.confine import Folder
+from keepstone.filesystem.folder_lock import FolderLock
 from keepstone.index import Index, UnavailableError
 from keepstone.index.database import BUSY, UNUSABLE
 
@@ -26,9 +27,10 @@ def open_index(folder: Path, root: Path, agent: str, language: str) -> Index:
 
 
 @contextmanager
-def second_connection(index: Index, folder: Path, root: Path, language: str) -> Iterator[Index]:
-    """Open an index a second time, for work that users of the first connection do not wait for.
+def second_connection(index: Index, folder: Path, root: Path, language: str) -> Iterator[Index | None]:
+    """Open an index a second time, for long work that users of the first connection do not wait for.
 
+    None while another process or thread has done so: two would hinder one another, and both their users.
     An index in memory is yielded itself.
 
     Raises:
@@ -37,16 +39,32 @@ def second_connection(index: Index, folder: Path, root: Path, language: str) -> 
     if index.in_memory:
         yield index
         return
+    alone = FolderLock(folder.parent)
+    try:
+        if _is_elsewhere(alone):
+            yield None
+            return
+        with closing(_second(index, folder, root, language)) as second:
+            yield second
+    finally:
+        alone.give_back()
+
+
+def _is_elsewhere(lock: FolderLock) -> bool:
+    with suppress(OSError):  # Not all systems lock folders.
+        return not lock.take()
+    return False
+
+
+def _second(index: Index, folder: Path, root: Path, language: str) -> Index:
     try:
         second = _opened(folder, root, language, create=False)
     except (KeepstoneError, *UNUSABLE, *BUSY) as error:
         raise UnavailableError(f"the index cannot be opened a second time: {error}") from error
-    try:
-        if index.replaced():
-            raise UnavailableError("the index was replaced")
-        yield second
-    finally:
-        second.close(soon_reopened=True)
+    if index.replaced():
+        second.close()
+        raise UnavailableError("the index was replaced")
+    return second
 
 
 def _opened(folder: Path, root: Path, language: str, *, create: bool) -> Index:

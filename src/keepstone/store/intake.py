@@ -7,7 +7,6 @@ that no reader waits for a long log: its answer may miss entries of that log, an
 from __future__ import annotations
 
 import logging
-import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -29,8 +28,8 @@ AT_ONCE = 32 << 20
 _A_SESSION = 4096
 """What a session counts for besides its bytes: a transaction of its own takes time, too."""
 
-_PAUSE = 0.1, 0.3
-"""Seconds between two looks at how far another process has taken in a log; uneven, so that one goes on."""
+_PAUSE = 0.1
+"""Seconds between two tries while another process takes in logs of the same agent."""
 
 _POLL = 0.001
 """Seconds between two looks whether other calls of this process still go on."""
@@ -45,7 +44,6 @@ class Arrears(dict[str, tuple[int, object]]):
     def __init__(self) -> None:
         super().__init__()
         self._guard = threading.Lock()
-        self._reached: tuple[str, int] | None = None
         self._unreadable: dict[str, object] = {}
         """By session, the mark under which its log could not be read."""
 
@@ -75,11 +73,6 @@ class Arrears(dict[str, tuple[int, object]]):
             if mark is None or self.get(session, (0, None))[1] is mark:
                 self.pop(session, None)
                 self._unreadable.pop(session, None)
-
-    def reach(self, session: str, offset: int) -> bool:
-        """Take note how far a session was read; tell whether that is as far as was noted the last time."""
-        known, self._reached = self._reached, (session, offset)
-        return known is None or known[0] != session or known[1] == offset
 
     def total(self) -> int:
         """Return about how many bytes are left."""
@@ -183,20 +176,17 @@ def take_in_some(
     until = time.monotonic() + _PIECE_SECONDS
     try:
         with logs.second_index() as index:
+            if index is None:
+                time.sleep(_PAUSE)
+                return logs.arrears.first() is not None
             while (first := logs.arrears.first()) is not None:
                 session, mark = first
-                if not logs.arrears.reach(session, index.offset(session)):
-                    time.sleep(
-                        random.uniform(*_PAUSE)
-                    )  # Another process is at it: two would hinder one another.
-                    return True
                 try:
                     began = time.monotonic()
                     while (read := _step(logs, index, session)) is not None:
                         if progress:
                             progress(read)
                         if time.monotonic() >= until:
-                            logs.arrears.reach(session, index.offset(session))
                             return True
                         _let_others_go_first(index, is_wanted, time.monotonic() - began)
                         began = time.monotonic()
