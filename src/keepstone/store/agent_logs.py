@@ -68,6 +68,7 @@ class AgentLogs:
         self.agent = agent
         self._root = root
         self.layout = layout
+        self._index_folder = layout.index_folder(root, agent, SCHEMA)
         self._durable = durable
         self._most_logs = most_logs
         self._language = language
@@ -91,6 +92,8 @@ class AgentLogs:
         """The index that had taken in the whole folder, by its epoch; None if none had."""
         self._snapshots: OrderedDict[str, Snapshot] = OrderedDict()
         self._index: Index | None = None
+        self.leaves_index_closed = False
+        """Whether writes leave their lines to the next query, which opens the index; see ``park``."""
         self.stale = False
 
     def prepare(self, *, create: bool) -> None:
@@ -175,20 +178,16 @@ class AgentLogs:
                 except UnavailableError:
                     index.close()
                     raise
-                self._index = index
+                self._index, self.leaves_index_closed = index, False
             return self._index
 
     def _check_place(self) -> None:
         if self.is_moved():  # Perhaps the agent is purged: no index may take in anything of it again.
             raise UnavailableError("the agent was removed or renamed")
 
-    def second_index(self) -> AbstractContextManager[Index]:
-        """Return a second connection to the index, for long work that no user of ``index`` waits for."""
+    def second_index(self) -> AbstractContextManager[Index | None]:
+        """Open a second connection to the index, for long work; see ``second_connection``."""
         return second_connection(self.index, self._index_folder, self._root, self._language)
-
-    @property
-    def _index_folder(self) -> Path:
-        return self.layout.index_folder(self._root, self.agent, SCHEMA)
 
     def asking(self, question: Callable[Concatenate[Index, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Query the index, again if it had to be recreated; UnavailableError if it cannot answer."""
@@ -363,18 +362,23 @@ class AgentLogs:
         if self._index is not None:
             self._index.release_memory()
 
-    def close(self, *, soon_reopened: bool = False) -> None:
-        """Close everything; no thread may be at work here. ``soon_reopened`` is as for ``Index.close``."""
+    def park(self, *, soon_reopened: bool = True) -> None:
+        """Close all files until the folder is reopened; arguments are as for ``close``."""
         with self._looking, self._guard:
             for log in self._logs.values():
                 log.close()
-            self._logs.clear()
             self._snapshots.clear()
             if self._index is not None:
                 self._index.close(soon_reopened=soon_reopened)
                 self._index = None
             self.session_files.close()
             self.folder.close()
+            self.leaves_index_closed, self._looked = True, float("-inf")
+
+    def close(self, *, soon_reopened: bool = False) -> None:
+        """Close everything; no thread may be at work here. ``soon_reopened`` is as for ``Index.close``."""
+        self.park(soon_reopened=soon_reopened)
+        self._logs.clear()
 
 
 def _opened(path: Path, root: Path, *, create: bool, durable: bool) -> Folder:
