@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 
 import keepstone
@@ -49,9 +50,9 @@ def sentences(seed: int) -> Iterator[str]:
     words = sorted(STOP_WORDS)
     while len(words) < VOCABULARY:
         words.append("".join(chance.choices(string.ascii_lowercase, k=chance.randint(3, 9))))
-    weights = [1 / rank for rank in range(1, VOCABULARY + 1)]
+    weights = list(accumulate(1 / rank for rank in range(1, VOCABULARY + 1)))
     while True:
-        yield " ".join(chance.choices(words, weights, k=25))
+        yield " ".join(chance.choices(words, cum_weights=weights, k=25))
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Recall in eight languages, of questions in other words than their facts.
+"""Recall in nine languages, of questions in other words than their facts.
 
     python bench/languages.py [EMBEDDER ...]
 
@@ -27,7 +27,7 @@ PLACES = (1, 3, 10)
 def main() -> None:
     """Measure every embedder and print a line for each."""
     names = sys.argv[1:] or ["none", "static", "minilm", "e5"]
-    print(f"{'':8}", *(f"{language:>8}" for language in FACTS), f"{'of 64':>10}")
+    print(f"{'':8}", *(f"{language:>8}" for language in FACTS), f"{'of 72':>10}")
     for name in names:
         counts = [answered(language, name) for language in FACTS]
         total = "/".join(str(sum(column)) for column in zip(*counts, strict=True))

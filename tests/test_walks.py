@@ -49,8 +49,8 @@ def walk(call: Callable[[], object]) -> tuple[int, int, int]:
 
 
 WALKS: dict[str, tuple[object, Callable[[Agent], object], int, int, int]] = {
-    "recall by words": ("none", lambda agent: agent.recall("oauth walnut"), 370, 120, 18),
-    "recall with vectors": (Toy(), lambda agent: agent.recall("oauth walnut"), 490, 190, 22),
+    "recall by words": ("none", lambda agent: agent.recall("oauth walnut"), 370, 120, 17),
+    "recall with vectors": (Toy(), lambda agent: agent.recall("oauth walnut"), 490, 190, 21),
     "add": ("none", lambda agent: agent.session("main").add("note", {"content": "Use pnpm"}), 110, 80, 29),
     "get": ("none", lambda agent: agent.get("walnut-7"), 50, 30, 12),
 }

@@ -39,6 +39,7 @@ from keepstone.store.removal import remove_selected
 from keepstone.store.validity import is_valid, newest_valid
 from keepstone.text.passage import marked
 from keepstone.text.tokenizer import containing
+from keepstone.vector import unit
 
 if TYPE_CHECKING:
     from keepstone.embed import EmbedderLike
@@ -412,7 +413,7 @@ class Agent:
             query_of(query),
             count_of(limit, "limit"),
             self._shared.clock(),
-            None if vector is None or vectors is None else vectors.check(vector),
+            None if vector is None else unit(vector),
             number_of(min_priority, "min_priority", least=0),
             number_of(min_relevance, "min_relevance", least=0, most=1),
             count_of(neighbours, "neighbours"),

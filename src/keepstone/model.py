@@ -35,7 +35,7 @@ BYTES_PER_TOKEN = 3
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """An entry that repeats or contradicts one that was added."""
+    """An entry that repeats or contradicts one that was added or updated."""
 
     id: str
     session: str
@@ -141,7 +141,7 @@ class Entry:
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
-        """The entries that hold and that repeat or contradict this one, if it was just added; else none.
+        """The entries that hold and repeat or contradict this one, if just added or updated; else none.
 
         They are looked up on first access, and are not stored. Nothing is resolved: see ``Agent.supersede``.
 

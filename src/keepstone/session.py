@@ -308,7 +308,8 @@ class Session:
             later = merged(entry.line, given)
             return self.guarded(self._later(id) | later) if later else None
 
-        return self._store.modify(self.agent, self.id, id, change)
+        changed = self._store.modify(self.agent, self.id, id, change)
+        return self._shared.conflicts.attach([changed])[0]
 
     def replace(self, id: str, item: Mapping[str, Any]) -> Entry:  # noqa: A002
         """Put an item in the place of an entry: type, text and payload; reserved keys it does not name stay.

@@ -165,7 +165,8 @@ def _unit_of(raw: bytes) -> Vector:
     import numpy as np
 
     vector = np.frombuffer(raw, F32).astype(np.float32)
-    length = float(np.linalg.norm(vector.astype(np.float64)))
+    wide = vector.astype(np.float64)
+    length = math.sqrt(wide @ wide)
     return vector if abs(length - 1) < _IS_UNIT else unit(vector)
 
 

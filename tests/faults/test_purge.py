@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -16,7 +19,7 @@ from tests.faults.traces import forms_of, left
 from tests.recall.concepts import Concepts
 
 import keepstone
-from keepstone import Home, MemoryService, SessionMemory
+from keepstone import Agent, Home, MemoryService, SessionMemory
 from keepstone.index import turn
 from keepstone.index.vectors import cache, segment
 from keepstone.index.vectors.hnsw import Growing
@@ -27,6 +30,8 @@ from keepstone.vector import unit
 SECRET = "Qzvxkwälnut"  # noqa: S105  A word to look for.
 STEM = "xkwälnut"
 """The end of the secret: the full-text table leaves out what a word shares with the one before."""
+FOLDED = "xkwalnut"
+"""The same in the full-text table, which leaves out accents."""
 ID = "qj7xpurgedid"
 DIM = 24
 VECTOR = np.random.default_rng(7).normal(size=DIM).astype(np.float32)
@@ -71,7 +76,7 @@ def similar(home: Home, slug: str = "a", session: str = "s") -> str:
 
 
 def traces(home: Home, *texts: str) -> set[str]:
-    return left(home.root, STEM, ID, *texts, vector=VECTOR)
+    return left(home.root, STEM, FOLDED, ID, *texts, vector=VECTOR)
 
 
 def test_a_trace_is_found_in_every_file_that_may_have_one(home: Home) -> None:
@@ -173,6 +178,58 @@ def test_words_that_only_the_purged_entry_had_are_in_no_table(home: Home) -> Non
     assert [term for term in terms if "xkw" in term] == []
     assert "other" not in terms
     assert "qzvother" in terms
+
+
+MANY = [f"m{n}" for n in range(300)]
+"""More entries than those whose words are erased one by one."""
+
+
+def add_many_secrets(home: Home) -> None:
+    home.agent("a").session("s").add_many(
+        {"type": "note", "id": name, "text": f"{name}{SECRET} of {name[::-1]}{SECRET}"} for name in MANY
+    )
+    home.sync()
+    home.agent("a").recall("of")
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        lambda agent: agent.session("s").purge_many(MANY),
+        lambda agent: agent.delete_where(ids=MANY) and agent.session("s").purge_many(MANY),
+        lambda agent: agent.session("s").clear(),
+        lambda agent: agent.session("s").remove(),
+    ],
+    ids=["purged", "deleted before", "cleared", "removed"],
+)
+def test_words_of_many_purged_entries_are_in_no_byte(home: Home, way: Callable[[Agent], object]) -> None:
+    fill(home, session="other")
+    home.agent("a").purge(ID)
+    add_many_secrets(home)
+    assert {Path(name).suffix for name in traces(home)} >= {".ndjson", ".db-wal"}
+    way(home.agent("a"))
+    assert traces(home) == set()
+    assert len(home.agent("a").recall("Qzvother", limit=100)) == 60
+
+
+def test_next_open_erases_words_that_a_killed_purge_left(home: Home) -> None:
+    fill(home, session="other")
+    home.agent("a").purge(ID)
+    add_many_secrets(home)
+    home.close()
+    program = (
+        "import os, signal, sys, keepstone\n"
+        "from keepstone.index.words import word_table\n"
+        "word_table.merge = lambda _: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "home = keepstone.open(sys.argv[1], durability='os', embedder='none')\n"
+        "home.agent('a').session('s').purge_many([f'm{n}' for n in range(300)])\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", program, str(home.root)], check=False, timeout=60)
+    assert killed.returncode == -signal.SIGKILL
+    assert traces(home) != set()
+    with keepstone.open(home.root, embedder="none") as later:
+        assert later.agent("a").recall(SECRET) == []
+    assert traces(home) == set()
 
 
 class apsw_of(apsw.Connection):  # noqa: N801

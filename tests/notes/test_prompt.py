@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keepstone.notes.bullets import Bullets
-from keepstone.notes.prompt import Source, prompt_of
+from keepstone.notes.prompt import MOST_MISSES, Source, fitting, prompt_of
 
 
 def sources(project: str, user: str = "") -> list[Source]:
@@ -73,6 +73,21 @@ TEXT = st.lists(
 @given(TEXT.map("".join), TEXT.map("".join), st.integers(0, 200), st.sampled_from([None, "", "a b", "*?"]))
 def test_the_prompt_is_never_over_budget(project: str, user: str, budget: int, query: str | None) -> None:
     assert tokens(prompt_of(sources(project, user), budget, query)) <= budget
+
+
+def test_a_selection_passes_over_notes_that_do_not_fit() -> None:
+    assert list(fitting("abXcd", lambda note: None if note == "X" else note.upper())) == [
+        ("a", "A"),
+        ("b", "B"),
+        ("c", "C"),
+        ("d", "D"),
+    ]
+
+
+@pytest.mark.parametrize(("misses", "taken"), [(MOST_MISSES - 1, ["last"]), (MOST_MISSES, [])])
+def test_a_selection_ends_after_many_notes_that_do_not_fit(misses: int, taken: list[str]) -> None:
+    wanted = ["long"] * misses + ["last"]
+    assert [note for note, _ in fitting(wanted, lambda note: None if note == "long" else note)] == taken
 
 
 @given(TEXT.map("".join), st.sampled_from([None, 60, 100]))

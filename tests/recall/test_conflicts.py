@@ -123,6 +123,14 @@ def test_what_does_not_hold_is_not_in_conflict(agent: Agent, span: dict[str, Any
     assert kinds(agent, "fact", "Ada likes coffee", "Ada does not like coffee", **span) == []
 
 
+def test_an_update_reports_what_it_contradicts_now(agent: Agent) -> None:
+    other = agent.session("one").add("fact", text="The lease of the office ends in 2027")
+    entry = agent.session("two").add("fact", text="The lease ends some day")
+    changed = agent.update(entry.id, text="The lease of the office ends in 2029")
+    assert changed.conflicts == (Conflict(other.id, "one", "contradiction"),)
+    assert agent.get(entry.id).conflicts == ()
+
+
 def test_superseding_leaves_no_conflict(agent: Agent) -> None:
     old = agent.session("s").add("fact", text="Ada likes coffee")
     new = agent.supersede(old.id, {"text": "Ada does not like coffee", "valid_from": START + timedelta(1)})

@@ -13,6 +13,7 @@ import keepstone
 from keepstone import Agent, Home
 from keepstone.errors import StoreError
 from keepstone.model import Scope
+from keepstone.recall.fusion import LONG_VECTORS
 from keepstone.recall.vectors import Dense
 from keepstone.store.reader import Ahead, Reader, Similar
 from keepstone.vector import unit
@@ -175,3 +176,20 @@ def test_what_is_needed_most_is_embedded_first(
     dense.nearest(Ahead(list(keys.values())), 9)
     assert dense.pending == len(TEXTS) + 20 - 8
     assert len(dense.cosines(list(keys.values()))) == 2
+
+
+@pytest.mark.parametrize("as_of", [None, "2030-01-01T00:00:00Z"])
+def test_vectors_weigh_more_in_a_memory_of_long_entries(tmp_path: Path, as_of: str | None) -> None:
+    parts = {}
+    for length in (10, 400):
+        with keepstone.open(tmp_path / str(length), embedder=Concepts(), durability="os") as home:
+            agent = home.agent("a")
+            agent.session("s").add_many(
+                {"type": "note", "text": f"{text} {'and ' * length}"}
+                for text in ("porto", "porto zoo", "zoo")
+            )
+            agent.vectors().fill(SCOPE)
+            best = [hit.why.parts for hit in agent.recall("porto", as_of=as_of)]
+        parts[length] = {name: max(part.get(name, 0) for part in best) for name in ("words", "vectors")}
+    ratios = {length: part["vectors"] / part["words"] for length, part in parts.items()}
+    assert ratios[400] == pytest.approx(LONG_VECTORS * ratios[10])

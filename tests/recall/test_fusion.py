@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from keepstone.recall.fusion import (
     DATE,
+    LONG_SHARES,
+    LONG_VECTORS,
     SHARES,
     SHARES_ALONE,
     SPEAKER,
@@ -69,6 +71,22 @@ def test_an_entry_in_both_lists_beats_those_in_one() -> None:
 def test_vectors_weigh_more_than_words() -> None:
     assert VECTORS > WORDS
     assert order({1: 4.0}, {1: 0.1, 2: 0.9}) == [2, 1]
+
+
+@pytest.mark.parametrize(("length", "part"), [(0, 0.0), (50, 0.0), (125, 0.5), (200, 1.0), (5_000, 1.0)])
+def test_vectors_weigh_more_and_neighbours_less_where_entries_are_long(length: float, part: float) -> None:
+    words, cosines, links = {1: 4.0, 2: 1.0}, {1: 0.1, 2: 0.9, 3: 0.5}, [(2, 3, 1)]
+    short, found = (fuse(words, cosines, [1, 2], links, VECTORS, mean) for mean in (20, length))
+    ratio = found["vectors"][2] / found["words"][1]
+    assert ratio == pytest.approx(VECTORS / WORDS * (1 + (LONG_VECTORS - 1) * part))
+    offers = [given["words"][2] + given["vectors"][2] / 2 for given in (short, found)]
+    shares = [given["neighbours"][3] / offer for given, offer in zip((short, found), offers, strict=True)]
+    assert shares[1] == pytest.approx(shares[0] * (1 - (1 - LONG_SHARES) * part))
+
+
+def test_the_length_of_entries_changes_nothing_by_words_alone() -> None:
+    words, links = {1: 4.0, 2: 1.0}, [(1, 7, 1)]
+    assert fuse(words, {}, [1, 2], links, length=500) == fuse(words, {}, [1, 2], links)
 
 
 def parts_of(parts: Parts, key: int) -> dict[str, float]:

@@ -194,6 +194,16 @@ def test_a_question_of_times_alone_is_about_words_that_somebody_used(agent: Agen
     assert agent.recall("yesterday")[0].relevance > 0.6
 
 
+@pytest.mark.parametrize("word", ["home", "house", "day", "school"])
+def test_a_long_entry_that_alone_holds_a_common_word_is_relevant(tmp_path: Path, word: str) -> None:
+    with keepstone.open(tmp_path, durability="os", embedder="none") as home:
+        agent = home.agent("a")
+        agent.session("many").add_many({"type": "note", "text": f"number {number}"} for number in range(2))
+        agent.session("s").add("note", text=f"The {word} is near. " + "We walked along the river. " * 60)
+        (hit,) = agent.recall(f"Where is the {word}?")
+    assert hit.relevance >= RELEVANT
+
+
 def test_words_that_nobody_used_lower_relevance() -> None:
     relevance = Relevance(["mirror", "plumber"], 100, {"mirror": 1}, None)
     assert relevance.of(["mirror"], None) < Relevance(["mirror"], 100, {"mirror": 1}, None).of(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import keepstone
 from keepstone import Agent
-from keepstone.recall.spelling import corrected, exchanged
+from keepstone.recall.spelling import corrected, exchanged, respelled
 
 
 @pytest.fixture
@@ -83,6 +83,31 @@ def test_the_more_frequent_of_two_corrections_is_taken() -> None:
     assert corrected("My daiy?", ["daiy"], lambda _: held) == "My daiy?"
     assert corrected("My DIARY?", ["diary"], lambda _: held) == "My dairy?"
     assert corrected("My diary?", ["diary"], lambda _: {"dairy": 1, "idary": 3}) == "My idary?"
+
+
+@pytest.mark.parametrize("name", ["Mohammed", "Muhamad", "Mohamed"])
+def test_a_speaker_is_known_in_another_spelling_of_the_name(tmp_path: Path, name: str) -> None:
+    with keepstone.open(tmp_path, embedder="none") as home:
+        session = home.agent("a").session("s")
+        session.add("message", {"speaker": "Ann", "content": "My sister sings in a choir."})
+        session.add("message", {"speaker": "Muhammad Khan", "content": "My sister makes pretzels."}, id="his")
+        best = home.agent("a").recall(f"What does {name}'s sister make?")[0]
+        spelled = home.agent("a").recall("What does Muhammad's sister make?")[0]
+    assert best.entry.id == "his"
+    assert "speaker" in best.why.parts
+    assert best.relevance == spelled.relevance
+
+
+@pytest.mark.parametrize(
+    ("name", "speaker"),
+    [("Carolina", "Caroline"), ("Daniela", "Daniel"), ("Emma", "Amy"), ("Ana", "Ann"), ("Martha", "Marta")],
+)
+def test_a_name_with_other_consonants_or_another_end_is_another_one(name: str, speaker: str) -> None:
+    assert respelled(f"Where is {name}?", [name.lower()], lambda: [speaker]) == f"Where is {name}?"
+
+
+def test_a_word_in_small_letters_is_not_taken_for_a_name() -> None:
+    assert respelled("the brain", ["brain"], lambda: ["Brian"]) == "the brain"
 
 
 @given(st.text("abc", min_size=2, max_size=8))

@@ -398,7 +398,7 @@ def test_purging_more_entries_takes_no_more_statements(home: Home, monkeypatch: 
     session = home.agent("a").session("s")
     statements = calls_of(monkeypatch, database.Database, "execute")
     counts = []
-    for size in (10, 100):
+    for size in (100, 400):
         items = [{"type": "note", "text": f"walnut {number}"} for number in range(size)]
         ids = [entry.id for entry in session.add_many(items)]
         home.agent("a").recall("walnut")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
+import psycopg
 import pytest
 
 import keepstone
@@ -60,6 +61,30 @@ def test_a_round_trip_gives_every_line_entry_and_version_back(tmp_path: Path, ds
         assert back.files("a").read("plans/x.md") == "Größe\r\n"
         log = "agents/a/memory/sessions/s%00%201.ndjson"
         assert (tmp_path / "from" / log).read_bytes() == (tmp_path / "back" / log).read_bytes()
+
+
+@pytest.mark.parametrize("column", ["line", "id", "ts", "archived"])
+def test_a_line_that_arrives_changed_is_an_error(tmp_path: Path, dsn: str, column: str) -> None:
+    changed = {
+        "line": "NEW.line || ' '",
+        "id": "NEW.id || 'x'",
+        "ts": "NEW.ts + interval '1 s'",
+        "archived": "true",
+    }
+    _fill(tmp_path / "from")
+    files, database = _stores(tmp_path / "from", dsn)
+    with closing(files), closing(database):
+        with psycopg.connect(dsn) as connection:
+            connection.execute(
+                "CREATE FUNCTION spoil() RETURNS trigger LANGUAGE plpgsql AS "
+                f"$$BEGIN NEW.{column} := {changed[column]}; RETURN NEW; END$$".encode()
+            )
+            connection.execute(
+                b"CREATE TRIGGER spoil BEFORE INSERT ON lines FOR EACH ROW "
+                b"WHEN (NEW.session = 'raw' AND NEW.seq = 3) EXECUTE FUNCTION spoil()"
+            )
+        with pytest.raises(StoreError, match="arrived damaged"):
+            move(files, database)
 
 
 def test_a_target_with_entries_is_refused_without_merge(tmp_path: Path, dsn: str) -> None:

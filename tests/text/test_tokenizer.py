@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keepstone.text.tokenizer import STOP_WORDS, is_cjk, pairs, spread, stem, stems_of, words_of
+from keepstone.text.tokenizer import STOP_WORDS, is_unspaced, pairs, pieces, spread, stem, stems_of, words_of
 
 
 @pytest.mark.parametrize(
@@ -14,6 +14,8 @@ from keepstone.text.tokenizer import STOP_WORDS, is_cjk, pairs, spread, stem, st
         ("a\ud800b\0c", ["a", "b", "c"]),
         ("ひらがなカタカナー漢字", ["ひらがなカタカナー漢字"]),
         ("한국어 말", ["한국어", "말"]),
+        ("ประชุม ๙โมง", ["ประชุม", "๙", "โมง"]),
+        ("ພົບ, ជួប။ တွေ့", ["ພົບ", "ជួប", "တွေ့"]),
         ("", []),
     ],
 )
@@ -28,15 +30,37 @@ def test_words_of_an_ascii_text_are_those_among_other_letters(text: str) -> None
 
 @pytest.mark.parametrize(
     ("word", "expected"),
-    [("東京", True), ("말", True), ("あア", True), ("a", False), ("東a", False), ("", False)],
+    [
+        ("東京", True),
+        ("말", True),
+        ("あア", True),
+        ("ชุม", True),
+        ("ជួប", True),
+        ("a", False),
+        ("東a", False),
+        ("ชุa", False),
+        ("हिन्दी", False),
+        ("", False),
+    ],
 )
-def test_a_run_of_east_asian_characters_is_known_as_one(word: str, expected: bool) -> None:  # noqa: FBT001
-    assert is_cjk(word) is expected
+def test_a_run_without_spaces_is_known_as_one(word: str, expected: bool) -> None:  # noqa: FBT001
+    assert is_unspaced(word) is expected
 
 
 def test_a_run_is_spread_into_pairs_and_its_last_character() -> None:
     assert pairs("東京都") == ["東京", "京都", "都"]
     assert spread("in東京 now").split() == ["in", "東京", "京", "now"]
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_vowels_and_tones_stay_in_the_pairs_of_a_run(language: str) -> None:
+    assert stems_of("ชุ่ม", language) == ["ชุ", "ุ่", "่ม", "ม"]
+    assert stems_of("ទឹក တွေ့", language) == ["ទឹ", "ឹក", "ក", "တွ", "ွေ", "ေ့", "့"]
+
+
+@pytest.mark.parametrize(("run", "found"), [("東京都", ["東京", "京都"]), ("ชุ่ม", ["ชุ่", "ุ่ม"])])
+def test_letters_are_looked_for_three_in_a_row(run: str, found: list[str]) -> None:
+    assert pieces(run) == found
 
 
 @given(st.text(st.characters(max_codepoint=127)))
@@ -97,5 +121,5 @@ def test_stop_words_are_words_as_a_text_gives_them() -> None:
 @pytest.mark.parametrize("language", ["en", "de"])
 @given(text=st.text(alphabet="abcdeghinorstuyAZ ,.-_'09äöüßéñøčжияёΣσάς東京都の한국\n"))
 def test_the_stems_of_a_text_are_those_of_its_words(language: str, text: str) -> None:
-    parts = [part for word in words_of(text) for part in (pairs(word) if is_cjk(word) else [word])]
+    parts = [part for word in words_of(text) for part in (pairs(word) if is_unspaced(word) else [word])]
     assert stems_of(text, language) == [stem(part, language) for part in parts]

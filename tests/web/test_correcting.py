@@ -99,6 +99,39 @@ def test_a_newer_fact_supersedes_and_the_old_one_is_reinstated(
     assert agent.holds(agent.get(old.id))
 
 
+def test_an_edit_that_contradicts_another_entry_says_so(site: Site, agent: Agent, browse: Browse) -> None:
+    other = agent.session("office").add("fact", text="The lease of the office ends in 2027")
+    entry = agent.session("talk").add("fact", text="The lease ends some day")
+    page = opened(site, agent, browse)
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_label("Text").fill("The lease of the office ends in 2029")
+    page.get_by_role("button", name="Save").click()
+    conflict = page.get_by_role("link", name="It contradicts “The lease of the office ends in 2027”.")
+    conflict.click()
+    expect(page).to_have_url(site.url(agent.slug, "session", id="office", entry=other.id))
+    assert agent.get(entry.id).text == "The lease of the office ends in 2029"
+
+
+def test_a_newer_fact_that_repeats_another_entry_says_so(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.session("office").add("fact", text="The lease of the office ends in 2029")
+    agent.session("talk").add("fact", text="The lease of the office ends in 2027")
+    page = opened(site, agent, browse)
+    more(page.locator(".entry"), "Supersede")
+    page.get_by_label("Text").fill("The lease of the office ends in 2029")
+    page.get_by_role("button", name="Supersede", exact=True).last.click()
+    expect(page.locator(".undo .conflict")).to_have_text("It repeats “The lease of the office ends in 2029”.")
+
+
+def test_an_edit_without_a_conflict_names_none(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.session("office").add("fact", text="The lease of the office ends in 2027")
+    agent.session("talk").add("fact", text="one")
+    page = opened(site, agent, browse)
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_label("Text").fill("The lease of the flat ends in 2029")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".undo")).to_have_text("Saved.Undo")
+
+
 def test_an_entry_is_linked_to_another(site: Site, agent: Agent, browse: Browse) -> None:
     first = agent.session("talk").add("fact", text="one", id="a")
     agent.session("other").add("fact", text="two", id="b")

@@ -15,14 +15,12 @@ from keepstone.context.counting import Counter
 from keepstone.context.cutting import TokenRoom
 from keepstone.context.mentions import neutralised
 from keepstone.notes.passages import Passage
-from keepstone.notes.prompt import Source, in_fence
+from keepstone.notes.prompt import Source, fitting, in_fence
 
 OWN = ("Project", "User")
 """The kinds of keepstone's own notes files; other agents' files come after them."""
 _WIDEST = 64
 """Maximum characters per token; longer files are not counted."""
-_MOST_MISSES = 24
-"""Number of consecutive passages without room after which the selection ends."""
 
 
 @dataclass(slots=True)
@@ -113,15 +111,12 @@ def _chosen(
 ) -> list[tuple[Passage, str]]:
     """Return the first passages that fit into a block of ``tokens``, with their texts."""
     room = TokenRoom(tokens - count(in_fence(header, "\n") + "\n"), count, max(tokens // 2, 1))
-    chosen: list[tuple[Passage, str]] = []
-    misses = 0
-    for passage in passages:
+
+    def place(passage: Passage) -> str | None:
         placed = room.place(passage.text, lambda text: f"{neutralised(text)}\n\n")
-        if placed is not None:
-            chosen.append((passage, placed.text))
-        misses = 0 if placed else misses + 1
-        if misses >= _MOST_MISSES or room.left <= 0:
-            break
+        return None if placed is None else placed.text
+
+    chosen = list(fitting(passages, place))
     while chosen and count(_block(header, chosen) + "\n") > tokens:
         chosen.pop()
     return chosen

@@ -99,6 +99,8 @@ class Database:
         self.guard = threading.RLock()
         hold_over_forks(self.guard)
         self.turn = Turn(path)
+        self.has_hidden: bool | None = None
+        """Whether any row may be hidden, see ``keepstone.index.row_places``; None if nobody looked."""
         with self.guard:
             self.connection = self._open()
             reset_in_child(self)

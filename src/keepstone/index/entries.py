@@ -186,17 +186,22 @@ def rows_named(database: Database, sid: int, ids: Sequence[str]) -> list[int]:
     return [eid for (eid,) in database.rows(sql, (sid, json.dumps(list(ids))))]
 
 
-def drop(database: Database, eids: Sequence[int]) -> None:
-    """Take entries out of the index."""
-    listed = json.dumps(eids)
-    word_table.drop(database, listed)
-    database.execute("DELETE FROM entry WHERE eid IN (SELECT value FROM json_each(?))", (listed,))
+def drop(database: Database, eids: Sequence[int], *, are_more: bool = False) -> None:
+    """Take entries out of the index; see ``word_table.drop``."""
+    word_table.drop(database, eids, are_more=are_more)
+    database.execute("DELETE FROM entry WHERE eid IN (SELECT value FROM json_each(?))", (json.dumps(eids),))
 
 
 def find(database: Database, entry_id: str, session: str | None = None) -> list[Row]:
     """Return the rows with an id, in one session or in all."""
     sql = f"SELECT {ROW} {FROM} WHERE e.id=?" + ("" if session is None else " AND s.name=?")
     return list(starmap(Row, database.rows(sql, (entry_id,) if session is None else (entry_id, session))))
+
+
+def with_ids(database: Database, sid: int, ids: Sequence[str]) -> list[Row]:
+    """Return the rows of a session with some ids."""
+    sql = f"SELECT {ROW} {FROM} WHERE e.sid=? AND e.id IN (SELECT value FROM json_each(?))"
+    return list(starmap(Row, database.rows(sql, (sid, json.dumps(list(ids))))))
 
 
 def holders(database: Database, entry_id: str) -> dict[str, tuple[Row | None, Stat]]:

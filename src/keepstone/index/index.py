@@ -81,16 +81,27 @@ class Index:
         known = self.stats(stats)
         return {session for session, stat in known.items() if stat == stats[session]}
 
-    def catch_up(self, session: str, log: Log, progress: Callable[[int], None] | None = None) -> None:
+    def catch_up(
+        self,
+        session: str,
+        log: Log,
+        progress: Callable[[int], None] | None = None,
+        *,
+        within: float = math.inf,
+    ) -> bool:
         """Take in what a session's log holds and the index does not; without a log, drop the session.
 
         A long log is read in several transactions, between which no lock is held. ``progress`` receives
-        how many more bytes were read.
+        how many more bytes were read. False if it took more than ``within`` seconds, and is not done.
         """
+        until = time.monotonic() + within
         while (read := self.step(session, log)) is not None:
             if progress:
                 progress(read)
+            if time.monotonic() >= until:
+                return False
             self.give_way()
+        return True
 
     def step(self, session: str, log: Log) -> int | None:
         """Take in the next lines of a session's log, in one transaction; return how many bytes.
@@ -192,17 +203,37 @@ class Index:
                 row_places.hide(database, known.sid, ids)
                 session_table.forget_digests(database, known.sid, list(ids))
 
+    def begin_deletion(
+        self, session: str, log: Log, before: Stat, after: Stat, ids: Sequence[str], offset: int
+    ) -> None:
+        """Take in the first tombstones of a batch just appended, up to an offset; ``catch_up`` does the rest.
+
+        Does nothing if the index was not at ``before``.
+        """
+        with self._database as database, database.writing(), log.reading() as fd:
+            known = session_table.known_of(database, session)
+            if fd is not None and known is not None and known.holds(before):
+                reading.begin_deletion(database, session, known, fd, after, ids, offset)
+
     def drop_hidden(self) -> None:
         """Remove the rows of entries that were deleted or purged together, in short transactions."""
-        is_last = False
-        while not is_last:
+        while not self.drop_some_hidden():
+            self.give_way()
+
+    def has_hidden(self) -> bool:
+        """Tell whether rows wait for ``drop_hidden``, of which a killed process may have left some."""
+        if self._database.has_hidden is None:
             with self._database as database:
-                is_last = row_places.drop_hidden(database)
-            if not is_last:
-                self.give_way()
+                database.has_hidden = row_places.are_hidden(database)
+        return bool(self._database.has_hidden)
+
+    def drop_some_hidden(self) -> bool:
+        """Do one step of ``drop_hidden``; tell whether it was the last."""
+        with self._database as database:
+            return row_places.drop_hidden(database)
 
     def erase(self) -> None:
-        """Remove the rows of purged entries, and what was made of their vectors."""
+        """Remove the rows of purged entries, and what was made of their words and vectors."""
         self.drop_hidden()
         with self._database as database, database.writing():
             building.erase(database)
@@ -289,6 +320,14 @@ class Index:
             if known is None or not known.holds(stat):
                 return set() if known is None and stat.size == 0 else None
             return there
+
+    def so_far(self, session: str, ids: Sequence[str]) -> tuple[LogState | None, list[Row]]:
+        """Return how far a session's log is indexed, and the rows with some ids at that point."""
+        with self._database as database:
+            with database.connection:  # One snapshot for both.
+                known = session_table.known_of(database, session)
+                rows = [] if known is None else entries.with_ids(database, known.sid, ids)
+            return known, rows
 
     def lookup(self, session: str, stat: Stat, entry_id: str) -> list[Row] | None:
         """Return where an entry of a session stands, None if the index does not hold all of this log."""
@@ -436,9 +475,8 @@ class Index:
         With ``graph_from``, also what the next query for everything would leave, once writing pauses: a
         graph from this many vectors on. While it does not pause, this waits a moment.
         """
-        with self._database as database:
-            if not row_places.drop_hidden(database):
-                return True
+        if not self.drop_some_hidden():
+            return True
         if graph_from is None or self._given < BLOCK:
             return self._similar.upkeep.step()
         if time.monotonic() < min(self._written + _PAUSE, self._expected_by):
@@ -569,9 +607,7 @@ def ranked(database: Database, ranking: Ranking, terms: Sequence[str], scope: Sc
         if state.rows and state.rows >= LARGE and are_tokens(terms, database.language):
             found = ranking.ranked(database, state, terms, scope, limit)
         else:
-            found = word_table.ranked(
-                database, state.rows, terms, entries.in_sessions(database, scope), limit
-            )
+            found = word_table.ranked(database, state, terms, entries.in_sessions(database, scope), limit)
     return found
 
 

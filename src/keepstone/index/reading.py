@@ -80,8 +80,9 @@ def _drop_some(database: Database, session: str, sid: int, *, for_good: bool = F
     eids = entries.some_of(database, sid, STEP_LINES)
     if not for_good:
         vector_table.put_aside(database, eids)
-    entries.drop(database, eids)
-    if len(eids) == STEP_LINES:
+    are_more = len(eids) == STEP_LINES
+    entries.drop(database, eids, are_more=are_more)
+    if are_more or not word_table.merge(database):
         session_table.distrust(database, session)
         return False
     database.execute("DELETE FROM seen WHERE sid=?", (sid,))
@@ -96,7 +97,7 @@ def _start(database: Database, session: str, known: LogState | None, file: str, 
     """
     if known is None:
         return LogState(0, file, _UNREAD, 0, None, 0, 0, 0)
-    if known.file == file and _only_grew(known, fd):
+    if known.file == file and only_grew(known, fd):
         return known
     if not _drop_some(database, session, known.sid):
         return None
@@ -105,7 +106,8 @@ def _start(database: Database, session: str, known: LogState | None, file: str, 
     return LogState(known.sid, file, _UNREAD, 0, None, 0, 0, known.compacted)
 
 
-def _only_grew(known: LogState, fd: int) -> bool:
+def only_grew(known: LogState, fd: int) -> bool:
+    """Tell whether a log is what the index has read of it, and perhaps more."""
     stat = stat_of(os.fstat(fd))
     before = _begun(known) or known.stat
     if stat != before and (stat.inode != before.inode or stat.size == before.size):
@@ -278,6 +280,20 @@ def insert_new(database: Database, sid: int, new: Sequence[Folded | None], room:
             has_vectors = has_vectors or "embedding" in folded.record
     fields.save(database, records, are_new=True)
     return vector_table.insert(database, new, room.eid) if has_vectors else 0
+
+
+def begin_deletion(
+    database: Database, session: str, known: LogState, fd: int, after: Stat, ids: Sequence[str], offset: int
+) -> None:
+    """Take in the first lines of a batch of tombstones, up to an offset, which left the log at ``after``.
+
+    So later lines can be read without the beginning of the batch, which shows whether it is whole.
+    """
+    if known.is_moving:
+        row_places.settle(database, known.sid, ids)
+    row_places.hide(database, known.sid, ids)
+    state = replace(known, stat=_unfinished(after), offset=offset)
+    session_table.save_known(database, session, checksummed(state, fd))
 
 
 def _begun(known: LogState) -> Stat | None:

@@ -17,12 +17,13 @@ from typing import Any
 from keepstone.index import entries
 from keepstone.index.database import Database, row_sum
 from keepstone.index.row_columns import ABANDONED, MOVED
+from keepstone.index.words import word_table
 from keepstone.log.replacement import Replacement
 
 STEP = 2_000
 """Rows that get their places in one transaction."""
-_DROPPED = 128
-"""Rows that are removed in one transaction: taking their words out of the full-text table takes longest."""
+_DROPPED, _MANY_DROPPED = 128, 500
+"""Hidden rows that are removed in one transaction, if their words are erased at once, and if later."""
 
 _ROWS = (
     "SELECT e.number, s.sid, e.eid, coalesce(m.place, e.place), coalesce(m.at, e.at) "
@@ -135,6 +136,7 @@ def settle(database: Database, sid: int, ids: Collection[str]) -> None:
 
 def hide(database: Database, sid: int, ids: Collection[str]) -> None:
     """Take rows of entries out of their session at once; ``drop_hidden`` removes them step by step."""
+    database.has_hidden = True
     rows, given = "sid=? AND id IN (SELECT value FROM json_each(?))", (sid, json.dumps(list(ids)))
     # What processes hold of their vectors goes at once: it takes no more than their numbers.
     vectors = "SELECT space, vid FROM vector WHERE space IN (SELECT number FROM space)"
@@ -143,10 +145,23 @@ def hide(database: Database, sid: int, ids: Collection[str]) -> None:
     database.execute(f"UPDATE entry SET sid=-eid WHERE {rows}", given)
 
 
+def are_hidden(database: Database) -> bool:
+    """Tell whether ``drop_hidden`` has anything to do."""
+    sql = (
+        "SELECT EXISTS (SELECT 1 FROM entry WHERE sid<0) OR EXISTS (SELECT 1 FROM meta WHERE key='unmerged')"
+    )
+    return bool((database.row(sql) or (0,))[0])
+
+
 def drop_hidden(database: Database) -> bool:
-    """Remove some hidden rows; tell whether these were the last."""
-    sql = "SELECT eid FROM entry WHERE sid<0 LIMIT ?"
-    if eids := [eid for (eid,) in database.rows(sql, (_DROPPED,))]:
-        with database.writing():
-            entries.drop(database, eids)
-    return len(eids) < _DROPPED
+    """Remove some hidden rows, or what is left of their words; tell whether nothing is left."""
+    if database.row("SELECT 1 FROM entry WHERE sid<0") is None:
+        is_last = word_table.merge(database)
+        database.has_hidden = not is_last
+        return is_last
+    with database.writing():  # Another process may remove them, too, and numbers are given again.
+        hidden = database.rows("SELECT eid FROM entry WHERE sid<0 LIMIT ?", (STEP,))
+        are_many = word_table.are_many(database, len(hidden))
+        eids = [eid for (eid,) in hidden[: _MANY_DROPPED if are_many else _DROPPED]]
+        entries.drop(database, eids, are_more=are_many)
+    return False

@@ -100,6 +100,30 @@ def named_in_damage(raw: bytes) -> set[str]:
     return {derived_id(raw), *_named_first(raw), *_begun_in(raw)}
 
 
+_JSON_STRING = re.compile(rb'"((?:[^"\\\n]|\\.)*)"')
+_FEW = 8
+
+
+def may_mention(fd: int, begin: int, end: int, ids: Collection[str]) -> bool:
+    """Tell whether any line in a part of a log may have one of these ids, which are not derived ones.
+
+    True as well where another key or text has one, as nothing is parsed: it takes a hundredth of the time.
+    """
+    raw = os.pread(fd, end - begin, begin)
+    if len(ids) <= _FEW and b"\\" not in raw and not any(entry_id.encode() in raw for entry_id in ids):
+        return False
+    return not _strings_in(raw).isdisjoint(ids)
+
+
+def _strings_in(raw: bytes) -> set[str]:
+    """Return all strings of JSON lines, keys among them, and perhaps more."""
+    found: set[str] = set()
+    for string in set(_JSON_STRING.findall(raw)):
+        with suppress(ValueError):
+            found.add(json.loads(b'"%b"' % string) if b"\\" in string else string.decode())
+    return found
+
+
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _KEY = re.compile(rf"\s*[{{,]\s*({_STRING})\s*:\s*")
 _BEGINNING = re.compile(rf'"id"\s*:\s*({_STRING})\s*,\s*(?:"type"\s*:\s*{_STRING}\s*,\s*)?"ts"\s*:'.encode())

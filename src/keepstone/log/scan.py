@@ -173,6 +173,11 @@ def give_id(line: Line, seen: Counter[str]) -> None:
         line.derived = True
 
 
+def is_derived(entry_id: str) -> bool:
+    """Tell whether an id has the form of a derived one."""
+    return len(entry_id) >= DIGEST and _DERIVED.fullmatch(entry_id) is not None
+
+
 def count_id(entry_id: str, seen: Counter[str]) -> None:
     """Take note of the digest and number in an id, if it is a derived one."""
     if len(entry_id) >= DIGEST and (found := _DERIVED.fullmatch(entry_id)):

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, zip_longest
+from itertools import chain, groupby, zip_longest
+from operator import itemgetter
+from typing import TypeVar
 
 from keepstone.model import BYTES_PER_TOKEN
 from keepstone.notes.bullets import Bullet, Bullets
 from keepstone.notes.passages import Passages, as_bullet
 
 SHORTEST_FENCE = 3
-_SMALLEST = 4
-"""Bytes of the smallest note as a bullet; with less room the selection ends."""
+MOST_MISSES = 24
+"""Number of consecutive notes or passages without room after which a selection ends."""
+
+T = TypeVar("T")
+Placed = TypeVar("Placed")
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,18 @@ class Source:
     def passages(self) -> Passages:
         """The file's passages; their words are indexed at the first query."""
         return Passages(self.bullets)
+
+
+def fitting(wanted: Iterable[T], place: Callable[[T], Placed | None]) -> Iterator[tuple[T, Placed]]:
+    """Yield the first notes or passages that fit a budget, each as ``place`` placed it; None: no room."""
+    misses = 0
+    for one in wanted:
+        placed = place(one)
+        misses = misses + 1 if placed is None else 0
+        if placed is not None:
+            yield one, placed
+        elif misses >= MOST_MISSES:
+            return
 
 
 def prompt_of(sources: Sequence[Source], budget: int | None, query: str | None) -> str:
@@ -102,57 +119,44 @@ def _about(sources: Sequence[Source], query: str | None) -> Iterator[tuple[int, 
     return (note for notes in zip_longest(*found) for note in notes if note is not None)
 
 
-@dataclass(slots=True)
-class _Chosen:
-    """The selected notes of one source, and their fence length."""
-
-    source: Source
-    bullets: list[Bullet] = field(default_factory=list)
-    fence: int = SHORTEST_FENCE
-
-    def cost(self, bullet: Bullet) -> int:
-        """Return the number of bytes that a bullet adds to the prompt."""
-        text = as_bullet(bullet) + "\n"
-        longer = 2 * (max(self.fence, _fence_for(text)) - self.fence)
-        header = 0 if self.bullets else _size("\n" + in_fence(self.source.header, "\n")) - 1
-        return _size(text) + longer + header
-
-    def take(self, bullet: Bullet) -> None:
-        self.bullets.append(bullet)
-        self.fence = max(self.fence, _fence_for(bullet.content))
-
-    def __str__(self) -> str:
-        self.bullets.sort(key=lambda bullet: bullet.start)
-        return in_fence(self.source.header, "".join(as_bullet(bullet) + "\n" for bullet in self.bullets))
-
-
 class _Selection:
     """A prompt of selected notes within a budget."""
 
     def __init__(self, sources: Sequence[Source], budget: int) -> None:
         self._budget = budget
-        self._chosen = [_Chosen(source) for source in sources]
+        self._sources = sources
+        self._fences = [0] * len(sources)
+        """The fence length of each source, 0 as long as it has no note here."""
         self._total = sum(len(source.bullets.found) for source in sources)
         self._room = budget * BYTES_PER_TOKEN - _size(self._left_out(self._total))
 
     def fill(self, notes: Iterable[tuple[int, Bullet]]) -> str:
+        """Return the first notes that fit, in the order of their files."""
         if self._room < 0:
             return ""
-        taken = sum(1 for _ in self._taken(notes))
-        blocks = [str(chosen) for chosen in self._chosen if chosen.bullets]
-        return "\n".join([*blocks, self._left_out(self._total - taken)])
+        taken = sorted(
+            (number, bullet.start, text) for (number, bullet), text in fitting(notes, self._placed)
+        )
+        blocks = [
+            in_fence(self._sources[number].header, "".join(text for _, _, text in of_source))
+            for number, of_source in groupby(taken, key=itemgetter(0))
+        ]
+        return "\n".join([*blocks, self._left_out(self._total - len(taken))])
 
-    def _taken(self, notes: Iterable[tuple[int, Bullet]]) -> Iterator[Bullet]:
-        for number, bullet in notes:
-            if self._room < _SMALLEST:
-                return
-            if len(bullet.content) > self._room:
-                continue
-            cost = self._chosen[number].cost(bullet)
-            if cost <= self._room:
-                self._room -= cost
-                self._chosen[number].take(bullet)
-                yield bullet
+    def _placed(self, note: tuple[int, Bullet]) -> str | None:
+        """Return a note as Markdown if there is room for it, its file's header and a longer fence."""
+        number, bullet = note
+        if len(bullet.content) > self._room:
+            return None
+        text, fence = as_bullet(bullet) + "\n", self._fences[number]
+        longer = max(fence, _fence_for(text))
+        header = 0 if fence else _size("\n" + self._sources[number].header + "markdown\n\n")
+        cost = _size(text) + header + 2 * (longer - fence)
+        if cost > self._room:
+            return None
+        self._room -= cost
+        self._fences[number] = longer
+        return text
 
     def _left_out(self, count: int) -> str:
         return (

@@ -71,14 +71,14 @@ _CONTRACTED = {"can't": "can not", "won't": "will not"}
 
 
 class ConflictFinder:
-    """Finds the conflicts of an entry that was added, when they are first asked for."""
+    """Finds the conflicts of an entry that was added or changed, when they are first asked for."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
 
     def attach(self, entries: list[Entry]) -> list[Entry]:
-        """Let entries that were just added find their conflicts, and return them."""
+        """Let entries that were just added or changed find their conflicts, and return them."""
         for entry in entries:
             object.__setattr__(entry, "_conflicts", self)
         return entries

@@ -23,6 +23,11 @@ identifiers less well, and weigh less."""
 SHARES, SHARES_ALONE = (0.3, 0.15), (0.4, 0.2)
 """What part of its score an entry shares with those one and two places away in its session: with vectors,
 and where words are alone, which find fewer answers by themselves."""
+LONG_VECTORS, LONG_SHARES = 1.6, 0.5
+"""How many times as much vectors weigh, and neighbours share, where entries are long: such an entry holds
+some words of any question, and says by itself what it is about."""
+_SHORT, _LONG = 50.0, 200.0
+"""Words that entries have in the mean up to which nothing of that counts, and from which on all of it."""
 SPEAKER, DATE, USER = 0.5, 0.3, 0.4
 """What an entry gets for a speaker whom the question names, for a date, and for being said by the user in a
 question about the user: long answers of an assistant contain more of any question's words."""
@@ -54,6 +59,7 @@ def fuse(
     candidates: Collection[int],
     links: Iterable[tuple[int, int, int]],
     weight: float = VECTORS,
+    length: float = 0.0,
 ) -> Parts:
     """Return what ``"words"``, ``"vectors"`` and ``"neighbours"`` give to candidates and their neighbours.
 
@@ -64,14 +70,16 @@ def fuse(
         candidates: All that are in the list by words or in the one by vectors.
         links: A candidate, its neighbour, and their distance from 1, as ``Store.neighbours`` gives them.
         weight: What vectors weigh, see ``weight_of``.
+        length: How many words an entry has in the mean.
 
     Example:
         >>> fuse({1: 4.0, 2: 1.0}, {}, [1, 2], [(1, 7, 1)])
         {'words': {1: 1.0, 2: 0.25}, 'neighbours': {7: 0.4}}
     """
+    long = min(max((length - _SHORT) / (_LONG - _SHORT), 0.0), 1.0)
     lists = {
         "words": (WORDS, _of_best(words)),
-        "vectors": (weight, _stretched(cosines, candidates)),
+        "vectors": (weight * (1 + (LONG_VECTORS - 1) * long), _stretched(cosines, candidates)),
     }
     total = sum([weight for weight, values in lists.values() if values])
     parts = {
@@ -79,7 +87,8 @@ def fuse(
         for name, (weight, values) in lists.items()
         if values
     }
-    shared = _shared(_offers(parts, candidates), links, SHARES if "vectors" in parts else SHARES_ALONE)
+    shares, part = (SHARES, 1 - (1 - LONG_SHARES) * long) if "vectors" in parts else (SHARES_ALONE, 1.0)
+    shared = _shared(_offers(parts, candidates), links, [part * share for share in shares])
     return {**parts, "neighbours": shared} if shared else parts
 
 

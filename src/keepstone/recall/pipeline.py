@@ -43,7 +43,7 @@ from keepstone.recall.query import (
 from keepstone.recall.relevance import Relevance, asked_words
 from keepstone.recall.rerank import RERANKED, Reranker, reranked
 from keepstone.recall.selection import UNWANTED
-from keepstone.recall.spelling import corrected
+from keepstone.recall.spelling import corrected, respelled
 from keepstone.recall.time_words import MENTION, Span, Times, times_of
 from keepstone.recall.vectors import Dense, Vectors
 from keepstone.store.decay import worth_of
@@ -199,7 +199,8 @@ class _Search:
         matches = self._by_words(alone) if self._terms else Matches()
         words: Sequence[Candidate] = matches
         whole = len(words) < alone
-        speakers = self._speakers(words) if words else frozenset()
+        heard = self._who_speaks(words) if words else set()
+        speakers = named(self._text, heard) if heard else frozenset()
         near: Sequence[Candidate] = ()
         if self._dense is not None:
             near = self._nearest(self._dense, words[:each], speakers, each)
@@ -215,7 +216,7 @@ class _Search:
             # A vector alone asks what is nearest to it, and nothing else.
             cosines: Mapping[int, float] = {candidate.key: candidate.score for candidate in near}
             return _Found(ranks, cosines, {"vectors": dict(cosines)}, relevance, whole)
-        cosines, parts = self._fused(words, near)
+        cosines, parts = self._fused(words, near, matches.length)
         parts |= self._boosts(parts, speakers) | self._exact(matches, relevance, alone)
         return _Found(ranks, cosines, parts, relevance, whole)
 
@@ -233,7 +234,8 @@ class _Search:
             widened = self._reader.search([*known, *words], self._scope, limit)
             return widened.holders
 
-        text = corrected(self._text, unknown, holders_of)
+        text = respelled(self._text, unknown, lambda: self._who_speaks(matches))
+        text = corrected(text, unknown, holders_of)
         if text == self._text:
             return matches
         self._read(text)
@@ -263,14 +265,13 @@ class _Search:
         cosines = None if self._dense is None else self._dense.calibrated(matches.rows)
         return Relevance(asked, matches.rows, matches.holders, cosines)
 
-    def _speakers(self, words: Sequence[Candidate]) -> frozenset[str]:
-        """Return whom the question names, of those who speak in the best entries by words."""
+    def _who_speaks(self, words: Sequence[Candidate]) -> set[str]:
+        """Return those who speak in the best entries by words."""
         heads = self._reader.heads([candidate.key for candidate in words[:_SPEAKERS]])
-        speakers = speakers_of([text for text, _ in heads.values()])
-        return named(self._text, speakers) if speakers else frozenset()
+        return speakers_of([text for text, _ in heads.values()])
 
     def _fused(
-        self, words: Sequence[Candidate], near: Sequence[Candidate]
+        self, words: Sequence[Candidate], near: Sequence[Candidate], length: float
     ) -> tuple[Mapping[int, float], Parts]:
         """Return the cosines of entries and what the two lists and neighbours give to scores."""
         scores = {candidate.key: candidate.score for candidate in words}
@@ -285,7 +286,7 @@ class _Search:
             space = self._dense.space
             around = {*keys, *[other for _, other, _ in links]} - cosines.keys()
             cosines |= self._dense.cosines(list(around))
-        return cosines, fuse(scores, cosines, keys, links, weight_of(space))
+        return cosines, fuse(scores, cosines, keys, links, weight_of(space), length)
 
     def _boosts(self, parts: Parts, speakers: frozenset[str]) -> Parts:
         about_user = is_of_user(self._text)

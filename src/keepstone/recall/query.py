@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from functools import lru_cache
 
-from keepstone.text.tokenizer import STOP_WORDS, is_cjk, pairs, words_of
+from keepstone.text.tokenizer import STOP_WORDS, is_unspaced, pieces, words_of
 
 MOST_TERMS = 64
 """Maximum number of different words in a query; the rest is ignored."""
 _LONGEST_RUN = 3
-"""Maximum length of a Chinese, Japanese or Korean run that is searched for as a whole."""
+"""Maximum length of a run that is searched for as a whole, in a language without spaces between words."""
 _LONGEST = 2000
 """Characters of a query that are looked through for dates."""
 _LONGEST_NAME = 60
@@ -23,7 +23,8 @@ _LONGEST_NAME = 60
 def terms_of(query: str) -> list[str]:
     """Return the words to look for, stop words left out unless there is nothing else.
 
-    Chinese, Japanese and Korean put no spaces between words: of a long run each pair of characters is one.
+    In languages without spaces between words all pairs of characters of a long run are searched, or where
+    characters are letters all three in a row.
 
     Example:
         >>> terms_of("What did we decide about OAuth?")
@@ -31,7 +32,7 @@ def terms_of(query: str) -> list[str]:
     """
     words = words_of(query)
     if not query.isascii():
-        words = [part for word in words for part in (pairs(word)[:-1] if _is_long_run(word) else [word])]
+        words = [part for word in words for part in (pieces(word) if _is_long_run(word) else [word])]
     found = list(dict.fromkeys(words))
     kept = [word for word in found if word not in STOP_WORDS]
     return (kept or found)[:MOST_TERMS]
@@ -78,7 +79,7 @@ def _is_identifier(joined: str) -> bool:
 
 
 def _is_long_run(word: str) -> bool:
-    return len(word) > _LONGEST_RUN and is_cjk(word)
+    return len(word) > _LONGEST_RUN and is_unspaced(word)
 
 
 def speaker_of(text: str) -> str | None:

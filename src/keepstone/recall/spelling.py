@@ -1,16 +1,19 @@
-"""Typing errors in a query: words that no entry holds, with two adjacent letters exchanged."""
+"""Words of a query that no entry holds: typing errors, and names of speakers in another spelling."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from keepstone.text.tokenizer import is_cjk
+from keepstone.text.tokenizer import is_unspaced, words_of
 
 _SHORTEST, _LONGEST = 4, 24
 """Letters of a word that is corrected: exchanging two of a shorter one often makes another word."""
 _MOST = 4
 """Maximum number of words of a query that are looked up."""
+_VOWELS = re.compile("[aeiouy]+")
+_CONSONANTS = 3
+"""Consonants of a name, doubled ones once, that tell it from others."""
 
 
 def exchanged(word: str) -> list[str]:
@@ -42,10 +45,44 @@ def corrected(
     for term, swaps in candidates.items():
         best = max(swaps, key=lambda swap: held.get(swap, 0), default=term)
         if held.get(best):
-            query = re.sub(rf"(?<![^\W_]){re.escape(term)}(?![^\W_])", best, query, flags=re.IGNORECASE)
+            query = _replaced(query, term, best, re.IGNORECASE)
     return query
+
+
+def respelled(query: str, unknown: Sequence[str], speakers: Callable[[], Iterable[str]]) -> str:
+    """Return a query with names that no entry holds replaced by those of speakers, spelled otherwise.
+
+    They differ in vowels within and in doubled letters only. Names begin with a capital letter.
+
+    Args:
+        query: The query.
+        unknown: Its words that no entry holds.
+        speakers: Returns those who speak in what the query finds; called only if it may have such a name.
+
+    Example:
+        >>> respelled("Where does Mohammed live?", ["mohammed"], lambda: ["Ann", "Muhamad Khan"])
+        'Where does Muhamad live?'
+    """
+    names = {term.title(): sound for term in unknown if (sound := _sound(term)) and term.title() in query}
+    if not names:
+        return query
+    spoken = {_sound(word): word.title() for speaker in speakers() for word in words_of(speaker)}
+    for name, sound in names.items():
+        if sound in spoken:
+            query = _replaced(query, name, spoken[sound])
+    return query
+
+
+def _sound(name: str) -> str:
+    """Return what all spellings of a name have in common; nothing of a name that is too short for that."""
+    consonants = re.sub(r"(.)\1+", r"\1", _VOWELS.sub("", name))
+    return f"{name[0]}{consonants}{name[-1]}" if len(consonants) >= _CONSONANTS and name.isalpha() else ""
+
+
+def _replaced(query: str, word: str, other: str, flags: int = 0) -> str:
+    return re.sub(rf"(?<![^\W_]){re.escape(word)}(?![^\W_])", other, query, flags=flags)
 
 
 def _is_correctable(word: str) -> bool:
     """Tell whether exchanged letters of a word are likely an error: not in numbers, codes and bigrams."""
-    return _SHORTEST <= len(word) <= _LONGEST and word.isalpha() and not is_cjk(word)
+    return _SHORTEST <= len(word) <= _LONGEST and word.isalpha() and not is_unspaced(word)

@@ -189,11 +189,15 @@ class Vectors:
 
     def _checked(self, value: Any) -> tuple[Vector, Space]:
         vector = unit(value)
+        return vector, self.space_for(vector)
+
+    def space_for(self, vector: Vector) -> Space:
+        """Return the space that a caller's vector is in; errors as for ``check``."""
         if self._dim is not None:
             check_dim(len(vector), given_space(self._dim))
         space = self.space(len(vector)) or given_space(len(vector))
         check_dim(len(vector), space)
-        return vector, space
+        return space
 
     def settle(self, records: Sequence[Record]) -> None:
         """Bring the vectors that come with records into the agent's space; the first one decides it.
@@ -330,6 +334,10 @@ class Dense:
         """Take the vector to compare with: the one that is given, else that of a text; once is enough."""
         if self.reason:
             return
+        if vector is not None:
+            self._vectors.space_for(
+                vector
+            )  # The caller's mistake is an error, and no reason to go on by words.
         try:
             self._vector, space, self.reason = self._vectors.query(text, vector)
         except FAILURES as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
 import time
@@ -24,7 +25,7 @@ from keepstone.model import Record
 from keepstone.store.index_file import open_index, second_connection
 from keepstone.store.intake import Arrears, follow_folder
 from keepstone.store.moved_rows import moved_rows
-from keepstone.store.session_files import SessionFiles, SessionLog
+from keepstone.store.session_files import SessionFiles, SessionLog, opened_folder
 from keepstone.store.snapshot import Snapshot
 from keepstone.store.spellings import archive_of, other_spellings
 
@@ -66,8 +67,7 @@ class AgentLogs:
         leave: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.agent = agent
-        self._root = root
-        self.layout = layout
+        self._root, self.layout = root, layout
         self._index_folder = layout.index_folder(root, agent, SCHEMA)
         self._durable = durable
         self._most_logs = most_logs
@@ -78,7 +78,7 @@ class AgentLogs:
         """Whether ``prepare`` finished what a killed process began."""
         self.is_made = create
         """Whether the folder's name is synced, which ``prepare`` does if ``create`` did not."""
-        self.folder = _opened(layout.sessions_folder(root, agent), root, create=create, durable=durable)
+        self.folder = opened_folder(layout.sessions_folder(root, agent), root, create=create, durable=durable)
         self._guard = threading.RLock()
         self.session_files = SessionFiles(self.folder, layout)
         self._logs: OrderedDict[str, SessionLog] = OrderedDict()
@@ -214,19 +214,20 @@ class AgentLogs:
         if time.monotonic() - self._looked < age:
             return
         with self._looking:
-            began, lags = time.monotonic(), self._lags
+            began, lags, are_hidden = time.monotonic(), self._lags, False
             if began - self._looked < age:
                 return
             self.leave_replaced()
             try:
                 self._look_twice()
+                are_hidden = self.index.has_hidden()
             except (UnavailableError, DamagedError) as error:
                 self.lag(error)
             with self._guard:
                 # Another thread may have failed to index a write after this look had passed its log.
                 if self._lags == lags:
                     self.stale, self._looked = False, began
-            if self.arrears.first():
+            if self.arrears.first() or are_hidden:
                 self._leave(self.agent)
 
     @property
@@ -252,15 +253,22 @@ class AgentLogs:
     def _warn_of_damage(self) -> None:
         logger.warning("the index of agent %s was damaged and is rebuilt", self.agent)
 
-    def follow(self, session: str, log: Log, stat: Stat | None) -> bool:
-        """Bring the index to this state of a log; False if it cannot be brought there now."""
+    def follow(self, session: str, log: Log, stat: Stat | None, *, within: float = math.inf) -> bool:
+        """Bring the index to this state of a log; False if it cannot be brought there, or not so soon."""
         try:
             if stat is None or not self.asking(Index.current, {session: stat}):
-                self.asking(Index.catch_up, session, log)
+                return self.catch_up(session, log, within=within)
         except UnavailableError as error:
             self.lag(error)
             return False
         return True
+
+    def catch_up(self, session: str, log: Log, *, within: float) -> bool:
+        """Bring the index to where a log is, but give up after so many seconds; the next look goes on."""
+        done = self.asking(Index.catch_up, session, log, within=within)
+        if not done:
+            self._fall_behind()
+        return done
 
     def reach(self, sessions: Sequence[str] | None) -> None:
         """Bring the index to where the logs of some sessions are; all of them (None) within ``FRESH``."""
@@ -289,6 +297,9 @@ class AgentLogs:
     def lag(self, error: Exception) -> None:
         """Remember that the index is behind the logs; the next look tries again."""
         logger.warning("the index of agent %s is behind: %s", self.agent, type(error).__name__)
+        self._fall_behind()
+
+    def _fall_behind(self) -> None:
         with self._guard:
             self._lags += 1
             self.stale, self._looked = True, float("-inf")
@@ -379,15 +390,6 @@ class AgentLogs:
         """Close everything; no thread may be at work here. ``soon_reopened`` is as for ``Index.close``."""
         self.park(soon_reopened=soon_reopened)
         self._logs.clear()
-
-
-def _opened(path: Path, root: Path, *, create: bool, durable: bool) -> Folder:
-    """Open the folder of an agent's sessions; a file in its way is the home's damage, and no answer."""
-    try:
-        return Folder(path, root=root, create=create, durable=durable)
-    except NotADirectoryError as error:
-        file = next((place for place in reversed((path, *path.parents)) if not place.is_dir()), path)
-        raise StoreError(f"{file} is not a folder; move it away, then try again") from error
 
 
 def unusable(agent: str, error: Exception) -> StoreError:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from datetime import datetime
 from functools import partial, wraps
 from pathlib import Path
@@ -25,7 +25,17 @@ from keepstone.index import Index, UnavailableError
 from keepstone.log.line import apply, dump, entry_of
 from keepstone.log.titles import TITLE_ID
 from keepstone.model import Entry, Record, Scope, SessionInfo, SessionSummary, Version
-from keepstone.store import filtering, lists, lookup, purge_digests, raw_files, renaming, summaries, writing
+from keepstone.store import (
+    deletion,
+    filtering,
+    lists,
+    lookup,
+    purge_digests,
+    raw_files,
+    renaming,
+    summaries,
+    writing,
+)
 from keepstone.store.agent_logs import AgentLogs, unusable
 from keepstone.store.agent_pool import OpenAgents
 from keepstone.store.as_of import PastReader, vectors_today
@@ -45,9 +55,9 @@ from keepstone.store.protocol import Compacted, Modification, Revision, SessionC
 from keepstone.store.purge import Eraser
 from keepstone.store.purge_digests import GoneIds, PurgedIds, purged_digests
 from keepstone.store.put import LiveEntries, OnConflict, Written, refuse_other
-from keepstone.store.reader import LogReader, Reader
+from keepstone.store.reader import Reader
 from keepstone.store.session_files import info_of
-from keepstone.store.transfer import RawLine
+from keepstone.store.transfer import RawLine, are_same
 from keepstone.vector import Space, Vector
 
 P = ParamSpec("P")
@@ -89,6 +99,7 @@ class FileStore:
         self._layout = layout
         self._durable = durable
         self._agents = OpenAgents(self._open)
+        self.reader = partial(self._agents.reader, past=self._past)
         self._intake = Background(self._take_in_some)
         self._eraser = Eraser(root, layout)
         self._space = HomeSpace(root, layout)
@@ -226,7 +237,7 @@ class FileStore:
     @again_if_moved
     def delete(self, agent: str, session: str, ids: Sequence[str], ts: str) -> int:
         with self._using(agent) as logs:
-            return writing.delete(logs, session, ids, ts) if logs else 0
+            return deletion.delete(logs, session, ids, ts) if logs else 0
 
     @again_if_moved
     def count(self, agent: str, session: str, increments: Mapping[str, int], *, wait: bool) -> bool:
@@ -385,14 +396,9 @@ class FileStore:
                 return frozenset()
             return GoneIds(session, gone(logs, session), purged_digests(logs.folder))
 
-    @contextmanager
-    def reader(self, agent: str, as_of: datetime | None = None) -> Iterator[Reader]:
-        with self._agents.using(agent, create=False) as logs:
-            if logs is not None and as_of is None:
-                yield LogReader(logs)
-            else:
-                states = partial(_states, logs, as_of)
-                yield PastReader(agent, states, partial(vectors_today, self, agent), self.language)
+    def _past(self, agent: str, logs: AgentLogs | None, moment: datetime | None) -> Reader:
+        states = partial(_states, logs, moment)
+        return PastReader(agent, states, partial(vectors_today, self, agent), self.language)
 
     # Vectors
 
@@ -465,6 +471,9 @@ class FileStore:
     def take_raw_lines(self, agent: str, session: str, lines: Sequence[RawLine]) -> None:
         with self._agents.using(agent, create=True) as logs:
             raw_files.take_raw_lines(logs, session, lines)
+
+    def holds_raw_lines(self, agent: str, session: str, lines: Sequence[RawLine]) -> bool:
+        return are_same(self.raw_lines(agent, session), lines)
 
     def vanished_agents(self) -> list[str]:
         return purge_digests.vanished_agents(self.root)

@@ -173,30 +173,42 @@ def take_in_some(
     ``progress`` receives how many more bytes were read. Between two steps, those who wait to write to the
     index go first, and while ``is_wanted`` says so other calls of this process, too.
     """
-    until = time.monotonic() + _PIECE_SECONDS
     try:
-        with logs.second_index() as index:
-            if index is None:
-                time.sleep(_PAUSE)
-                return logs.arrears.first() is not None
-            while (first := logs.arrears.first()) is not None:
-                session, mark = first
-                try:
-                    began = time.monotonic()
-                    while (read := _step(logs, index, session)) is not None:
-                        if progress:
-                            progress(read)
-                        if time.monotonic() >= until:
-                            return True
-                        _let_others_go_first(index, is_wanted, time.monotonic() - began)
-                        began = time.monotonic()
-                except (KeepstoneError, UnavailableError) as error:
-                    _put_off(logs, session, mark, error)
-                else:
-                    logs.arrears.settle(session, mark)
+        if logs.arrears.first() is not None and not _take_in_left(logs, progress, is_wanted):
+            return True
+        if logs.index.has_hidden() and not logs.index.drop_some_hidden():
+            logs.index.give_way()
+            return True
     except (UnavailableError, DamagedError) as error:
         logs.lag(error)
     return False
+
+
+def _take_in_left(
+    logs: AgentLogs, progress: Callable[[int], None] | None, is_wanted: Callable[[], bool]
+) -> bool:
+    """Take in a part of what is left; tell whether that is all."""
+    until = time.monotonic() + _PIECE_SECONDS
+    with logs.second_index() as index:
+        if index is None:
+            time.sleep(_PAUSE)
+            return False
+        while (first := logs.arrears.first()) is not None:
+            session, mark = first
+            try:
+                began = time.monotonic()
+                while (read := _step(logs, index, session)) is not None:
+                    if progress:
+                        progress(read)
+                    if time.monotonic() >= until:
+                        return False
+                    _let_others_go_first(index, is_wanted, time.monotonic() - began)
+                    began = time.monotonic()
+            except (KeepstoneError, UnavailableError) as error:
+                _put_off(logs, session, mark, error)
+            else:
+                logs.arrears.settle(session, mark)
+    return True
 
 
 def _step(logs: AgentLogs, index: Index, session: str) -> int | None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import Concatenate, ParamSpec, TypeVar
 
 from keepstone.index import Index, Row, UnavailableError
+from keepstone.index.reading import only_grew
 from keepstone.log.line import entry_of, id_of, is_put, is_tombstone, links_of
 from keepstone.log.log_file import Log
-from keepstone.log.scan import Scan
+from keepstone.log.mentioned_ids import may_mention
+from keepstone.log.scan import Scan, is_derived
 from keepstone.model import STANDING, Entry, Record
 from keepstone.store.agent_logs import FRESH, AgentLogs
+from keepstone.store.intake import AT_ONCE
 from keepstone.store.long_records import WHOLE
 
 P = ParamSpec("P")
@@ -40,8 +44,11 @@ def find(logs: AgentLogs, log: Log, entry_id: str, session: str) -> Record | Non
         rows = logs.asking(Index.lookup, session, stat, entry_id)
         if rows is None and stat == caught_up:
             raise UnfinishedError(f"the log of session {session!r:.80} has an unfinished last line")
+        if rows is None and not logs.catch_up(session, log, within=0):
+            rows = rows_so_far(logs, log, session, [entry_id])
+            if rows is None:
+                logs.asking(Index.catch_up, session, log)
         if rows is None:
-            logs.asking(Index.catch_up, session, log)
             caught_up = stat
         elif not rows:
             return None
@@ -50,6 +57,19 @@ def find(logs: AgentLogs, log: Log, entry_id: str, session: str) -> Record | Non
         elif log.stat() == stat:
             logs.asking(Index.reread, session, log)
     raise UnavailableError(f"the log of session {session!r:.80} changes faster than the index can follow")
+
+
+def rows_so_far(logs: AgentLogs, log: Log, session: str, ids: Sequence[str]) -> list[Row] | None:
+    """Return the rows of some entries as the log says, though the index has not read all of it.
+
+    None if what the index has not read may be about these entries, or is too long to tell.
+    """
+    known, rows = logs.asking(Index.so_far, session, ids)
+    with log.reading() as fd:
+        if fd is None or known is None or not only_grew(known, fd) or any(map(is_derived, ids)):
+            return None
+        begin, end = known.offset, os.fstat(fd).st_size
+        return None if end - begin > AT_ONCE or may_mention(fd, begin, end, ids) else rows
 
 
 def holders(logs: AgentLogs, entry_id: str) -> dict[str, Record | None]:

@@ -16,7 +16,7 @@ from keepstone.log.line import RESERVED, apply, check_size, create, dump, dump_r
 from keepstone.log.log_file import Log, Stat
 from keepstone.model import Record
 from keepstone.store.agent_logs import AgentLogs
-from keepstone.store.lookup import UnfinishedError, find
+from keepstone.store.lookup import UnfinishedError, find, rows_so_far
 
 
 class Live(Protocol):
@@ -67,6 +67,11 @@ class LiveEntries:
             return
         with suppress(UnavailableError):
             present = self._logs.asking(Index.present, self._session, stat, ids)
+            if (
+                present is None
+                and (rows := rows_so_far(self._logs, self._log, self._session, ids)) is not None
+            ):
+                present = {row.id for row in rows}
             if present is not None:
                 self._absent, self._present = frozenset(ids) - present, frozenset(present)
 

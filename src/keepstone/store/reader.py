@@ -59,14 +59,20 @@ class Matches(list[Candidate]):
     Attributes:
         rows: How many entries the agent has.
         holders: How many of them hold each word that was searched.
+        length: How many words they have in the mean.
     """
 
     def __init__(
-        self, found: Iterable[Candidate] = (), rows: int = 0, holders: Mapping[str, int] | None = None
+        self,
+        found: Iterable[Candidate] = (),
+        rows: int = 0,
+        holders: Mapping[str, int] | None = None,
+        length: float = 0.0,
     ) -> None:
         super().__init__(found)
         self.rows = rows
         self.holders = holders or {}
+        self.length = length
 
 
 class Similar(list[Candidate]):
@@ -235,7 +241,7 @@ class IndexReader(ABC):
             with suppress(StoreError), self._asking() as index:
                 found, first = index.ranked(terms, scope, limit, flush=flush), self._epoch * ROWS
                 rows = [Candidate(first + row, score) for row, score in found if 0 <= row < ROWS]
-                return Matches(rows, found.rows, found.holders)
+                return Matches(rows, found.rows, found.holders, found.length)
         return Matches()
 
     def holding(self, words: Sequence[str], scope: Scope, limit: int) -> dict[str, set[int]]:

@@ -6,18 +6,18 @@ is left alone, so an interrupted move goes on where it was.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import zip_longest
 from typing import NamedTuple, Protocol
 
 from keepstone.errors import NotTextError, StoreError
 from keepstone.log.fold import Fold
 from keepstone.log.line import dump_read, entry_of, format_time, id_of, parse, read_time
 from keepstone.log.scan import Line
-from keepstone.model import Entry
+from keepstone.model import Record
 from keepstone.store.protocol import Store
 from keepstone.store.purge_digests import PurgedIds, digest
 
@@ -60,6 +60,9 @@ class MovableStore(Store, Protocol):
 
     def take_raw_lines(self, agent: str, session: str, lines: Sequence[RawLine]) -> None:
         """Bring a session to these lines, all or nothing; it is made if need be."""
+
+    def holds_raw_lines(self, agent: str, session: str, lines: Sequence[RawLine]) -> bool:
+        """Tell whether a session's lines are these, byte by byte."""
 
     def purged(self, agent: str) -> PurgedIds:
         """Return what is recorded of an agent's purges."""
@@ -163,11 +166,11 @@ def _move_session(
     is_there = target.session(agent, session) is not None
     there = list(target.raw_lines(agent, session)) if is_there else []
     wanted = lines if not there else _united(there, lines)
-    if is_there and _digest(there) == _digest(wanted):
+    if is_there and are_same(there, wanted):
         moved.unchanged += 1
     else:
         target.take_raw_lines(agent, session, wanted)
-        if _digest(target.raw_lines(agent, session)) != _digest(wanted):
+        if not target.holds_raw_lines(agent, session, wanted):
             raise StoreError(f"session {session!r:.80} of agent {agent!r} arrived damaged: try again")
     live = Fold().take(one.line for one in lines if not one.archived).entries
     if not there and target.entry_counts(agent, session).get(session, 0) != len(live):
@@ -177,9 +180,7 @@ def _move_session(
         )
     moved.lines += len(lines)
     moved.entries += len(live)
-    moved.vectors += _move_vectors(
-        source, target, agent, [entry_of(agent, session, one.record) for one in live.values()]
-    )
+    moved.vectors += _move_vectors(source, target, agent, session, [one.record for one in live.values()])
     return moved
 
 
@@ -190,25 +191,29 @@ def _united(there: Sequence[RawLine], more: Sequence[RawLine]) -> list[RawLine]:
     return sorted(lines, key=lambda line: not line.archived)
 
 
-def _digest(lines: Iterable[RawLine]) -> bytes:
-    found = hashlib.sha256()
-    for line in lines:
-        raw = line.explicit()
-        found.update(b"%d %d\n" % (line.archived, len(raw)))
-        found.update(raw)
-    return found.digest()
+def are_same(some: Iterable[RawLine], others: Iterable[RawLine]) -> bool:
+    """Tell whether lines are the same in both, byte by byte, with what was derived for them."""
+    return all(
+        one is not None
+        and other is not None
+        and one.archived == other.archived
+        and one.explicit() == other.explicit()
+        for one, other in zip_longest(some, others)
+    )
 
 
-def _move_vectors(source: MovableStore, target: MovableStore, agent: str, entries: Sequence[Entry]) -> int:
+def _move_vectors(
+    source: MovableStore, target: MovableStore, agent: str, session: str, records: Sequence[Record]
+) -> int:
     """Give the target the vectors that were made of texts; those that callers gave are in the lines."""
     count = 0
-    for space in source.spaces(agent) if entries else []:
-        lacking = [one for one in entries if (one.line.get("embedding") or {}).get("space") != space.id]
+    for space in source.spaces(agent) if records else []:
+        lacking = [one for one in records if (one.get("embedding") or {}).get("space") != space.id]
         for begin in range(0, len(lacking), _VECTORS_AT_ONCE):
             some = lacking[begin : begin + _VECTORS_AT_ONCE]
-            made = source.vectors(agent, some[0].session, space.id, [entry.id for entry in some])
-            if made:
-                kept = [(entry, made[entry.id]) for entry in some if entry.id in made]
+            made = source.vectors(agent, session, space.id, [one["id"] for one in some])
+            kept = [(entry_of(agent, session, one), made[one["id"]]) for one in some if one["id"] in made]
+            if kept:
                 count += target.keep_vectors(agent, space.id, kept)
     return count
 

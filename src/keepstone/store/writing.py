@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from operator import attrgetter
 
@@ -40,6 +39,8 @@ logger = logging.getLogger("keepstone.store")
 
 _LONG = 1 << 20
 """Bytes of a log that the index takes in, if need be, before a writer locks it; reading fewer is quick."""
+_MOMENT = 0.05
+"""Seconds that a writer spends at most on what the index has not read yet."""
 
 
 def write(logs: AgentLogs, session: str, records: Sequence[Written], on_conflict: OnConflict) -> list[Entry]:
@@ -55,7 +56,7 @@ def write(logs: AgentLogs, session: str, records: Sequence[Written], on_conflict
         if needed:
             after = _append(logs, session, log, needed, None if there.met else (before, results))
     if after is not None:
-        _compact_if_due(logs, session, log, after)
+        compact_if_due(logs, session, log, after)
     return list(map(partial(entry_of, logs.agent, session), results))
 
 
@@ -78,7 +79,7 @@ def modify(logs: AgentLogs, session: str, entry_id: str, change: Modification) -
         check_size(changed)  # A compaction will have to write all of it as one line.
         after = _append(logs, session, log, [written], None)
     if after is not None:
-        _compact_if_due(logs, session, log, after)
+        compact_if_due(logs, session, log, after)
     return entry_of(logs.agent, session, changed)
 
 
@@ -95,7 +96,7 @@ def restore(logs: AgentLogs, session: str, entry_id: str, change: Modification) 
             raise no_deleted_entry(entry_id, session)
         after = _append(logs, session, log, [Written(record, dump(record))], None)
     if after is not None:
-        _compact_if_due(logs, session, log, after)
+        compact_if_due(logs, session, log, after)
     return entry_of(logs.agent, session, create(record))
 
 
@@ -126,7 +127,7 @@ def revise(logs: AgentLogs, session: str, revision: Revision, ids: Sequence[str]
         written, entries = revised(live, (logs.agent, session), revision)
         after = _append(logs, session, log, written, None) if written else None
     if after is not None:
-        _compact_if_due(logs, session, log, after)
+        compact_if_due(logs, session, log, after)
     return entries
 
 
@@ -153,28 +154,6 @@ def revised(
     return written, [entry for entry in entries.values() if entry is not None]
 
 
-def delete(logs: AgentLogs, session: str, ids: Sequence[str], ts: str) -> int:
-    """Hide live entries with one write; return how many there were."""
-    log = logs.log(session)
-    if log.stat() is None:
-        return 0
-    catch_up_unlocked(logs, session, log)
-    with log.locked():
-        there = LiveEntries(logs, log, session)
-        there.look_up(log.create(), ids)
-        live = [entry_id for entry_id in dict.fromkeys(ids) if there.has(entry_id)]
-        tombstones = [{"id": entry_id, "deleted": True, "ts": ts} for entry_id in live]
-        after = None
-        if tombstones:
-            after = _append(logs, session, log, [Written(one, dump(one)) for one in tombstones], None)
-    if live:
-        with suppress(UnavailableError):  # Then the next upkeep does it.
-            logs.asking(Index.drop_hidden)
-    if after is not None:
-        _compact_if_due(logs, session, log, after)
-    return len(live)
-
-
 def count(logs: AgentLogs, session: str, increments: Mapping[str, int], *, wait: bool) -> bool:
     """Add to the access counts of live entries; False without ``wait`` if a writer is at work."""
     log = logs.log(session)
@@ -192,7 +171,7 @@ def count(logs: AgentLogs, session: str, increments: Mapping[str, int], *, wait:
             raise
         return False
     if after is not None:
-        _compact_if_due(logs, session, log, after)
+        compact_if_due(logs, session, log, after)
     return True
 
 
@@ -221,10 +200,13 @@ def compact(logs: AgentLogs, session: str, decay: Decay | None, *, wait: bool) -
 
 
 def catch_up_unlocked(logs: AgentLogs, session: str, log: Log) -> None:
-    """Let the index take in a long log before it is locked, where it would keep other writers waiting."""
+    """Let the index take in a long log before it is locked, where it would keep other writers waiting.
+
+    Where much is left, as while another process deletes many entries, a writer does not wait for all of it.
+    """
     stat = log.stat()
     if stat is not None and stat.size > _LONG:
-        logs.follow(session, log, stat)
+        logs.follow(session, log, stat, within=_MOMENT)
 
 
 def no_entry(entry_id: str, session: str) -> EntryNotFoundError:
@@ -264,18 +246,18 @@ def _append(
             folded, tail = folded_of(entries, raw, begin), log.tail(after.size)
             is_taken = logs.asking(Index.added, session, log.name, before, after, folded, tail)
         if not is_taken:
-            logs.asking(Index.catch_up, session, log)
+            logs.catch_up(session, log, within=0)
     except UnavailableError as error:
         logs.lag(error)
     return after if after.size > rewrite.COMPACT_FROM else None
 
 
-def _compact_if_due(logs: AgentLogs, session: str, log: Log, stat: Stat) -> None:
+def compact_if_due(logs: AgentLogs, session: str, log: Log, stat: Stat) -> None:
     """Compact a log after a write that left it in a state, when it is time and nobody else does so.
 
     The write has succeeded, whatever comes of this.
     """
-    if not logs.follow(session, log, stat):
+    if stat.size <= rewrite.COMPACT_FROM or not logs.follow(session, log, stat, within=_MOMENT):
         return
     try:
         if _is_worth_it(logs, session, stat.size) and not log.is_prepared():

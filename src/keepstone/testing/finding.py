@@ -41,6 +41,7 @@ def check_search(factory: Factory) -> None:
         same(
             (found.rows, found.holders), (5, {"apple": 2, "durian": 1, "fig": 0}), "counts over all sessions"
         )
+        same(found.length, 9 / 5, "the mean number of words of all entries")
         same(store.language, "en", "the language of a store opened without one")
 
 

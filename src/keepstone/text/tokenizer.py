@@ -67,12 +67,22 @@ _ANY = re.compile(r"[^\W_]+")
 _OTHER_LETTERS = str.maketrans({"\u0451": "\u0435", "\u00df": "ss"})
 """Russian io, which people write as ie, and the German sharp s."""
 
-_UNICODE = ("unicode61", "remove_diacritics", "2")
+_THAI, _LAO = "\u0e01-\u0e3a\u0e40-\u0e4e", "\u0e81-\u0ece\u0edc-\u0edf"
+_KHMER, _BURMESE = "\u1780-\u17d3\u17d7\u17dc\u17dd", "\u1000-\u103f\u1050-\u109d"
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003134f"
+_LETTERS = re.compile(f"[{_THAI}{_LAO}{_KHMER}{_BURMESE}]")
+_UNSPACED = f"{_THAI}{_LAO}{_KHMER}{_BURMESE}{_CJK}"
+"""The letters of languages without spaces between words, and the vowels and tones that stand at them."""
+_RUN = re.compile(f"[{_UNSPACED}]+")
 
 
+@cache
 def tokenizer_of(language: str) -> tuple[str, ...]:
     """Return SQLite's FTS5 tokenizer for a language, and its arguments."""
-    return ("porter", *_UNICODE) if language == ENGLISH else _UNICODE
+    # Vowels and tones are no letters to it; without them a pair of characters would be cut where they stand.
+    marks = (mark for mark in map(chr, range(0x0E00, 0x1800)) if unicodedata.category(mark)[0] == "M")
+    unicode = ("unicode61", "remove_diacritics", "2", "tokenchars", "".join(filter(_RUN.match, marks)))
+    return ("porter", *unicode) if language == ENGLISH else unicode
 
 
 STOP_WORDS = frozenset(
@@ -86,17 +96,15 @@ STOP_WORDS = frozenset(
     """.split()
 )
 
-_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003134f"
-_CJK_RUN = re.compile(f"[{_CJK}]+")
 _CAMEL_CASE = re.compile(r"\b[A-Za-z0-9]*[a-z][A-Z][A-Za-z0-9]*\b")
 _HUMP = re.compile(r"[A-Z](?<=[a-z][A-Z])")  # Begins with what is rare, so that most of a text is skipped.
 _CAMEL_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_WORD = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
+_WORD = re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}]+")
 _ASCII_WORD = re.compile("[a-z0-9]+")
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text in lower case; a run of Chinese, Japanese or Korean is one word."""
+    """Return the words of a text in lower case; where no spaces stand between words, a run is one word."""
     if text.isascii():
         return _ASCII_WORD.findall(text.lower())  # The same, in a third of the time.
     return list(map(str.lower, _WORD.findall(unicodedata.normalize("NFC", text))))
@@ -123,9 +131,9 @@ def _composed(text: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold())
 
 
-def is_cjk(word: str) -> bool:
-    """Tell whether a word is a run of Chinese, Japanese or Korean."""
-    return _CJK_RUN.fullmatch(word) is not None
+def is_unspaced(word: str) -> bool:
+    """Tell whether a word is a run of Chinese, Japanese, Korean, Thai, Lao, Khmer or Burmese."""
+    return _RUN.fullmatch(word) is not None
 
 
 def pairs(run: str) -> list[str]:
@@ -138,13 +146,26 @@ def pairs(run: str) -> list[str]:
     return [run[index : index + 2] for index in range(len(run))]
 
 
-def spread(text: str) -> str:
-    """Return a text for indexing, with runs of Chinese, Japanese and Korean as bigrams.
+def pieces(run: str) -> list[str]:
+    """Return what of a run is looked for: pairs of characters, or three in a row where they are letters.
 
-    These languages have no spaces between words. The last character is a token of its own, so that a prefix
+    A letter says less than a Chinese character: pairs of Thai letters are in many a text.
+
+    Example:
+        >>> pieces("東京都"), pieces("ประชุม")
+        (['東京', '京都'], ['ประ', 'ระช', 'ะชุ', 'ชุม'])
+    """
+    size = 3 if _LETTERS.match(run) else 2
+    return [run[index : index + size] for index in range(len(run) - size + 1)]
+
+
+def spread(text: str) -> str:
+    """Return a text for indexing, with runs of languages without spaces between words as bigrams.
+
+    The last character is a token of its own, so that a prefix
     query of one character finds it.
     """
-    return text if text.isascii() else _CJK_RUN.sub(lambda run: f" {' '.join(pairs(run[0]))} ", text)
+    return text if text.isascii() else _RUN.sub(lambda run: f" {' '.join(pairs(run[0]))} ", text)
 
 
 def with_name_parts(text: str) -> str:
@@ -230,7 +251,7 @@ def stem(word: str, language: str = ENGLISH) -> str:
 
 
 def stems_of(text: str, language: str = ENGLISH) -> list[str]:
-    """Return the stem of each word of a text, and the bigrams of Chinese, Japanese and Korean.
+    """Return the stem of each word of a text, and the bigrams of languages without spaces between words.
 
     One call of the tokenizer is many times faster than one per word.
     """
@@ -278,7 +299,7 @@ class Matcher:
 
     def __init__(self, terms: Sequence[str], language: str = ENGLISH) -> None:
         self._language = language
-        self._stems = {term: None if is_cjk(term) else stem(term, language) for term in terms}
+        self._stems = {term: None if is_unspaced(term) else stem(term, language) for term in terms}
         self._terms: dict[str, list[str]] = {}
         for term, form in self._stems.items():
             if form is not None:
@@ -294,7 +315,7 @@ class Matcher:
         """Return for each text those of the words that it holds, as the query has them, and where.
 
         Beside each text are other names of its subject, which have no place, as parts of names in camelCase
-        and runs of Chinese, Japanese and Korean have none.
+        and runs of languages without spaces between words have none.
         """
         found: list[tuple[tuple[str, ...], Places]] = []
         letters, language, terms = self._letters, self._language, self._terms

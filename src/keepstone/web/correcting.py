@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from nicegui import ui
 
 from keepstone.errors import EntryNotFoundError
-from keepstone.model import Entry, Record, Version
+from keepstone.model import CHAT, Entry, Record, Version
 from keepstone.session import Session
 from keepstone.text.display import clipped, counted
 from keepstone.web.elements import answer_of as answer_to
-from keepstone.web.elements import aside, attempt, box, button, confirmed, dialog, field, say, tell
+from keepstone.web.elements import aside, attempt, box, button, confirmed, dialog, field, link, say, tell
 from keepstone.web.phrases import shown
 from keepstone.web.site import Place
 
 _UNDO_SECONDS = 20
 _LEAST_MATCHED = 8
 """Characters of a text from which a purge looks for other entries that contain it."""
+_CONFLICTS = 3
+"""Maximum number of conflicts that are named after a change."""
+_VERBS = {"duplicate": "repeats", "contradiction": "contradicts"}
 _CHANGED = "This entry has changed since the page showed it: nothing was saved, look at it again"
 
 Undo = Callable[[], object]
@@ -109,11 +112,26 @@ class Correcting:
         except EntryNotFoundError:
             return None
 
-    def _offer(self, words: str, undo: Undo | None) -> None:
+    def _conflicts(self, entry: Entry) -> list[tuple[str, str]]:
+        """Say what an entry that was just written repeats or contradicts, with the address of each."""
+        found = () if entry.type in CHAT else entry.conflicts[:_CONFLICTS]
+        others = [(one, self._live(self._place.agent.session(one.session), one.id)) for one in found]
+        return [
+            (
+                f"It {_VERBS[one.kind]} “{clipped(other.text, 80)}”.",
+                self._place.link("session", id=one.session, entry=one.id),
+            )
+            for one, other in others
+            if other is not None
+        ]
+
+    def _offer(self, words: str, undo: Undo | None, conflicts: Sequence[tuple[str, str]] = ()) -> None:
         """Tell what was done, and offer to undo it for a while."""
         self._bar.clear()
         with self._bar, box(classes="bar-tools told undo"):
             say("span", words)
+            for said, href in conflicts:
+                link(said, href, "conflict")
             if undo is not None:
                 button("Undo", lambda: self._undo(undo), "plain", data_undo="")
             ui.timer(_UNDO_SECONDS, self._bar.clear, once=True)
@@ -133,8 +151,8 @@ class Correcting:
         now = await aside(self._place.agent.get, entry.id, session.id)
         if now.line != entry.line:
             raise ValueError(_CHANGED)
-        await aside(session.update, entry.id, **keys)
-        self._offer("Saved.", lambda: _put_back(session, entry))
+        changed = await aside(session.update, entry.id, **keys)
+        self._offer("Saved.", lambda: _put_back(session, entry), await aside(self._conflicts, changed))
         await self._reload()
 
     async def _pin(self, session: Session, entry: Entry) -> None:
@@ -150,8 +168,12 @@ class Correcting:
             return
         kept = {key: entry.line[key] for key in ("text", "tags") if key in entry.line}
         item = kept | {"data": dict(entry.data)} | item if entry.data else kept | item
-        await aside(session.supersede, entry.id, item)
-        self._offer("Superseded: the old entry held until now.", lambda: session.reinstate(entry.id))
+        newer = await aside(session.supersede, entry.id, item)
+        self._offer(
+            "Superseded: the old entry held until now.",
+            lambda: session.reinstate(entry.id),
+            await aside(self._conflicts, newer),
+        )
         await self._reload()
 
     async def _link(self, session: Session, entry: Entry) -> None:

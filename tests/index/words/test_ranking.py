@@ -88,8 +88,8 @@ def filled(some: Sequence[str]) -> Database:
 def assert_same(database: Database, ranking: Ranking, query: Sequence[str], scope: Scope, limit: int) -> None:
     """The same scores, and the same rows but for those that the last place is tied with."""
     found = ranked(database, ranking, query, scope, limit)
-    rows = word_table.state(database).rows
-    expected = word_table.ranked(database, rows, query, entries.conditions(scope), limit)
+    state = word_table.state(database)
+    expected = word_table.ranked(database, state, query, entries.conditions(scope), limit)
     assert [score for _, score in found] == pytest.approx([score for _, score in expected])
     last = expected[-1][1] * (1 + 1e-9) if expected else 0
     assert {eid for eid, score in found if score > last} == {eid for eid, score in expected if score > last}
@@ -186,6 +186,7 @@ def test_a_ranking_counts_the_holders_of_each_word_in_the_whole_index(
     database = filled(["walnut", "pecan walnuts", "pecan", "oak", "東京都"])
     found = ranked(database, Ranking(), ["walnut", "pecan", "none", "東京"], Scope("a", ("s1",)), 5)
     assert found.rows == 5
+    assert found.length == 8 / 5
     assert found.holders == {"walnut": 2, "pecan": 2, "none": 0, "東京": 1}
 
 

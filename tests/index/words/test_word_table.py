@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 import keepstone
 from keepstone import Agent
 from keepstone.index import index
+from keepstone.index.database import Database
+from keepstone.index.words import word_table
 
 
 @pytest.fixture(params=["by the table", "by postings"])
@@ -148,3 +150,17 @@ def test_words_of_half_the_entries_are_left_out_only_while_they_are_that_common(
     agent.session("s").add("note", {"content": "walnut"}, id="left")
     assert found(agent, "walnut oak") == {"left"}
     assert found(agent, "walnut") == {"left"}
+
+
+def test_dropping_many_rows_costs_few_changes_of_the_table(tmp_path: Path) -> None:
+    with keepstone.open(tmp_path, durability="os", embedder="none") as home:
+        texts = [" ".join(f"word{n * place % 997}" for place in range(1, 21)) for n in range(1000)]
+        home.agent("a").session("s").add_many({"type": "note", "text": text} for text in texts)
+        home.sync()
+    database = Database(next(tmp_path.glob(".index/a/*/index.db")))
+    before = database.connection.total_changes()
+    with database.writing():
+        word_table.drop(database, list(range(1, 501)))
+    while not word_table.merge(database):
+        pass
+    assert database.connection.total_changes() - before < 3 * 500

@@ -6,7 +6,6 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from typing import Any
 
 import psycopg
 import pytest
@@ -17,6 +16,7 @@ from keepstone.errors import LockTimeoutError, StoreError
 from keepstone.store.postgres import connecting
 from keepstone.store.postgres.locked_session import LockedSession
 from keepstone.store.postgres.postgres_store import PostgresStore
+from keepstone.store.postgres.statements import StatementResult
 from keepstone.testing import START
 
 
@@ -55,7 +55,7 @@ def test_a_write_cut_at_its_commit_is_there_once(
     original = LockedSession.flush
     cuts = iter([True])
 
-    def flush(held: LockedSession) -> list[psycopg.Cursor[tuple[Any, ...]]]:
+    def flush(held: LockedSession) -> list[StatementResult]:
         is_first = next(cuts, False)
         if is_first and when == "before the commit":
             _cut(dsn)
@@ -86,7 +86,7 @@ def test_an_entry_that_cannot_be_written_leaves_nothing(dsn: str) -> None:
 def test_a_deadlock_is_tried_again(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
     original, failures = LockedSession.flush, iter([psycopg.errors.DeadlockDetected("deadlock")] * 2)
 
-    def flush(held: LockedSession) -> list[psycopg.Cursor[tuple[Any, ...]]]:
+    def flush(held: LockedSession) -> list[StatementResult]:
         if (error := next(failures, None)) is not None:
             raise error
         return original(held)

@@ -79,12 +79,30 @@ def test_the_role_may_use_the_tables_that_a_later_version_adds(dsn: str, member:
 
 
 def test_the_role_adds_many_entries_at_once(member: str) -> None:
-    items = [{"type": "note", "text": f"oak {at}", "embedding": [1, at]} for at in range(150)]
+    tags, links = ['"{a,\\', "\0 NULL"], [{"to": '\\"x', "rel": "of"}]
+    items = [
+        {"type": "note", "text": f"oak {at}", "embedding": [1, at], "tags": tags, "links": links}
+        for at in range(150)
+    ]
     with keepstone.open(member) as home:
         home.agent("b").session("many").add_many(items)
         assert home.agent("b").count() == 151
         assert len(home.agent("b").recall(None, vector=[1, 0], sessions=["many"], limit=200)) == 150
+        assert all(home.agent("b").count(tags=[tag]) == 150 for tag in tags)
         assert home.agent("a").count() == 1
+
+
+def test_many_entries_need_no_right_to_temporary_tables(dsn: str, member: str) -> None:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(f"REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC, {ROLE}".encode())
+        try:
+            with keepstone.open(member) as home:
+                home.agent("b").session("many").add_many(
+                    [{"type": "note", "text": f"{at}"} for at in range(150)]
+                )
+                assert home.agent("b").count() == 151
+        finally:
+            connection.execute("GRANT TEMPORARY ON DATABASE postgres TO PUBLIC")
 
 
 def test_a_watch_hears_that_an_agent_was_purged(member: str) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing
 from functools import partial
 from typing import Any
 
@@ -20,17 +19,15 @@ def _record(name: str, **more: Any) -> dict[str, Any]:
 
 
 def test_an_add_to_a_session_takes_one_round_trip(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    original, trips = psycopg.Connection.pipeline, [0]
+    original, trips = psycopg.Connection.wait, [0]
 
-    @contextmanager
-    def counted(connection: psycopg.Connection[Any]) -> Iterator[psycopg.Pipeline]:
+    def counted(connection: psycopg.Connection[Any], *values: Any) -> Any:
         trips[0] += 1
-        with original(connection) as pipeline:
-            yield pipeline
+        return original(connection, *values)
 
     with closing(PostgresStore(dsn)) as store:
         store.append("a", "s", [_record("x")])
-        monkeypatch.setattr(psycopg.Connection, "pipeline", counted)
+        monkeypatch.setattr(psycopg.Connection, "wait", counted)
         store.append("a", "s", [_record("y")])
         assert trips == [1]
 

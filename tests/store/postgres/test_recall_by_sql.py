@@ -118,7 +118,13 @@ def test_a_recall_after_a_rest_takes_at_most_four_round_trips(
     now = time.monotonic
     with keepstone.open(dsn, embedder="none") as home:
         agent = home.agent("a")
-        for name in ("words", "vector", "vector and neighbours", "vector and words"):
+        for name in (
+            "words",
+            "vector",
+            "vector and neighbours",
+            "vector and words",
+            "vector and misspelt words",
+        ):
             agent.recall(**ASKED[name])
             monkeypatch.setattr(time, "monotonic", lambda since=now: since() + 90)
             now = time.monotonic

@@ -176,8 +176,8 @@ def matrix_of(raw: Sequence[Any], dim: int | None = None) -> Matrix:
     with np.errstate(all="ignore"):
         squares = np.einsum("ij,ij->i", matrix, matrix)
     # NaN compares as false, so the question is which are right. A text may be nothing to an embedder.
-    are_right = squares.min() > 1 - _TOLERANCE and squares.max() < 1 + _TOLERANCE
-    if not are_right and not ((np.abs(squares - 1) < _TOLERANCE) | (squares == 0)).all():
+    are_right = np.abs(squares - 1) < _TOLERANCE
+    if not are_right.all() and not (are_right | (squares == 0)).all():
         raise apsw.CorruptError("a vector is not of unit length")
     return matrix
 
@@ -224,12 +224,12 @@ def best(scores: NDArray[np.float32], count: int, margin: float) -> NDArray[np.i
 
     if len(scores) <= count:
         return np.arange(len(scores))
-    whole = len(scores) // _STRIP * _STRIP
-    # The count-th score is at least as high as that many maxima of strips, so most scores are skipped.
-    highest = scores[:whole].reshape(-1, _STRIP).max(axis=1)
-    if len(highest) > 2 * count:
-        floor = np.partition(highest, -count)[-count]
-        high = scores[scores >= floor]
-    else:
-        high = scores
-    return np.flatnonzero(scores >= np.partition(high, -count)[-count] - margin)
+    high, strips = scores, len(scores) // _STRIP
+    if strips > 2 * count:
+        # The count-th score is at least as high as that many maxima of strips, so most scores are skipped.
+        highest = scores[: strips * _STRIP].reshape(-1, _STRIP).max(axis=1)
+        highest.partition(-count)
+        high = scores[scores >= highest[-count]]
+    high = high.copy()
+    high.partition(-count)
+    return np.flatnonzero(scores >= high[-count] - margin)

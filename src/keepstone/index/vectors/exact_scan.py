@@ -24,6 +24,8 @@ _MANY = 2_000
 """Rows of a range from which the best are chosen by themselves."""
 _STEPS = 4.0
 """Error bound of an int8 cosine in quantization steps, far above what occurs by chance."""
+_STEPS_OF_GRAPH = 2.0
+"""The same where a graph chooses, which may miss a row anyway: seven standard deviations of the error."""
 _TINY = 1.1754943508222875e-38
 """The smallest normal float32."""
 _SPARSE = 4
@@ -87,7 +89,9 @@ class ExactScan:
         import numpy as np
 
         chosen, most = best(scores, limit, margin), max(_FEWEST, _TIMES * limit)
-        chosen = chosen[scores[chosen] > -np.inf]
+        near = scores[chosen]
+        if near.min(initial=0) == -np.inf:
+            chosen = chosen[near > -np.inf]
         if len(chosen) > most:
             chosen = chosen[np.lexsort((rows[chosen], -scores[chosen]))[:most]]
         return self._vids(rows[chosen])
@@ -123,11 +127,12 @@ class ExactScan:
         masked = mask(self.generation, self._names, rows, asked)
         if isinstance(rows, slice):
             every = np.arange(rows.start, rows.stop)
-            live = self.dead[slice(*self.dead.searchsorted((rows.start, rows.stop)))] - rows.start
             if masked is None or np.count_nonzero(masked) * _SPARSE >= len(every):
                 there = self.generation.between(rows.start, rows.stop)
                 scores = _products(query, there, self.generation.scales[rows])
-                scores[live] = -np.inf
+                if len(self.dead):
+                    dead = self.dead[slice(*self.dead.searchsorted((rows.start, rows.stop)))]
+                    scores[dead - rows.start] = -np.inf
                 if masked is not None:
                     scores[~masked] = -np.inf
                 return every, scores
@@ -147,19 +152,20 @@ class ExactScan:
         if len(self.dead):
             live = ~np.isin(rows, self.dead)
             rows, scores = rows[live], scores[live]
-        return self._vids(rows[best(scores, limit, _STEPS * (self.generation.steps + scale))])
+        return self._vids(rows[best(scores, limit, _STEPS_OF_GRAPH * (self.generation.steps + scale))])
 
     def _vids(self, rows: NDArray[np.intp]) -> list[int]:
-        return list(self.generation.vids[rows].tolist())
+        vids: list[int] = self.generation.vids[rows].tolist()
+        return vids
 
     def _query(self, vector: Vector) -> tuple[NDArray[np.int8], float]:
         import numpy as np
 
         # As ``quantized`` does it, in half of its steps.
-        scale = max(np.abs(vector).max(), _TINY) / np.float32(127)
+        scale = max(float(np.maximum.reduce(np.abs(vector))), _TINY) / 127
         row = np.zeros(self.generation.rows.shape[1], np.int8)
-        row[: len(vector)] = np.rint(vector / scale)
-        return row, float(scale)
+        row[: len(vector)] = np.rint(vector / np.float32(scale))
+        return row, scale
 
 
 def _sessions(sids: NDArray[np.int32]) -> dict[int, Range]:

@@ -80,7 +80,6 @@ class Generation:
     """A generation in memory. Of one in a file, rows are read and checked when they are first asked for."""
 
     def __init__(self, memory: mmap.mmap, header: Header, fd: int | None = None) -> None:
-        import numpy as np
 
         self.header = header
         count, self._memory, self._offset = header.rows, memory, HEADER
@@ -98,8 +97,8 @@ class Generation:
         self.steps = 0.0
         """The largest scale: no cosine is wrong by more than a few of these."""
         self._fd = fd
-        self._missing = np.full(-(-count // _AT_ONCE), fd is not None)
-        """Which blocks of rows are still to be read."""
+        self._missing = bytearray([fd is not None]) * -(-count // _AT_ONCE)
+        """Which blocks of rows are still to be read: 1 for each."""
         if fd is not None:
             weakref.finalize(self, os.close, fd)
 
@@ -116,25 +115,26 @@ class Generation:
         Raises:
             ChangedError: They are not what they were when the file was opened.
         """
-        first, last = begin // _AT_ONCE, -(-end // _AT_ONCE)
-        self._read((self._missing[first:last].nonzero()[0] + first).tolist())
+        block, last = begin // _AT_ONCE, -(-end // _AT_ONCE)
+        while (block := self._missing.find(1, block, last)) >= 0:
+            self._read(block)
         return self.rows[begin:end]
 
     def at(self, rows: NDArray[np.intp]) -> NDArray[np.int8]:
         """Return a copy of some rows; errors as for ``between``."""
         import numpy as np
 
-        if self._missing.any():
-            blocks = rows // _AT_ONCE
-            self._read(np.unique(blocks[self._missing[blocks]]).tolist())
-        return self.rows[rows]
+        if 1 in self._missing:
+            for block in np.unique(rows // _AT_ONCE).tolist():
+                if self._missing[block]:
+                    self._read(block)
+        return self.rows.take(rows, axis=0)
 
-    def _read(self, blocks: Iterable[int]) -> None:
-        for block in blocks:
-            at = slice(block * _AT_ONCE, min((block + 1) * _AT_ONCE, self.header.rows))
-            if not self._is_read(at, self.rows[at]):
-                raise ChangedError("the file of a generation has changed")
-            self._missing[block] = False
+    def _read(self, block: int) -> None:
+        at = slice(block * _AT_ONCE, min((block + 1) * _AT_ONCE, self.header.rows))
+        if not self._is_read(at, self.rows[at]):
+            raise ChangedError("the file of a generation has changed")
+        self._missing[block] = 0
 
     def _is_read(self, at: slice, rows: NDArray[np.int8]) -> bool:
         """Read rows; tell whether they are there and as they were written, or erased."""

@@ -117,7 +117,7 @@ class Postings:
 
     def follow(self, database: Database, state: State) -> None:
         """Bring what is kept to where the full-text table stands."""
-        self.rows, self.average = state.rows, state.size / state.rows or 1.0
+        self.rows, self.average = state.rows, state.length
         changes, added = state.changes - self._changes, state.flushed - self._upto
         if (
             database.connection is not self._connection

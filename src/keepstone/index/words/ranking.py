@@ -19,7 +19,7 @@ from keepstone.index.words.bm25 import Found, Weighted
 from keepstone.index.words.postings import Postings, numbers_of
 from keepstone.index.words.word_table import Ranked, State, telling
 from keepstone.model import Scope
-from keepstone.text.tokenizer import is_cjk, pairs, stem
+from keepstone.text.tokenizer import is_unspaced, pairs, stem
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,7 +49,7 @@ class Ranking:
         counts = {term: len(found[0].posting) if found else 0 for term, found in parts.items()}
         told = telling(terms, counts, self._postings.rows)
         found = self._best(database, [part for term in told for part in parts[term]], scope, limit)
-        return Ranked(found, self._postings.rows, counts)
+        return Ranked(found, state.rows, counts, state.length)
 
     def _parts(self, database: Database, term: str) -> list[Weighted]:
         """Return what a word gives to scores; a run of characters gives where all of its pairs are."""
@@ -57,7 +57,7 @@ class Ranking:
         if not all(tokens):
             return []
         held = self._postings
-        of = held.beginning if is_cjk(term) and len(term) == 1 else held.of
+        of = held.beginning if is_unspaced(term) and len(term) == 1 else held.of
         return bm25.together([of(database, token) for token in tokens], held.rows)
 
     def _best(self, database: Database, parts: Sequence[Weighted], scope: Scope, limit: int) -> Found:
@@ -121,5 +121,5 @@ def are_tokens(terms: Sequence[str], language: str) -> bool:
 
 def _tokens(term: str, language: str) -> list[str]:
     """Return a word as the full-text table has it: one or, for a run of characters, its pairs."""
-    pieces = pairs(term)[:-1] if is_cjk(term) and len(term) > 1 else [term]
+    pieces = pairs(term)[:-1] if is_unspaced(term) and len(term) > 1 else [term]
     return [stem(piece, language) for piece in pieces]

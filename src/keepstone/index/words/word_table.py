@@ -10,13 +10,14 @@ It ranks the entries of a small index itself; ``ranking`` ranks those of a large
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import apsw
 
 from keepstone.index.database import Database
-from keepstone.text.tokenizer import ENGLISH, is_cjk, pairs, stemmed
+from keepstone.text.tokenizer import ENGLISH, is_unspaced, pairs, stemmed
 
 _FLUSHED = "(SELECT value FROM meta WHERE key='flushed')"
 _TO_INSERT = f"SELECT eid, stemmed(text) FROM entry WHERE eid>{_FLUSHED}"
@@ -28,6 +29,15 @@ _MORE = 0x80
 _FEW = 1_000
 """Entries below which every word is looked for."""
 
+_ONE_BY_ONE = 64
+"""Rows whose words are always erased at once, half a millisecond each."""
+
+_MERGED_FOR_ONE = 500
+"""Rows of the table that are merged in the time in which the words of one are erased."""
+
+_MERGED_PAGES = 200
+"""Pages that one step of a merge writes."""
+
 
 class Ranked(list[tuple[int, float]]):
     """Rows with their scores, best first.
@@ -35,19 +45,21 @@ class Ranked(list[tuple[int, float]]):
     Attributes:
         rows: How many entries the index has.
         holders: How many of them hold each word that was looked for.
+        length: How many words they have in the mean.
     """
 
     def __init__(
-        self, found: Iterable[tuple[int, float]] = (), rows: int = 0, holders: Mapping[str, int] | None = None
+        self, found: Iterable[tuple[int, float]], rows: int, holders: Mapping[str, int], length: float
     ) -> None:
         super().__init__(found)
         self.rows = rows
-        self.holders = holders or {}
+        self.holders = holders
+        self.length = length
 
 
 def ranked(
     database: Database,
-    rows: int,
+    state: State,
     terms: Sequence[str],
     scope: tuple[str, tuple[object, ...]],
     limit: int,
@@ -56,14 +68,14 @@ def ranked(
 
     Args:
         database: The index.
-        rows: How many rows the table has.
+        state: Where its table stands.
         terms: The words.
         scope: What ``conditions`` makes of it.
         limit: Maximum number of rows.
     """
     matches = {term: match_of(term, database.language) for term in terms}
     held = counts(database, matches)
-    told = telling(terms, held, rows)
+    told = telling(terms, held, state.rows)
     condition, bindings = scope
     source = "words"
     if condition != "1":
@@ -73,7 +85,7 @@ def ranked(
         "ORDER BY words.rank LIMIT ?"
     )
     match = " OR ".join(map(matches.__getitem__, told))
-    return Ranked(database.rows(sql, (match, *bindings, limit)), rows, held)
+    return Ranked(database.rows(sql, (match, *bindings, limit)), state.rows, held, state.length)
 
 
 def telling(terms: Sequence[str], counts: Mapping[str, int], rows: int) -> Sequence[str]:
@@ -91,7 +103,7 @@ def match_of(term: str, language: str) -> str:
     """Return the full-text query that finds a word."""
     if term.isascii() and language == ENGLISH:
         return f'"{term}"'  # The table's tokenizer stems it.
-    if term.isascii() or not is_cjk(term):
+    if term.isascii() or not is_unspaced(term):
         return f'"{stemmed(term, language)}"'
     if len(term) == 1:
         return f'"{term}"*'
@@ -134,9 +146,51 @@ def put_back(database: Database, eid: int) -> None:
     database.execute(f"INSERT INTO words(rowid, text) {sql}", (eid,))
 
 
-def drop(database: Database, eids: str) -> None:
-    """Take the words of rows, numbered in a JSON list, out of the table, before the rows go."""
-    _take_out(database, "eid IN (SELECT value FROM json_each(?))", eids)
+def drop(database: Database, eids: Sequence[int], *, are_more: bool = False) -> None:
+    """Take the words of rows out of the table, before the rows go; ``are_more`` says that others follow.
+
+    Of many rows the table only notes that they are gone, which takes a twentieth of the time; their words
+    stay in the file until ``merge`` is through.
+    """
+    is_noted = len(eids) > _ONE_BY_ONE and (are_more or are_many(database, len(eids)))
+    if is_noted:
+        _set_secure_delete(database, on=False)
+    _take_out(database, "eid IN (SELECT value FROM json_each(?))", json.dumps(eids))
+    if is_noted:
+        _set_secure_delete(database, on=True)
+        database.execute("INSERT OR REPLACE INTO meta VALUES('unmerged', -1)")
+
+
+def are_many(database: Database, rows: int) -> bool:
+    """Tell whether a merge takes less time than to erase the words of this many rows one by one."""
+    return not _is_merged(database) or rows * _MERGED_FOR_ONE > state(database).rows
+
+
+def _is_merged(database: Database) -> bool:
+    return database.row("SELECT 1 FROM meta WHERE key='unmerged'") is None
+
+
+def _set_secure_delete(database: Database, *, on: bool) -> None:
+    database.execute("SAVEPOINT changes")  # FTS5 writes the changes that wait, as it is still set.
+    database.execute("RELEASE changes")
+    database.execute("INSERT INTO words(words, rank) VALUES('secure-delete', ?)", (int(on),))
+
+
+def merge(database: Database) -> bool:
+    """Erase some words of dropped rows that are still in the file; tell whether none is left."""
+    if _is_merged(database):
+        return True
+    with database.writing():
+        # A negative number lets all segments be merged into one, and later steps go on with that.
+        direction = (database.row("SELECT value FROM meta WHERE key='unmerged'") or (1,))[0]
+        before = database.connection.total_changes()
+        pages = direction * _MERGED_PAGES
+        database.execute("INSERT INTO words(words, rank) VALUES('merge', ?)", (pages,))
+        # FTS5 has nothing left to merge if only the statement itself counts as a change.
+        is_last = pages > 0 and database.connection.total_changes() - before <= 1
+        done = "DELETE FROM meta" if is_last else "UPDATE meta SET value=1"
+        database.execute(f"{done} WHERE key='unmerged'")
+    return is_last
 
 
 def _take_out(database: Database, condition: str, value: int | str) -> None:
@@ -154,6 +208,11 @@ class State(NamedTuple):
     """Up to which row of the entries their words were entered."""
     changes: int
     """The number of the last change of a text that the index lists."""
+
+    @property
+    def length(self) -> float:
+        """How many words a row has in the mean."""
+        return self.size / max(self.rows, 1) or 1.0
 
 
 def state(database: Database) -> State:

@@ -18,16 +18,19 @@ import psycopg
 from psycopg import errors as pg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.types import TypeInfo
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from keepstone.errors import KeepstoneError, LockTimeoutError, StoreError
 from keepstone.filesystem.fork import reset_in_child
+from keepstone.store.postgres.row_arrays import BinaryArray, BinaryArrayDumper
+from keepstone.store.postgres.statements import HomeConnection, Statement
 from keepstone.store.postgres.vector_format import VectorDumper
 from keepstone.text.tokenizer import ENGLISH
 
 T = TypeVar("T")
 
-Connection: TypeAlias = "psycopg.Connection[tuple[Any, ...]]"
+Connection: TypeAlias = HomeConnection
 
 LOCK_SECONDS = 5
 """Seconds that a writer waits for another one's lock."""
@@ -37,13 +40,21 @@ MOST_CONNECTIONS = 10
 """Connections of one process."""
 
 _TRIES = 6
-_CONNECT_SECONDS = 10
+_SETTINGS: dict[str, Any] = {
+    "autocommit": True,
+    "connect_timeout": 10,
+    "application_name": "keepstone",
+    "prepare_threshold": None,  # See HomeConnection.
+}
 _USERINFO = re.compile(r"^(?P<begin>[A-Za-z]+:/{1,2}[^:/@?#]*:)(?P<secret>.*)@")
 _IN_QUERY = re.compile(r"(?<=[?&])(password|sslpassword)=([^&]*)", re.IGNORECASE)
 _SHORTEST = 3
 
 AGAIN = (pg.SerializationFailure, pg.DeadlockDetected)
 """Errors after which the database has undone a transaction, and asks to repeat it."""
+
+PLANNED_ONCE = ", set_config('plan_cache_mode', 'force_generic_plan', true)"
+"""A setting for prepared statements that cost less than to plan them for their values each time."""
 
 
 class VanishedError(Exception):
@@ -116,12 +127,8 @@ class Connections:
                     timeout=POOL_SECONDS,
                     max_idle=300,
                     open=False,
-                    kwargs={
-                        "autocommit": True,
-                        "connect_timeout": _CONNECT_SECONDS,
-                        "application_name": "keepstone",
-                    },
-                    connection_class=psycopg.Connection,
+                    kwargs=_SETTINGS,
+                    connection_class=HomeConnection,
                     configure=self._configure,
                     reconnect_timeout=POOL_SECONDS,
                 )
@@ -130,8 +137,13 @@ class Connections:
 
     def _configure(self, connection: Connection) -> None:
         connection.adapters.register_dumper("numpy.ndarray", VectorDumper)
-        commit = "" if self._durable else "; SET synchronous_commit = off"
-        connection.execute(f"SET lock_timeout = '{LOCK_SECONDS}s'{commit}".encode())
+        connection.adapters.register_dumper(BinaryArray, BinaryArrayDumper)
+        commit = "" if self._durable else ", set_config('synchronous_commit', 'off', false)"
+        found = connection.execute(
+            "SELECT coalesce(to_regtype('vector')::oid::bigint, 0), "
+            f"set_config('lock_timeout', '{LOCK_SECONDS}s', false){commit}".encode()
+        )
+        TypeInfo("vector", found.fetchall()[0][0], 0).register(connection)
 
     def close(self) -> None:
         """Close all connections."""
@@ -147,23 +159,20 @@ class Connections:
             StoreError: The database does not answer.
         """
         with self.translated():
-            return psycopg.connect(
-                self.target.dsn,
-                autocommit=True,
-                connect_timeout=_CONNECT_SECONDS,
-                application_name="keepstone",
-            )
+            return HomeConnection.connect(self.target.dsn, **_SETTINGS)
 
-    def enter(self, connection: Connection, agent: str, more: str = "") -> psycopg.Cursor[tuple[Any, ...]]:
+    def enter(self, connection: Connection, agent: str) -> None:
         """Begin what is done for an agent, until the end of the transaction, which has begun."""
-        if self.is_distributed:
-            connection.execute("SET LOCAL citus.propagate_set_commands TO 'local'")
-            connection.execute(sql.SQL("SET LOCAL keepstone.agent TO {}").format(sql.Literal(agent)))
-        return connection.execute(*self.settings(agent, more))
+        for statement, values in self.entering(agent):
+            connection.execute(statement.encode(), values)
 
-    def settings(self, agent: str, more: str = "") -> tuple[str, tuple[str, ...]]:
-        """Return the statement that begins what is done for an agent, with another expression."""
-        return f"SELECT set_config('keepstone.agent', %s, true){more}", (agent,)
+    def entering(self, agent: str, more: str = "") -> list[Statement]:
+        """Return the statements of ``enter``; the last one has another expression."""
+        begin: list[Statement] = []
+        if self.is_distributed:
+            told = sql.SQL("SET LOCAL keepstone.agent TO {}").format(sql.Literal(agent)).as_string()
+            begin = [("SET LOCAL citus.propagate_set_commands TO 'local'", ()), (told, ())]
+        return [*begin, (f"SELECT set_config('keepstone.agent', %s, true){more}", (agent,))]
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
@@ -177,8 +186,6 @@ class Connections:
         try:
             yield connection
         except BaseException:
-            # Also where nothing is to be undone: psycopg then forgets statements that it takes for prepared,
-            # though the server skipped them behind the one that failed.
             with suppress(psycopg.Error):
                 connection.execute("ROLLBACK")
             raise
@@ -213,19 +220,20 @@ class Connections:
         return self.read_all(agent, [(query, values)])[0]
 
     def read_all(
-        self, agent: str, queries: Sequence[tuple[str, Sequence[Any]]]
+        self, agent: str, queries: Sequence[tuple[str, Sequence[Any]]], more: str = ""
     ) -> list[list[tuple[Any, ...]]]:
-        """Return the rows of several queries about an agent; one round trip, and one transaction."""
+        """Return the rows of several queries about an agent; one round trip, and one transaction.
+
+        ``more`` is another expression of the statement that begins it, such as ``PLANNED_ONCE``.
+        """
+        begin = self.entering(agent, more)
+        statements = [*begin, *queries]
+        if self.is_distributed:
+            statements = [("BEGIN", ()), *statements, ("COMMIT", ())]
 
         def work(connection: Connection) -> list[list[tuple[Any, ...]]]:
-            with connection.pipeline():
-                if self.is_distributed:
-                    connection.execute("BEGIN")
-                self.enter(connection, agent)
-                cursors = [connection.execute(query.encode(), values) for query, values in queries]
-                if self.is_distributed:
-                    connection.execute("COMMIT")
-            return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
+            results = connection.send_all(statements)[len(begin) + self.is_distributed :]
+            return [rows for rows, _ in results[: len(queries)]]
 
         return self.run(work)
 

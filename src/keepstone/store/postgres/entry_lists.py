@@ -19,7 +19,7 @@ from keepstone.store.postgres.entry_rows import facts_wanted, record_of, shown, 
 from keepstone.store.postgres.refolding import line_of
 from keepstone.store.summaries import FIRST, texts_of
 
-LOADED = "e.session, e.record, CASE WHEN e.record IS NULL THEN l.line END"
+LOADED = "e.session, coalesce(e.record, l.line)"
 FROM = (
     "FROM entries e LEFT JOIN lines l ON l.agent = e.agent AND l.session = e.session AND l.seq = e.seq "
     "AND NOT l.archived"
@@ -33,7 +33,7 @@ _LINES, _MOST_LINES = 5_000, 50_000
 
 def loaded(agent: str, row: Sequence[Any]) -> Entry:
     """Return the entry of a row of ``LOADED``."""
-    return entry_of(agent, shown(row[0]), record_of(row[1], row[2]))
+    return entry_of(agent, shown(row[0]), record_of(row[1]))
 
 
 def sessions(
@@ -159,18 +159,25 @@ def lines(
     connections: Connections, agent: str, name: str, condition: str = "NOT archived", *more: Any
 ) -> Iterator[tuple[Line, bool]]:
     """Yield lines of a session by (archived first, seq), with whether each is archived; some at a time."""
+    for seq, _, raw, entry_id, ts, archived in line_rows(connections, agent, name, condition, *more):
+        yield line_of(seq, raw, entry_id, ts), archived
+
+
+def line_rows(
+    connections: Connections, agent: str, name: str, condition: str = "true", *more: Any
+) -> Iterator[tuple[Any, ...]]:
+    """Yield seq, folded, bytes, id, time and archived of these lines."""
     for archived in (True, False):
         last = (-1, False)
         while True:
             rows = connections.read(
                 agent,
-                "SELECT seq, folded, line, id, ts FROM lines "
+                "SELECT seq, folded, line, id, ts, archived FROM lines "
                 "WHERE agent = %s AND session = %s AND archived = %s "
                 f"AND (seq, folded) > (%s, %s) AND {condition} ORDER BY seq, folded LIMIT {_LINES}",
                 (agent, stored(name), archived, *last, *more),
             )
-            for seq, _, raw, entry_id, ts in rows:
-                yield line_of(seq, raw, entry_id, ts), archived
+            yield from rows
             if len(rows) < _LINES:
                 break
             last = rows[-1][:2]
@@ -319,7 +326,9 @@ def conditions(scope: Scope, *, alias: str = "e") -> tuple[str, list[Any]]:
         values.append(value)
 
     for column, names in (("session", scope.sessions), ("type", scope.types), ("id", scope.ids)):
-        if names is not None:
+        if names is not None and len(names) == 1:
+            add(f"{column} = %s", stored(names[0]))
+        elif names is not None:
             add(f"{column} = ANY(%s)", [*map(stored, names)])
     if scope.tags:
         add("tags @> %s::text[]", [*map(stored, scope.tags)])

@@ -26,7 +26,7 @@ from keepstone.log.line import (
 from keepstone.log.searched_text import searched_text
 from keepstone.log.where import TIMES
 from keepstone.model import Comparison, Record
-from keepstone.text.tokenizer import is_cjk, pairs, stem, stems_of
+from keepstone.text.tokenizer import is_unspaced, pairs, stem, stems_of
 
 _HEAD = 64
 """Characters that a head has: enough for a speaker's name."""
@@ -36,7 +36,8 @@ _MOST_FACTS = 500
 _DEEPEST = 8
 _UNKNOWN = frozenset({"access", "embedding"})
 """Keys whose values are compared on the entry only."""
-_LARGEST_COUNT = (1 << 31) - 1
+_KNOWN = (ENVELOPE | RESERVED) - _UNKNOWN
+_ESCAPED = str.maketrans({'"': '\\"', "\\": "\\\\"})
 
 
 def stored(text: str) -> str:
@@ -70,8 +71,8 @@ class Columns(NamedTuple):
     ts: datetime
     type: str
     pinned: bool
-    tags: list[str] | str
-    targets: list[str] | str
+    tags: str
+    targets: str
     facts: str
     head: str
     sum: int | None
@@ -87,23 +88,29 @@ def columns_of(agent: str, record: Record, language: str) -> Columns:
         raise ValueError(f"{record['ts']!r:.80} is not a time")
     text, tags = text_of(record), record.get("tags")
     stems = Counter(stems_of(searched_text(record)[:_LONGEST_INDEXED], language))
-    counts = Counter(stems)
-    for token, count in stems.items():
-        if not token.isascii() and is_cjk(token):
-            counts[f"{token[0]}*"] += count  # One character alone finds every pair that begins with it.
+    length = sum(stems.values())
+    for token, count in [(token, count) for token, count in stems.items() if not token.isascii()]:
+        if is_unspaced(token):
+            stems[f"{token[0]}*"] += count  # One character alone finds every pair that begins with it.
     return Columns(
         moment,
         stored(record["type"]),
         record.get("pinned") is True,
-        ([stored(tag) for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []) or "{}",
-        sorted({stored(link["to"]) for link in links_of(record)}) or "{}",
+        _names(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else "{}",
+        _names(sorted({link["to"] for link in links_of(record)})),
         _array(facts_of(agent, record)),
         stored(text[:_HEAD]),
         digest(text) if text else None,
-        min(sum(stems.values()), _LARGEST_COUNT),
-        _array(_token(agent, token) for token in counts),
-        _array(min(count, _LARGEST_COUNT) for count in counts.values()),
+        length,
+        f"{{{','.join([_term(agent, token) for token in stems])}}}",
+        _array(stems.values()),
     )
+
+
+def _names(texts: Iterable[str]) -> str:
+    """Return names as PostgreSQL writes an array."""
+    quoted = (f'"{stored(text).translate(_ESCAPED)}"' for text in texts)
+    return f"{{{','.join(quoted)}}}"
 
 
 def _array(numbers: Iterable[int]) -> str:
@@ -112,13 +119,18 @@ def _array(numbers: Iterable[int]) -> str:
 
 
 @lru_cache(maxsize=50_000)
-def _token(agent: str, token: str) -> int:
-    return digest(agent, token)
+def _term(agent: str, token: str) -> str:
+    return str(digest(agent, token))
+
+
+@lru_cache(maxsize=10_000)
+def _key(agent: str, path: str) -> int:
+    return digest(agent, path)
 
 
 def tokens_of(agent: str, term: str, language: str) -> list[int]:
     """Return what an entry must hold, all of it, to hold a word of a query."""
-    if is_cjk(term):
+    if is_unspaced(term):
         tokens = [f"{term}*"] if len(term) == 1 else [stem(pair, language) for pair in pairs(term)[:-1]]
     else:
         tokens = stem(term, language).split()
@@ -131,12 +143,11 @@ def tokens_of(agent: str, term: str, language: str) -> list[int]:
 def facts_of(agent: str, record: Record) -> set[int]:
     """Return the digests of the keys that an entry has, and of the values at them."""
     found: set[int] = set()
-    known = record.keys() & (ENVELOPE | RESERVED) - _UNKNOWN
-    level = [*payload_of(record).items(), *((key, record[key]) for key in known)]
+    level = [*payload_of(record).items(), *((key, record[key]) for key in record.keys() & _KNOWN)]
     for _ in range(_DEEPEST):
         deeper: list[tuple[str, Any]] = []
         for path, value in level:
-            found.add(digest(agent, path))
+            found.add(_key(agent, path))
             if isinstance(value, dict):
                 deeper += [(f"{path}.{key}", item) for key, item in value.items()]
             elif not isinstance(value, list):
@@ -180,13 +191,12 @@ def facts_wanted(agent: str, conditions: Iterable[Comparison]) -> list[list[int]
 # Records
 
 
-def record_of(record: bytes | None, line: bytes | None) -> Record:
-    """Return the record of an entry from its columns ``record`` and, where that is null, ``line``.
+def record_of(raw: bytes | None) -> Record:
+    """Return the record of an entry from its column ``record`` or, where that is null, its line.
 
     Raises:
         ValueError: It is damaged, which only another program can have done.
     """
-    raw = line if record is None else record
     found = parse(raw) if raw is not None else None
     if found is None:
         raise ValueError("the row of an entry holds no record")

@@ -11,21 +11,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
-import psycopg
-
 from keepstone.log.fold import Folded
 from keepstone.model import Record
 from keepstone.store.postgres.connecting import Connection, Connections, VanishedError
 from keepstone.store.postgres.entry_rows import record_of, shown, stored
+from keepstone.store.postgres.row_arrays import selections
+from keepstone.store.postgres.statements import Statement, StatementResult
 
 T = TypeVar("T")
 
 _MAKE = "INSERT INTO sessions (agent, session) VALUES (%s, %s) ON CONFLICT DO NOTHING"
 _LOCK = "SELECT next_seq FROM sessions WHERE agent = %s AND session = %s"
 
-_ROWS = 100
-"""Rows that one statement inserts; more are copied."""
-_COPIED = "pg_temp.keepstone_rows"
+_FEW = 10
+"""Rows that are sent value by value."""
 
 CHANNEL = "keepstone"
 """The channel on which a commit wakes those who watch."""
@@ -65,38 +64,30 @@ class LockedSession:
     entries: dict[str, Folded] = field(default_factory=dict)
     """What was looked up of its live entries."""
     held: dict[str, Held] = field(default_factory=dict)
-    _queue: list[tuple[str, tuple[Any, ...]]] = field(default_factory=list)
+    _queue: list[Statement] = field(default_factory=list)
 
-    def do(self, sql: str, values: tuple[Any, ...] = ()) -> None:
+    def do(self, sql: str, values: Sequence[Any] = ()) -> None:
         """Execute a statement with the others of the transaction, at its end or at the next ``flush``."""
         self._queue.append((sql, values))
 
     def insert(self, table: str, columns: str, rows: Sequence[tuple[Any, ...]], rule: str = "") -> None:
-        """Insert rows: some with one statement, many by COPY. ``rule`` stands before the values."""
+        """Insert rows; many are sent as arrays of their columns. ``rule`` stands before the values."""
         into = f"INSERT INTO {table} ({columns}) {rule}"
-        if len(rows) > _ROWS:
-            self._copy(table, columns, rows, into)
+        if len(rows) > _FEW:
+            oid = self.connection.adapters.types["vector"].oid
+            for at, (selection, arrays) in enumerate(selections(columns.split(", "), rows, oid)):
+                if at:
+                    self.flush()  # They are not all held at once.
+                self.do(f"{into} {selection}", tuple(arrays))
         elif rows:
             row = f"({', '.join(['%s'] * len(rows[0]))})"
             values = tuple(value for one in rows for value in one)
             self.do(f"{into} VALUES {', '.join([row] * len(rows))}", values)
 
-    def _copy(self, table: str, columns: str, rows: Sequence[tuple[Any, ...]], into: str) -> None:
-        """Insert rows by COPY into a temporary table: row-level security refuses it for others."""
-        self.do(f"CREATE TEMP TABLE {_COPIED} ON COMMIT DROP AS SELECT {columns} FROM {table} WITH NO DATA")
-        self.flush()
-        how = " (FORMAT BINARY)" if table == "vectors" else ""
-        with self.connection.cursor().copy(f"COPY {_COPIED} FROM STDIN{how}".encode()) as copy:
-            for row in rows:
-                copy.write_row(row)
-        self.do(f"{into} SELECT * FROM {_COPIED}")
-        self.do(f"DROP TABLE {_COPIED}")
-
-    def flush(self) -> list[psycopg.Cursor[tuple[Any, ...]]]:
+    def flush(self) -> list[StatementResult]:
         """Execute the statements that wait; return their results."""
         queue, self._queue = self._queue, []
-        with self.connection.pipeline():
-            return [self.connection.execute(sql.encode(), values) for sql, values in queue]
+        return self.connection.send_all(queue)
 
     @property
     def place(self) -> tuple[str, str]:
@@ -105,13 +96,14 @@ class LockedSession:
 
     def look_up(self, ids: Sequence[str] | None) -> None:
         """Look up live entries, all of them for None."""
-        self._take(_rows_of(self.connection, self.place, ids))
+        [found] = self.connection.send_all([_rows_of(self.place, ids)])
+        self._take(found.rows)
 
-    def _take(self, cursor: psycopg.Cursor[tuple[Any, ...]]) -> None:
-        for name, key, seq, total, length, record, line in cursor:
+    def _take(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        for name, key, seq, total, length, raw, pristine in rows:
             entry_id = shown(name)
             self.held[entry_id] = Held(key, total, length)
-            self.entries[entry_id] = Folded(record_of(record, line), seq, seq, 0, pristine=record is None)
+            self.entries[entry_id] = Folded(record_of(raw), seq, seq, 0, pristine=pristine)
 
     def get(self, entry_id: str) -> Record | None:
         """Return a live entry that was looked up."""
@@ -119,13 +111,11 @@ class LockedSession:
         return None if folded is None else folded.record
 
 
-def _rows_of(
-    connection: Connection, place: tuple[str, str], ids: Sequence[str] | None
-) -> psycopg.Cursor[tuple[Any, ...]]:
+def _rows_of(place: tuple[str, str], ids: Sequence[str] | None) -> Statement:
     chosen = "" if ids is None else "AND e.id = ANY(%s)"
-    return connection.execute(
-        "SELECT e.id, e.key, e.seq, e.sum, e.length, e.record, "
-        "CASE WHEN e.record IS NULL THEN l.line END FROM entries e LEFT JOIN lines l "
+    return (
+        "SELECT e.id, e.key, e.seq, e.sum, e.length, coalesce(e.record, l.line), e.record IS NULL "
+        "FROM entries e LEFT JOIN lines l "
         "ON l.agent = e.agent AND l.session = e.session AND l.seq = e.seq AND NOT l.archived "
         f"WHERE e.agent = %s AND e.session = %s {chosen} ORDER BY e.seq",
         place if ids is None else (*place, [stored(one) for one in ids]),
@@ -178,22 +168,25 @@ def is_committed(connections: Connections, connection: Connection, earlier: Lock
     Waits until the server has ended it, whether or not it made the session. One that left no event can be
     repeated: it counted, compacted or kept vectors.
     """
-    with connection.pipeline():
-        connection.execute("BEGIN")
-        connections.enter(connection, earlier.agent)
-        connection.execute(_MAKE, earlier.place)
-        connection.execute(f"{_LOCK} FOR UPDATE".encode(), earlier.place)
-        found = connection.execute(
-            "SELECT 1 FROM events WHERE agent = %s AND token = %s LIMIT 1",
-            (earlier.agent, earlier.token),
-        )
-        connection.execute("ROLLBACK")
-    return bool(found.fetchall())
+    *_, found, _ = connection.send_all(
+        [
+            ("BEGIN", ()),
+            *connections.entering(earlier.agent),
+            (_MAKE, earlier.place),
+            (f"{_LOCK} FOR UPDATE", earlier.place),
+            (
+                "SELECT 1 FROM events WHERE agent = %s AND token = %s LIMIT 1",
+                (earlier.agent, earlier.token),
+            ),
+            ("ROLLBACK", ()),
+        ]
+    )
+    return bool(found.rows)
 
 
-def begun(result: psycopg.Cursor[tuple[Any, ...]]) -> tuple[bool, str]:
+def begun(result: StatementResult) -> tuple[bool, str]:
     """Return whether anybody waits for a notice, and the number of the transaction."""
-    [(*_, is_watched, xid)] = result.fetchall()
+    [(*_, is_watched, xid)] = result.rows
     return bool(is_watched), str(xid)
 
 
@@ -208,21 +201,24 @@ def _begin(
     wait: bool,
 ) -> LockedSession | None:
     place = (agent, stored(session))
-    lock = "" if wait else "NOWAIT"
-    with connection.pipeline():
-        connection.execute("BEGIN")
-        entered = connections.enter(connection, agent, BEGUN)
-        if create:
-            connection.execute(_MAKE, place)
-        row = connection.execute(f"{_LOCK} FOR UPDATE {lock}".encode(), place)
-        entries = _rows_of(connection, place, ids) if ids is None or ids else None
-    found = row.fetchone()
-    if found is None:
+    begin = [("BEGIN", ()), *connections.entering(agent, BEGUN)]
+    lock = f"{_LOCK} FOR UPDATE {'' if wait else 'NOWAIT'}"
+    results = connection.send_all(
+        [
+            *begin,
+            *([(_MAKE, place)] if create else []),
+            (lock, place),
+            *([_rows_of(place, ids)] if ids is None or ids else []),
+        ]
+    )
+    row, *entries = results[len(begin) + create :]
+    if not row.rows:
         if create:
             raise VanishedError(f"session {session!r:.80} was removed during the call")
         return None
-    is_watched, xid = begun(entered)
-    held = LockedSession(connection, agent, session, xid, found[0], connections.language, is_watched)
-    if entries is not None:
-        held._take(entries)  # noqa: SLF001  Of this module.
+    is_watched, xid = begun(results[len(begin) - 1])
+    next_seq = row.rows[0][0]
+    held = LockedSession(connection, agent, session, xid, next_seq, connections.language, is_watched)
+    for found in entries:
+        held._take(found.rows)  # noqa: SLF001  Of this module.
     return held

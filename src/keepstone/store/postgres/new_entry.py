@@ -67,7 +67,8 @@ def add_new(connections: Connections, agent: str, session: str, one: Written) ->
         held = LockedSession(connection, agent, session, "", 0, connections.language)
         held.token = tried[0].token if tried else held.token
         tried.append(held)
-        held.do(*connections.settings(agent, BEGUN))
+        for statement, values in connections.entering(agent, BEGUN):
+            held.do(statement, values)
         held.do(_COUNT, (int(columns.sum is not None), columns.length, len(one.raw), *place, *place, name))
         held.do(_LINE, (name, columns.ts, one.raw.rstrip(b"\n"), *place))
         held.do(_EVENT, (name, held.token, *place))
@@ -76,9 +77,9 @@ def add_new(connections: Connections, agent: str, session: str, one: Written) ->
             entered, counted, *_ = held.flush()
         except pg.UniqueViolation:
             raise _TakenError from None
-        if counted.rowcount and begun(entered)[0]:
+        if counted.changed and begun(entered)[0]:
             connection.execute(f"NOTIFY {CHANNEL}")
-        return counted.rowcount == 1
+        return counted.changed == 1
 
     try:
         return connections.run(attempt)

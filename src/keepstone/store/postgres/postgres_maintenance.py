@@ -13,7 +13,7 @@ from keepstone.store.maintenance.unsupported import UnsupportedMaintenance
 from keepstone.store.postgres import event_rows, vector_rows
 from keepstone.store.postgres.answer_rows import EXPIRE
 from keepstone.store.postgres.connecting import Connections
-from keepstone.store.postgres.entry_lists import lines, session_names
+from keepstone.store.postgres.entry_lists import FROM, LOADED, lines, session_names
 from keepstone.store.postgres.entry_rows import record_of, stored
 from keepstone.store.postgres.locked_session import LockedSession, locked
 from keepstone.store.postgres.refolding import fill, unfold
@@ -144,13 +144,11 @@ class PostgresMaintenance:
         expected = unfold(line for line, archived in lines(self._connections, agent, name) if not archived)
         rows = self._connections.read(
             agent,
-            "SELECT e.record, CASE WHEN e.record IS NULL THEN l.line END FROM entries e LEFT JOIN lines l "
-            "ON l.agent = e.agent AND l.session = e.session AND l.seq = e.seq AND NOT l.archived "
-            "WHERE e.agent = %s AND e.session = %s ORDER BY e.seq",
+            f"SELECT {LOADED} {FROM} WHERE e.agent = %s AND e.session = %s ORDER BY e.seq",
             (agent, stored(name)),
         )
         try:
-            found = [record_of(*row) for row in rows]
+            found = [record_of(raw) for _, raw in rows]
         except ValueError:
             return False
         return found == [folded.record for folded in expected.fold.entries.values()]

@@ -2,9 +2,8 @@
 
 They are the words (with what has no vector yet), the vectors (with the neighbours of all candidates, how
 near they are, and how they begin), and the entries that are shown. What one of them brought is remembered.
-Words that no entry holds take another one, to look for typing errors; so does an identifier of common words,
-and a given vector after a second without a recall. A filter by payload that refuses most entries takes rounds
-of its own.
+Words that no entry holds take another one, to look for typing errors; so does an identifier of common words.
+A filter by payload that refuses most entries takes rounds of its own.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any
 
 from keepstone.model import Entry, Scope
 from keepstone.store.postgres import vector_rows
-from keepstone.store.postgres.connecting import Connections
+from keepstone.store.postgres.connecting import PLANNED_ONCE, Connections
 from keepstone.store.postgres.entry_lists import FROM, LOADED, conditions, loaded
 from keepstone.store.postgres.entry_rows import shown, stored
 from keepstone.store.postgres.vector_rows import Query
@@ -23,6 +22,8 @@ from keepstone.store.postgres.word_scores import HolderCounts, WordQuery, holds_
 from keepstone.store.reader import HNSW_FROM, Ahead, Candidate, Matches, Similar
 from keepstone.vector import Vector
 
+_SMALL = 5_000
+"""Vectors of a session below which the plan of their comparison is kept."""
 _NEVER = 1 << 62
 """More vectors than a scope has: no graph is asked."""
 
@@ -38,7 +39,7 @@ class PostgresReader:
         agent: str,
         counts: HolderCounts,
         due: set[tuple[str, str, int]],
-        space: vector_rows.RecordedSpace,
+        spaces: vector_rows.AgentSpaces,
         samples: vector_rows.VectorSamples,
         sizes: vector_rows.Sizes,
     ) -> None:
@@ -46,7 +47,7 @@ class PostgresReader:
         self._agent = agent
         self._counts = counts
         self._due = due
-        self._space = space
+        self._spaces = spaces
         self._samples = samples
         self._sizes = sizes
         self._asked: tuple[str, Vector] | None = None
@@ -63,15 +64,20 @@ class PostgresReader:
         query = self._words(terms, scope, limit)
         if not query.sql or not limit:
             return Matches()
-        queries: list[Query] = [(query.sql, query.values), self._space.query]
-        space = self._space.known
+        home, writes = self._spaces.home, self._connections.writes
+        queries: list[Query] = [(query.sql, query.values), home.query]
+        space, is_due = home.known, self._spaces.is_due(self._agent)
         if space is not None:
             queries += [_pending_count(space.id, scope), vector_rows.sizes(space.id, scope)]
+        if is_due:
+            queries.append(self._spaces.query(self._agent))
         rows, recorded, *more = self._connections.read_all(self._agent, queries)
-        self._space.take(recorded)
+        home.take(recorded)
         if space is not None:
             self._pending = (space.id, scope, more[0][0][0])
             self._sizes.take(space.id, scope, more[1])
+        if is_due:
+            self._spaces.take(self._agent, writes, more[-1])
         ranked = query.ranked(rows)
         self._searched.append((scope, query))
         self._heads |= {one.key: (shown(one.head), one.ts.astimezone(UTC)) for one in ranked}
@@ -132,7 +138,8 @@ class PostgresReader:
         if ahead is not None:
             nearest = self._with_neighbours(nearest, ahead, scope) if ahead.reach else self._loading(nearest)
         queries.append(nearest)
-        *sampled, rows = self._connections.read_all(self._agent, queries)
+        more = PLANNED_ONCE if self._is_small(space, scope) else ""
+        *sampled, rows = self._connections.read_all(self._agent, queries, more)
         if is_due_to_count:
             self._sizes.take(space, scope, sampled.pop(0))
         if self._sampled is None:
@@ -167,6 +174,12 @@ class PostgresReader:
     def _take_sample(self, space: str, rows: Sequence[tuple[Any, ...]]) -> None:
         self._sampled = [cosine for cosine, _ in rows]
         self._samples.learn(self._agent, space, rows)
+
+    def _is_small(self, space: str, scope: Scope) -> bool:
+        """Tell whether to compare all vectors in scope takes less time than to plan that."""
+        count, _ = self._sizes.get(space, scope) or (_SMALL, False)
+        is_session = len(scope.sessions or ()) == 1 and not scope.limits_within_a_session
+        return is_session and count < _SMALL and not self._connections.is_distributed
 
     def _by_graph(self, space: str, scope: Scope, dim: int, hnsw_from: int) -> tuple[bool, bool]:
         """Tell whether the agent's graph is to be asked, and whether one is to be made."""

@@ -283,7 +283,7 @@ class PostgresStore:
             )
             return
         yield PostgresReader(
-            self._connections, agent, self._counts, self._due, self._space, self._samples, self._sizes
+            self._connections, agent, self._counts, self._due, self._spaces, self._samples, self._sizes
         )
 
     # Vectors
@@ -314,6 +314,9 @@ class PostgresStore:
 
     def take_raw_lines(self, agent: str, session: str, lines: Sequence[RawLine]) -> None:
         session_copies.take(self._connections, agent, session, lines)
+
+    def holds_raw_lines(self, agent: str, session: str, lines: Sequence[RawLine]) -> bool:
+        return session_copies.holds(self._connections, agent, session, lines)
 
     def vanished_agents(self) -> list[str]:
         return purged_rows.vanished_agents(self._connections)

@@ -108,16 +108,11 @@ def grant(connections: Connections, role: str) -> None:
     """Let a role that owns nothing use the home; row-level security binds it to one agent at a time."""
     name = sql.Identifier(role)
     with connections.translated(), connections.alone() as connection:
-        [(schema, database)] = connection.execute("SELECT current_schema(), current_database()").fetchall()
+        [(schema,)] = connection.execute("SELECT current_schema()").fetchall()
         for statement in (
             "GRANT USAGE ON SCHEMA {schema} TO {role}",
-            "GRANT TEMPORARY ON DATABASE {database} TO {role}",  # For what is copied.
             "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}",
             "GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA {schema} TO {role}",
             "REVOKE INSERT, UPDATE, DELETE ON keepstone_schema FROM {role}",
         ):
-            connection.execute(
-                sql.SQL(statement).format(
-                    schema=sql.Identifier(schema), database=sql.Identifier(database), role=name
-                )
-            )
+            connection.execute(sql.SQL(statement).format(schema=sql.Identifier(schema), role=name))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
+from itertools import zip_longest
 
 from keepstone.errors import EntryNotFoundError, LockTimeoutError
 from keepstone.log.line import (
@@ -14,11 +14,13 @@ from keepstone.log.line import (
     read_time,
 )
 from keepstone.log.rewrite import only_counts
+from keepstone.log.scan import Line
 from keepstone.log.titles import is_title
 from keepstone.model import Record
 from keepstone.store.decay import Decay
 from keepstone.store.history import state_of
 from keepstone.store.postgres.connecting import Connections
+from keepstone.store.postgres.entry_lists import line_rows
 from keepstone.store.postgres.entry_rows import stored
 from keepstone.store.postgres.locked_session import LockedSession, locked
 from keepstone.store.postgres.refolding import fill, lines_in, unfold
@@ -250,7 +252,11 @@ def take(connections: Connections, agent: str, session: str, lines: Sequence[Raw
             rows.append((seq, folded, is_archived, name, moment, line.raw))
         insert_lines(held, rows)
         held.next_seq = len(lines) + 1
-        log = (replace(one.line, offset=seq) for seq, one in enumerate(lines, 1) if not one.archived)
+        log = (
+            Line(seq, one.raw, one.length, one.record, one.derived)
+            for seq, (one, is_archived) in enumerate(lines, 1)
+            if not is_archived
+        )
         fill(held, keep_made=True, lines=log)
         held.do(
             "UPDATE sessions SET next_seq = %s WHERE agent = %s AND session = %s",
@@ -261,3 +267,11 @@ def take(connections: Connections, agent: str, session: str, lines: Sequence[Raw
         _tell_all(held)
 
     locked(connections, agent, session, [], work, create=True)
+
+
+def holds(connections: Connections, agent: str, session: str, lines: Sequence[RawLine]) -> bool:
+    """Tell whether a session's lines are these, byte by byte, with id and time of each."""
+    rows = line_rows(connections, agent, session)
+    there = ((archived, raw, name, ts) for _, _, raw, name, ts, archived in rows)
+    wanted = ((one.archived, one.line.raw, one.id and stored(one.id), one.ts) for one in lines)
+    return all(one == other for one, other in zip_longest(there, wanted))

@@ -8,8 +8,6 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
-from psycopg.types.numeric import Int8
-
 from keepstone.log.fold import Folded, step
 from keepstone.log.line import read_time
 from keepstone.log.scan import Line
@@ -202,9 +200,7 @@ def add_vectors(held: LockedSession, given: Mapping[str, Embedding]) -> None:
 def insert_vectors(held: LockedSession, space: str, found: Sequence[tuple[int, Vector]]) -> None:
     """Insert vectors of entries that have none of the space, by key; one of another size is left out."""
     name, dim = stored(space), len(found[0][1]) if found else 0
-    rows = [
-        (held.agent, name, Int8(key), held.place[1], vector) for key, vector in found if len(vector) == dim
-    ]
+    rows = [(held.agent, name, key, held.place[1], vector) for key, vector in found if len(vector) == dim]
     held.insert("vectors", "agent, space, key, session, embedding", rows)
     if rows:
         held.do(

@@ -12,14 +12,19 @@ from keepstone.vector import Vector
 _HEAD = struct.Struct(">HH")
 
 
+def dump_vector(vector: Vector) -> bytes:
+    """Return the bytes that pgvector receives."""
+    return _HEAD.pack(len(vector), 0) + vector.astype(">f4").tobytes()
+
+
 class VectorDumper(Dumper):
-    """Dump a NumPy vector where a statement says ``%s::vector``, or COPY has a column of that type."""
+    """Dump a NumPy vector where a statement says ``%s::vector``, or has a column of that type."""
 
     format = Format.BINARY
 
     def dump(self, obj: Vector) -> bytes:
         """Return the bytes that pgvector receives."""
-        return _HEAD.pack(len(obj), 0) + obj.astype(">f4").tobytes()
+        return dump_vector(obj)
 
 
 def vector_of(raw: bytes) -> Vector:

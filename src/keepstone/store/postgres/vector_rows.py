@@ -166,21 +166,32 @@ class AgentSpaces:
     """The spaces that agents have vectors of, as the database said a short time and no write ago."""
 
     def __init__(self, connections: Connections, home: RecordedSpace) -> None:
+        self.home = home
         self._connections = connections
-        self._home = home
         self._known: dict[str, tuple[float, int, list[Space]]] = {}
 
     def get(self, agent: str) -> list[Space]:
         """Return the spaces of an agent."""
+        if not self.is_due(agent) and self._known[agent][2]:  # The first vector decides: that is looked up.
+            return list(self._known[agent][2])
         writes = self._connections.writes
-        at, written, known = self._known.get(agent, (float("-inf"), 0, []))
-        if written == writes and time.monotonic() - at < _FRESH:
-            return list(known)
-        rows, recorded = self._connections.read_all(agent, [(_SPACES, (agent,)), self._home.query])
-        self._home.take(recorded)  # It is asked for next.
+        rows, recorded = self._connections.read_all(agent, [self.query(agent), self.home.query])
+        self.home.take(recorded)  # It is asked for next.
+        return self.take(agent, writes, rows)
+
+    def query(self, agent: str) -> Query:
+        """Return what brings an agent's spaces, with the first queries of a recall."""
+        return _SPACES, (agent,)
+
+    def is_due(self, agent: str) -> bool:
+        """Tell whether a search should bring them again."""
+        at, written, _ = self._known.get(agent, (float("-inf"), 0, []))
+        return written != self._connections.writes or time.monotonic() - at >= _FRESH
+
+    def take(self, agent: str, writes: int, rows: Sequence[tuple[Any, ...]]) -> list[Space]:
+        """Take what the query brought, which began when there were so many writes."""
         found = [Space(shown(name), dim) for name, dim in rows]
-        if found:
-            self._known = {agent: (time.monotonic(), writes, found)}
+        self._known = {agent: (time.monotonic(), writes, found)}
         return list(found)
 
 
@@ -278,15 +289,15 @@ def nearest(vector: Vector, space: str, scope: Scope, limit: int) -> Query:
 
     The operand is no expression of a graph, so that none is used.
     """
-    condition, values = conditions(replace(scope, types=None, tags=None, since=None, until=None), alias="v")
+    condition, values = conditions(Scope(scope.agent, scope.sessions), alias="v")
     joined, more = "", list[object]()
     if scope.limits_within_a_session:
         rest, more = conditions(replace(scope, sessions=None))
         joined = f"JOIN entries e ON e.agent = v.agent AND e.key = v.key AND {rest}"
     return (
         f"SELECT v.key, v.embedding <#> %s::vector AS distance FROM vectors v {joined} "
-        f"WHERE {condition} AND v.space = %s ORDER BY distance, v.key LIMIT %s",
-        [vector, *more, *values, stored(space), limit],
+        f"WHERE {condition} AND v.space = %s ORDER BY distance, v.key LIMIT {limit}",
+        [vector, *more, *values, stored(space)],
     )
 
 

@@ -16,7 +16,7 @@ from keepstone.log.searched_text import searched_text
 from keepstone.model import Entry, Scope
 from keepstone.store.postgres.entry_lists import FROM, LOADED, conditions
 from keepstone.store.postgres.entry_rows import tokens_of
-from keepstone.text.tokenizer import is_cjk, stem, stems_of
+from keepstone.text.tokenizer import is_unspaced, stem, stems_of
 
 _SATURATION, _BY_LENGTH = 1.2, 0.75
 """BM25's k1 and b."""
@@ -86,7 +86,7 @@ class WordQuery:
     ) -> None:
         self._agent = scope.agent
         self._counts = counts
-        self._entries = 0
+        self._entries, self._length = 0, 0.0
         self._rare: list[Rare] = []
         self._terms = {term: tokens_of(scope.agent, term, language) for term in terms}
         words = [tokens for tokens in self._terms.values() if tokens]
@@ -144,14 +144,15 @@ class WordQuery:
             f"scored AS (SELECT found.key, {' + '.join(sums)} AS score, found.head, found.ts "
             "FROM found, weight), "
             "best AS (SELECT * FROM scored WHERE score > 0 ORDER BY score DESC, key LIMIT %s) "
-            f"SELECT best.*, weight.n, ARRAY[{', '.join(f'd{at}' for at in range(len(tokens)))}] "
+            "SELECT best.*, weight.n, weight.average, "
+            f"ARRAY[{', '.join(f'd{at}' for at in range(len(tokens)))}] "
             "FROM weight LEFT JOIN best ON true"
         )
         if len(tokens) > 1:
             rare = " OR ".join(f"(d{at} <= {_RARE} AND t{at} > 0)" for at in range(len(tokens)))
             every = ", ".join(f"t{at}" for at in range(len(tokens)))
             sql += (
-                f" UNION ALL SELECT found.key, NULL, NULL, NULL, NULL, ARRAY[{every}] "
+                f" UNION ALL SELECT found.key, NULL, NULL, NULL, NULL, NULL, ARRAY[{every}] "
                 f"FROM found, weight WHERE {rare}"
             )
         return sql, [agent, *held_values, *tokens, tokens, *tokens, *scope_values, limit]
@@ -160,19 +161,20 @@ class WordQuery:
         """Return what the rows of the query say, best first."""
         found = [row for row in rows if row[4] is not None]
         if found:
-            self._entries, held = int(found[0][4]), found[0][5]
+            self._entries, self._length, held = int(found[0][4]), found[0][5], found[0][6]
             self._held = dict(zip(self._tokens, held, strict=True))
             self._counts.keep(self._agent, self._tokens, held, self._entries)
-        self._rare = [Rare(row[0], row[5]) for row in rows if row[4] is None]
+        self._rare = [Rare(row[0], row[6]) for row in rows if row[4] is None]
         ranked = [Ranked(*row[:4]) for row in found if row[0] is not None]
         return sorted(ranked, key=lambda one: (-one.score, one.key))
 
-    def counted(self) -> tuple[int, dict[str, int]]:
-        """Return how many entries the agent has, and how many hold each word, at most."""
-        holders = self._held
-        return self._entries, {
-            term: min((holders[token] for token in tokens), default=0) for term, tokens in self._terms.items()
+    def counted(self) -> tuple[int, dict[str, int], float]:
+        """Return how many entries the agent has, how many hold each word, at most, and their mean length."""
+        held = {
+            term: min((self._held[token] for token in tokens), default=0)
+            for term, tokens in self._terms.items()
         }
+        return self._entries, held, self._length
 
     def holding(self, word: str) -> set[int] | None:
         """Return the keys of the entries in scope that hold a word; None where the query does not tell.
@@ -191,7 +193,7 @@ def phrase_query(word: str, scope: Scope, language: str) -> tuple[str, list[Any]
 
     They hold all of the parts, and ``holds_phrase`` tells whether one after the other.
     """
-    if len(stem(word, language).split()) == 1 or is_cjk(word):
+    if len(stem(word, language).split()) == 1 or is_unspaced(word):
         return None
     condition, values = conditions(scope)
     return (
