@@ -63,7 +63,14 @@ def check_path(path: object) -> tuple[str, ...]:
         )
     if not {"", "."}.isdisjoint(names):
         raise ValueError(f"path {path!r:.80} has an empty name or '.'; join names by single '/'")
-    _check_length(path, names)
+    try:
+        longest = max(map(len, map(str.encode, names)))
+    except UnicodeEncodeError as error:
+        raise ValueError(f"path {path!r:.80} has a lone surrogate; use valid Unicode") from error
+    if longest > LONGEST_NAME or len(path.encode()) > LONGEST_PATH:
+        raise ValueError(
+            f"path {path!r:.80} is too long; use at most {LONGEST_NAME} bytes per name, {LONGEST_PATH} in all"
+        )
     return names
 
 
@@ -267,8 +274,7 @@ class Folder:
         with suppress(OSError, KeepstoneError), Folder(self.path, root=self._root) as again:
             if os.path.samestat(again._opened, self._opened):
                 self._handle, again._handle = again._handle, -1
-                return True
-        return False
+        return self._handle >= 0
 
     def __enter__(self) -> Self:
         """Return the folder itself."""
@@ -315,17 +321,6 @@ def translated(error: OSError, *parts: object) -> KeepstoneError:
     if isinstance(error, IsADirectoryError):
         return IsAFolderError(f"{where} is a folder; name a file in it")
     return StoreError(f"{where}: {error.strerror or error}; free space or repair the disk, then try again")
-
-
-def _check_length(path: str, names: tuple[str, ...]) -> None:
-    try:
-        longest = max(map(len, map(str.encode, names)))
-    except UnicodeEncodeError as error:
-        raise ValueError(f"path {path!r:.80} has a lone surrogate; use valid Unicode") from error
-    if longest > LONGEST_NAME or len(path.encode()) > LONGEST_PATH:
-        raise ValueError(
-            f"path {path!r:.80} is too long; use at most {LONGEST_NAME} bytes per name, {LONGEST_PATH} in all"
-        )
 
 
 def _split(name: str) -> list[str]:
