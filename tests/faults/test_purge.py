@@ -20,7 +20,7 @@ from tests.recall.concepts import Concepts
 
 import keepstone
 from keepstone import Agent, Home, MemoryService, SessionMemory
-from keepstone.index import database
+from keepstone.index import turn
 from keepstone.index.vectors import cache, segment
 from keepstone.index.vectors.hnsw import Growing
 from keepstone.model import Scope
@@ -410,7 +410,7 @@ def test_a_reader_with_an_old_snapshot_makes_the_purge_pending(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(purge, "TIMEOUT", 0)
-    monkeypatch.setattr(database, "BUSY_TIMEOUT", 0.01)
+    monkeypatch.setattr(turn, "BUSY_TIMEOUT", 0.01)
     fill(home)
     reader = apsw_of(home)
     reader.execute("BEGIN; SELECT * FROM entry").fetchone()

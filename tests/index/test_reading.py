@@ -77,7 +77,7 @@ def test_words_of_a_long_log_are_flushed_before_too_many_rows_wait(
 
     real = word_table.flush
     monkeypatch.setattr(word_table, "flush", flush)
-    monkeypatch.setattr(reading, "WAITING_AT_MOST", 5)
+    monkeypatch.setattr(reading, "LEFT_TO_RECALL", 6)
     monkeypatch.setattr(reading, "STEP_LINES", 3)
     (tmp_path / "s.ndjson").write_bytes(
         b"".join(b'{"id":"%d","type":"note","text":"walnut"}\n' % number for number in range(20))

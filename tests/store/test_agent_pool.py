@@ -16,6 +16,7 @@ import pytest
 import keepstone
 from keepstone import Home
 from keepstone.filesystem.layout import LAYOUTS
+from keepstone.index import Index
 from keepstone.store.agent_logs import AgentLogs
 from keepstone.store.agent_pool import MOST_OPEN, OpenAgents, most_open
 from keepstone.store.purge import Eraser
@@ -58,6 +59,83 @@ def test_agents_beyond_64_stay_open(tmp_path: Path) -> None:
         assert sum(
             name.startswith(str(tmp_path)) and name.endswith("index.db") for name in open_files()
         ) == min(80, most_open())
+
+
+@pytest.fixture
+def few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
+    """A home that may hold two agents open, with eight agents that were all used once."""
+    monkeypatch.setattr("keepstone.store.agent_pool.MOST_OPEN", 2)
+    with keepstone.open(tmp_path, durability="os", embedder="none") as home:
+        add_to_all(home, 0)
+        yield home
+
+
+def add_to_all(home: Home, turn: int) -> None:
+    for n in range(8):
+        home.agent(f"a{n}").session("s").add("note", {"content": f"walnut {turn}"})
+
+
+def test_adds_to_more_agents_than_may_be_open_open_no_index(
+    few: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    real = Index.__init__
+
+    def note(index: Index, path: Path, language: str) -> None:
+        opened.append(path.parts[-3])
+        real(index, path, language)
+
+    monkeypatch.setattr(Index, "__init__", note)
+    for turn in range(1, 4):
+        add_to_all(few, turn)
+    assert opened == []
+    assert {hit.entry.text for hit in few.agent("a0").recall("walnut")} == {f"walnut {n}" for n in range(4)}
+    assert opened == ["a0"]
+
+
+ASK = """
+import sys, keepstone
+with keepstone.open(sys.argv[1], embedder="none") as home:
+    print(len(home.agent("a0").recall("walnut")))
+"""
+
+
+def test_add_that_left_the_index_closed_is_recalled_by_any_process(few: Home) -> None:
+    add_to_all(few, 1)
+    assert run(ASK, str(few.root)).split() == ["2"]
+    assert len(few.agent("a1").recall("walnut", sessions=["s"])) == 2
+    assert len(few.agent("a2").session("s").entries()) == 2
+    assert few.agent("a3").count() == 2
+
+
+@pytest.mark.parametrize("escaped", [False, True])
+def test_id_is_taken_once_while_the_index_is_closed(few: Home, *, escaped: bool) -> None:
+    session = few.agent("a0").session("s")
+    there = "0199a000-0000-7000-8000-000000000001"
+    log = few.root / "agents/a0/memory/sessions/s.ndjson"
+    with log.open("a") as file:
+        written = there.replace("a", "\\u0061") if escaped else there
+        file.write(f'{{"id":"{written}","ts":"2026-01-11T14:31:00Z","type":"note","text":"pecan"}}\n')
+    assert session.add("note", text="pecan", id=there).id == there
+    with pytest.raises(keepstone.EntryExistsError):
+        session.add("note", text="almond", id=there)
+    assert len(session.entries()) == 2
+
+
+def test_agent_whose_folder_was_replaced_while_closed_is_opened_as_a_new_one(few: Home) -> None:
+    folder = few.root / "agents/a0/memory"
+    shutil.rmtree(folder)
+    few.agent("a0").session("s").add("note", {"content": "pecan"})
+    assert [entry.text for entry in few.agent("a0").session("s").entries()] == ["pecan"]
+    assert few.agent("a0").recall("walnut") == []
+
+
+def test_purge_reaches_what_was_added_with_the_index_closed(few: Home) -> None:
+    session = few.agent("a0").session("s")
+    added = session.add("note", {"content": "a pecan"})
+    session.purge(added.id)
+    assert few.agent("a0").recall("pecan") == []
+    assert b"pecan" not in b"".join(path.read_bytes() for path in few.root.rglob("*") if path.is_file())
 
 
 def test_closing_an_index_for_room_leaves_its_journal(

@@ -1,17 +1,22 @@
 """Long logs of other programs are taken in while readers and writers go on."""
 
+import errno
 import json
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import keepstone
 from keepstone import Agent, Home
+from keepstone.errors import AccessDeniedError
 from keepstone.filesystem.layout import LAYOUTS
-from keepstone.index import Index, UnavailableError
+from keepstone.index import Index, UnavailableError, reading
+from keepstone.index.vectors import vector_table
 from keepstone.log.log_file import Log
 from keepstone.store import agent_logs, filtering, intake, lookup
 from keepstone.store.agent_logs import AgentLogs
@@ -59,6 +64,40 @@ def held(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Even
     monkeypatch.setattr(Index, "step", step)
     yield go_on
     go_on.set()
+
+
+@pytest.fixture
+def held_within(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:  # noqa: ARG001
+    """Stop the background within a transaction of its intake, until the event is set."""
+    go_on, real = threading.Event(), vector_table.give_back
+
+    def give_back(*arguments: Any) -> None:
+        if threading.current_thread().name == "keepstone":
+            within.set()
+            go_on.wait(60)
+        real(*arguments)
+
+    within = threading.Event()
+    monkeypatch.setattr(vector_table, "give_back", give_back)
+    yield within
+    go_on.set()
+
+
+def test_recall_does_not_wait_for_a_transaction_of_the_intake(
+    agent: Agent, held_within: threading.Event
+) -> None:
+    agent.recall("walnut")
+    assert held_within.wait(60)
+    found: list[set[str]] = []
+
+    def ask() -> None:
+        found.append({hit.entry.id for hit in agent.recall("walnut")})
+        found.append({hit.entry.id for hit in agent.recall("walnut", sessions=["other"])})
+
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    asking.join(30)
+    assert found == [{"in-other", "in-second"}, {"in-other"}]
 
 
 @pytest.mark.parametrize(
@@ -190,10 +229,91 @@ def test_lists_do_not_read_a_long_log_when_the_index_is_busy(
     assert agent.count() == LINES + 2
 
 
-def test_a_log_that_another_process_takes_in_is_left_to_it() -> None:
-    arrears = Arrears()
-    assert not arrears.has_moved("s", 7)
-    arrears.note("s", 7)
-    assert not arrears.has_moved("s", 7)
-    assert arrears.has_moved("s", 9)
-    assert not arrears.has_moved("other", 3)
+@pytest.fixture(params=["denied", "bad sector"])
+def broken(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The sessions whose logs cannot be read, by the system's or the disk's fault."""
+    broken = {"long"}
+    at_once, in_steps, lines = Index.catch_up, Index.step, reading.read_on
+
+    def refuse(session: str) -> None:
+        if request.param == "denied" and session in broken:
+            raise AccessDeniedError(f"permission denied for {session}")
+
+    def catch_up(index: Index, session: str, *others: Any) -> None:
+        refuse(session)
+        at_once(index, session, *others)
+
+    def step(index: Index, session: str, log: Log) -> int | None:
+        refuse(session)
+        return in_steps(index, session, log)
+
+    def read_on(database: Any, session: str, *others: Any) -> int | None:
+        if request.param == "bad sector" and session in broken:
+            raise OSError(errno.EIO, "input/output error")
+        return lines(database, session, *others)
+
+    monkeypatch.setattr(Index, "catch_up", catch_up)
+    monkeypatch.setattr(Index, "step", step)
+    monkeypatch.setattr(reading, "read_on", read_on)
+    return broken
+
+
+@pytest.mark.parametrize("at_once", [0, 1 << 30])
+def test_log_that_cannot_be_read_holds_no_other_up(
+    home: Home,
+    agent: Agent,
+    broken: set[str],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    at_once: int,
+) -> None:
+    monkeypatch.setattr(intake, "AT_ONCE", at_once)
+    append(home, "behind")
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            home.sync()
+            hits = agent.recall("almond")
+            assert ([hit.entry.session for hit in hits], hits.stale) == (["behind"], True)
+    assert [one for one in caplog.messages if "'long'" in one] == caplog.messages[:1]
+    broken.clear()
+    write(home, LINES, LINES + 1)
+    home.sync()
+    hits = agent.recall("pecan 2500", limit=1)
+    assert ([hit.entry.id for hit in hits], hits.stale) == (["e2500"], False)
+
+
+def append(home: Home, session: str) -> None:
+    path = home.root / f"agents/a/memory/sessions/{session}.ndjson"
+    path.write_text('{"id":"b","ts":"2026-01-11T14:31:00Z","type":"note","text":"an almond"}\n')
+
+
+def test_intake_asks_after_each_step_whether_others_are_at_work(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(home, 0, LINES)
+    monkeypatch.setattr(intake, "AT_ONCE", 0)
+    monkeypatch.setattr(intake, "_PIECE_SECONDS", 1000.0)
+    steps: list[int] = []
+    asked: set[int] = set()
+
+    def is_wanted() -> bool:
+        asked.add(len(steps))
+        return False
+
+    with home._store._using("a") as logs:  # type: ignore[attr-defined]  # noqa: SLF001
+        monkeypatch.setattr(logs, "_leave", lambda _: None)
+        logs.look(0)
+        take_in_some(logs, steps.append, is_wanted)
+    assert asked == set(range(1, len(steps) + 1))
+
+
+def test_logs_that_another_process_takes_in_are_left_to_it(home: Home, agent: Agent) -> None:
+    using = home._store._using("a")  # type: ignore[attr-defined]  # noqa: SLF001
+    with using as logs, logs.second_index() as first:
+        assert agent.recall("pecan").stale
+        assert take_in_some(logs)
+        assert "long" in logs.arrears
+        with logs.second_index() as second:
+            assert (first is None, second is None) == (False, True)
+    home.sync()
+    assert not agent.recall("pecan").stale

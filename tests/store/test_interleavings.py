@@ -80,7 +80,7 @@ def test_erasing_that_failed_is_not_carried_out_by_the_next_write(
 def test_a_recall_while_the_index_is_busy_finds_what_is_there_and_says_stale(
     home: Home, agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("keepstone.index.database.BUSY_TIMEOUT", 0.01)
+    monkeypatch.setattr("keepstone.index.turn.BUSY_TIMEOUT", 0.01)
     session = agent.session("s")
     session.add("note", text="zebra crossing", id="old", embedding=[1.0, 0.0])
     assert len(agent.recall("zebra")) == 1

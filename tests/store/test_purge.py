@@ -11,7 +11,7 @@ import pytest
 
 import keepstone
 from keepstone import Agent, Home, SessionInfo
-from keepstone.index import database
+from keepstone.index import database, turn
 from keepstone.log import mentioned_ids, scan
 from keepstone.log.log_file import Log
 from keepstone.store import purge
@@ -235,7 +235,7 @@ def test_a_purge_that_a_reader_hinders_says_so_and_is_finished_later(
     fill(home.agent("a"), 3)
     home.agent("a").recall(WORD)
     monkeypatch.setattr(purge, "TIMEOUT", 0)
-    monkeypatch.setattr(database, "BUSY_TIMEOUT", 0.01)
+    monkeypatch.setattr(turn, "BUSY_TIMEOUT", 0.01)
     reader = apsw.Connection(str(next(home.root.rglob("index.db"))))
     reader.execute("BEGIN; SELECT * FROM entry").fetchone()
     with pytest.raises(keepstone.PurgePendingError, match="open the home again"):
@@ -254,7 +254,7 @@ def test_a_purge_pending_is_finished_by_purging_once_more(
     fill(home.agent("a"), 3)
     home.agent("a").recall(WORD)
     monkeypatch.setattr(purge, "TIMEOUT", 0)
-    monkeypatch.setattr(database, "BUSY_TIMEOUT", 0.01)
+    monkeypatch.setattr(turn, "BUSY_TIMEOUT", 0.01)
     reader = apsw.Connection(str(next(home.root.rglob("index.db"))))
     reader.execute("BEGIN; SELECT * FROM entry").fetchone()
     with pytest.raises(keepstone.PurgePendingError):
@@ -268,7 +268,7 @@ def test_a_purge_pending_is_finished_by_purging_once_more(
 def test_bytes_that_a_reader_keeps_from_being_cleared_go_with_the_next_open(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "BUSY_TIMEOUT", 0.01)
+    monkeypatch.setattr(turn, "BUSY_TIMEOUT", 0.01)
     fill(home.agent("a"), 3)
     home.agent("a").recall(WORD)
     reader = apsw.Connection(str(next(home.root.rglob("index.db"))))

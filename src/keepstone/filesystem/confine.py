@@ -35,7 +35,6 @@ LONGEST_PATH = 1024
 _ALWAYS = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 _FOLDER = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY
 
-_LINK_ERRNOS = frozenset({errno.ELOOP, errno.EMLINK})
 _ANSWERS = (KeepstoneError, FileNotFoundError, FileExistsError, NotADirectoryError)
 _NOT_PLAIN = frozenset({"", ".", ".."})
 _DRIVE = re.compile(r"[A-Za-z]:")
@@ -64,7 +63,14 @@ def check_path(path: object) -> tuple[str, ...]:
         )
     if not {"", "."}.isdisjoint(names):
         raise ValueError(f"path {path!r:.80} has an empty name or '.'; join names by single '/'")
-    _check_length(path, names)
+    try:
+        longest = max(map(len, map(str.encode, names)))
+    except UnicodeEncodeError as error:
+        raise ValueError(f"path {path!r:.80} has a lone surrogate; use valid Unicode") from error
+    if longest > LONGEST_NAME or len(path.encode()) > LONGEST_PATH:
+        raise ValueError(
+            f"path {path!r:.80} is too long; use at most {LONGEST_NAME} bytes per name, {LONGEST_PATH} in all"
+        )
     return names
 
 
@@ -136,7 +142,7 @@ class Folder:
         ...     fd = folder.open("note.md", os.O_WRONLY | os.O_CREAT)
     """
 
-    __slots__ = ("_durable", "_handle", "_levels", "_opened", "path")
+    __slots__ = ("_durable", "_handle", "_levels", "_opened", "_root", "path")
 
     path: Path
     """The path of the folder when it was opened, for messages."""
@@ -146,8 +152,7 @@ class Folder:
     ) -> None:
         top = path if root is None else root
         below = _split(path.relative_to(top).as_posix()) if path != top else []
-        self.path = path
-        self._durable = durable
+        self.path, self._root, self._durable = path, root, durable
         self._levels = [str(top.joinpath(*below[: depth + 1])) for depth in range(len(below))]
         with border(path):
             if create and not _is_used(path):
@@ -209,9 +214,8 @@ class Folder:
 
     def make_folder(self, name: str) -> None:
         """Create a folder and its missing parents with mode 0700, synced. An existing folder is kept."""
-        parts = _split(name)
         with border(self.path, name):
-            os.close(_descend(self._handle, parts, create=True, durable=self._durable))
+            os.close(_descend(self._handle, _split(name), create=True, durable=self._durable))
 
     def replace(self, source: str, target: str, *, durable: bool = True) -> None:
         """Rename ``source`` to ``target`` atomically, replacing a file, and sync the new name."""
@@ -260,10 +264,17 @@ class Folder:
             raise translated(error, self.path) from error
 
     def close(self) -> None:
-        """Close the descriptor; a second call does nothing. The folder cannot be used afterwards."""
+        """Close the descriptor; a second call does nothing. The folder cannot be used before ``reopen``."""
         if self._handle >= 0:
             handle, self._handle = self._handle, -1
             os.close(handle)
+
+    def reopen(self) -> bool:
+        """Open the folder again after ``close``; False if its path leads to no folder or another one now."""
+        with suppress(OSError, KeepstoneError), Folder(self.path, root=self._root) as again:
+            if os.path.samestat(again._opened, self._opened):
+                self._handle, again._handle = again._handle, -1
+        return self._handle >= 0
 
     def __enter__(self) -> Self:
         """Return the folder itself."""
@@ -290,9 +301,8 @@ class Folder:
     @contextmanager
     def _enter(self, sub: str) -> Iterator[int]:
         """Yield a folder below this one as a new descriptor, with its own read position."""
-        parts = _split(sub) if sub else []
         with border(self.path, sub):
-            handle = _descend(self._handle, [*parts, "."])
+            handle = _descend(self._handle, [*(_split(sub) if sub else ()), "."])
             try:
                 yield handle
             finally:
@@ -302,7 +312,7 @@ class Folder:
 def translated(error: OSError, *parts: object) -> KeepstoneError:
     """Translate an OS error to keepstone's, with the path in its message."""
     where = "/".join(str(part) for part in parts if part != "")
-    if error.errno in _LINK_ERRNOS:
+    if error.errno in (errno.ELOOP, errno.EMLINK):
         return PathEscapeError(f"{where} passes through a link, and links are not followed")
     if error.errno == errno.ENXIO:
         return PathEscapeError(f"{where} is a FIFO, socket or device; only regular files are opened")
@@ -311,17 +321,6 @@ def translated(error: OSError, *parts: object) -> KeepstoneError:
     if isinstance(error, IsADirectoryError):
         return IsAFolderError(f"{where} is a folder; name a file in it")
     return StoreError(f"{where}: {error.strerror or error}; free space or repair the disk, then try again")
-
-
-def _check_length(path: str, names: tuple[str, ...]) -> None:
-    try:
-        longest = max(map(len, map(str.encode, names)))
-    except UnicodeEncodeError as error:
-        raise ValueError(f"path {path!r:.80} has a lone surrogate; use valid Unicode") from error
-    if longest > LONGEST_NAME or len(path.encode()) > LONGEST_PATH:
-        raise ValueError(
-            f"path {path!r:.80} is too long; use at most {LONGEST_NAME} bytes per name, {LONGEST_PATH} in all"
-        )
 
 
 def _split(name: str) -> list[str]:

@@ -26,7 +26,7 @@ def hold(path: Path) -> Iterator[None]:
         LockTimeoutError: Another thread or process held it for 5 seconds.
         OSError: The path cannot be opened or locked.
     """
-    lock = _Lock(path)
+    lock = FolderLock(path)
     deadline = time.monotonic() + TIMEOUT
     try:
         while not lock.take():
@@ -41,7 +41,7 @@ def hold(path: Path) -> Iterator[None]:
         lock.give_back()
 
 
-class _Lock:
+class FolderLock:
     """One use of a lock. A forked child closes its copy, so as not to keep its parent's lock."""
 
     def __init__(self, path: Path) -> None:
@@ -51,9 +51,11 @@ class _Lock:
         reset_in_child(self)
 
     def take(self) -> bool:
-        """Try to lock the file that the path names now; False if it is locked."""
+        """Try to lock the file that the path names now, unless it is locked here; False if others have it."""
         from filelock import lock_descriptor  # Reading needs no lock, and importing keepstone stays fast.
 
+        if self._taken:
+            return True
         if self._fd < 0:
             self._fd = _opened(self._path)
         if not lock_descriptor(self._fd, blocking=False):
@@ -65,6 +67,7 @@ class _Lock:
         return True
 
     def give_back(self) -> None:
+        """Unlock the file, if it is locked here."""
         from filelock import unlock_descriptor
 
         try:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import random
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from hashlib import sha256
@@ -20,16 +19,11 @@ import apsw
 from keepstone.filesystem.confine import FILE_MODE
 from keepstone.filesystem.fork import hold_over_forks, reset_in_child
 from keepstone.index.table_schema import TABLES
+from keepstone.index.turn import Turn
 from keepstone.text.tokenizer import ENGLISH, stemmed, stemming_of, tokenizer_of
 
 SCHEMA = 9
 """Part of the index's path, so that versions lie side by side and do not undo one another."""
-
-BUSY_TIMEOUT = 2.0
-"""Seconds to wait for another process that writes to the index."""
-
-LONGEST_POLL = 0.002
-"""Seconds that a process which waits for the index sleeps at most before it asks again."""
 
 
 def _words_table(language: str) -> str:
@@ -104,6 +98,7 @@ class Database:
         """Changes whenever the file is replaced by an empty one: rows then stand for other entries."""
         self.guard = threading.RLock()
         hold_over_forks(self.guard)
+        self.turn = Turn(path)
         self.has_hidden: bool | None = None
         """Whether any row may be hidden, see ``keepstone.index.row_places``; None if nobody looked."""
         with self.guard:
@@ -168,6 +163,8 @@ class Database:
             if isinstance(error, (apsw.BusyError, *UNUSABLE)):
                 raise UnavailableError(str(error)) from error
         finally:
+            if self.turn.is_waiting:
+                self.turn.end()
             self.guard.release()
 
     def replaced(self) -> bool:
@@ -189,7 +186,7 @@ class Database:
 
         False if readers kept it in use for ``timeout`` seconds, or if the disk is full or refuses.
         """
-        with self.guard:
+        with self:
             deadline = time.monotonic() + timeout
             while self.path is not None:
                 try:
@@ -221,12 +218,14 @@ class Database:
 
     def _open(self) -> apsw.Connection:
         try:
-            return _connect(self.path, self.language)
+            return _connect(self.path, self.language, self.turn)
         except DAMAGE:
             if self.path is None:
                 raise
             remove_files(self.path)
-            return _connect(self.path, self.language)
+            return _connect(self.path, self.language, self.turn)
+        finally:
+            self.turn.end()
 
     def _inode(self) -> int:
         try:
@@ -244,7 +243,7 @@ def remove_files(path: Path) -> None:
             name.unlink(missing_ok=True)
 
 
-def _connect(path: Path | None, language: str) -> apsw.Connection:
+def _connect(path: Path | None, language: str, turn: Turn) -> apsw.Connection:
     if path is not None and path.is_dir():
         remove_files(path)
     fresh = path if path is not None and not path.exists() else None
@@ -253,35 +252,33 @@ def _connect(path: Path | None, language: str) -> apsw.Connection:
         if fresh is not None:
             # Not made by a descriptor of our own: closing one ends all locks of this process on the file.
             fresh.chmod(FILE_MODE)
-        _prepare_in_turn(connection, language)
+        _prepare_in_turn(connection, language, turn)
     except BaseException:
         connection.close(force=True)
         raise
     return connection
 
 
-def _prepare_in_turn(connection: apsw.Connection, language: str) -> None:
+def _prepare_in_turn(connection: apsw.Connection, language: str, turn: Turn) -> None:
     """Prepare a connection while other processes do the same.
 
     Where two switch a new file to write-ahead logging at one moment, SQLite tells one that
     the file is busy and does not ask the busy handler: it has to try again.
     """
-    deadline = time.monotonic() + BUSY_TIMEOUT
     while True:
         try:
-            return _prepare(connection, language)
+            return _prepare(connection, language, turn)
         except apsw.BusyError:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-            if time.monotonic() >= deadline:
+            if not turn.wait(int(turn.is_waiting)):
                 raise
-        time.sleep(random.uniform(0.001, 0.01))
 
 
-def _prepare(connection: apsw.Connection, language: str) -> None:
+def _prepare(connection: apsw.Connection, language: str, turn: Turn) -> None:
     if connection.readonly("main"):
         raise apsw.ReadOnlyError("the index may not be written")
-    connection.set_busy_handler(_patience())
+    connection.set_busy_handler(turn.wait)
     function = partial(connection.create_scalar_function, numargs=1, deterministic=True)
     # As bytes, for those of a damaged file may be no text.
     function("text_digest", lambda *texts: sha256(texts[0] or b"").digest())
@@ -313,16 +310,3 @@ def row_sum(*values: Any) -> int:
 
 def _is_ours(connection: apsw.Connection) -> bool:
     return connection.execute("SELECT 1 FROM sqlite_schema WHERE name='meta'").get is not None
-
-
-def _patience() -> Callable[[int], bool]:
-    """Wait for a busy index in short uneven steps: SQLite's own steps grow to a tenth of a second."""
-    began = 0.0
-
-    def wait(attempt: int) -> bool:
-        nonlocal began
-        began = time.monotonic() if attempt == 0 else began
-        time.sleep(random.uniform(LONGEST_POLL / 10, LONGEST_POLL))
-        return time.monotonic() - began < BUSY_TIMEOUT
-
-    return wait

@@ -16,10 +16,11 @@ from operator import attrgetter
 from pathlib import Path
 
 from keepstone.index import entries, fields, reading, row_places, selecting, session_table
-from keepstone.index.database import LONGEST_POLL, Database
+from keepstone.index.database import Database
 from keepstone.index.entries import Place, Row
 from keepstone.index.selecting import Position, Selected
 from keepstone.index.session_table import LogState
+from keepstone.index.turn import BUSY_TIMEOUT, LONGEST_POLL
 from keepstone.index.vectors import building, vector_table
 from keepstone.index.vectors.buffer import BLOCK
 from keepstone.index.vectors.search import Nearest, VectorSearch
@@ -99,7 +100,7 @@ class Index:
                 progress(read)
             if time.monotonic() >= until:
                 return False
-            give_way()
+            self.give_way()
         return True
 
     def step(self, session: str, log: Log) -> int | None:
@@ -113,12 +114,6 @@ class Index:
                     return reading.read_on(database, session, log, fd)
         self.drop(session, log)
         return None
-
-    def offset(self, session: str) -> int:
-        """Return how far a session's log was read."""
-        with self._database as database:
-            known = session_table.known_of(database, session)
-            return known.offset if known else 0
 
     def reread(self, session: str, log: Log) -> None:
         """Read a session's log again from its start."""
@@ -159,7 +154,7 @@ class Index:
         while after is not None:
             with self._database as database, database.writing():
                 after = row_places.write(database, session, side, new, after, folded=folded)
-            give_way()
+            self.give_way()
 
     def write_places_of(self, session: str, side: int, new: Replacement, ids: Collection[str]) -> None:
         """Write the places of some rows, which changed since."""
@@ -223,7 +218,7 @@ class Index:
     def drop_hidden(self) -> None:
         """Remove the rows of entries that were deleted or purged together, in short transactions."""
         while not self.drop_some_hidden():
-            give_way()
+            self.give_way()
 
     def has_hidden(self) -> bool:
         """Tell whether rows wait for ``drop_hidden``, of which a killed process may have left some."""
@@ -249,7 +244,7 @@ class Index:
         while after is not None:
             with self._database as database:
                 after = row_places.clear(database, session, after)
-            give_way()
+            self.give_way()
 
     def rename(self, session: str, new: str, log: Log, before: Stat) -> bool:
         """Give a session's rows to a log of the same bytes; False if they are not all that it held before."""
@@ -296,7 +291,7 @@ class Index:
     def drop(self, session: str, log: Log | None) -> None:
         """Take a session out of the index, unless it has a log by then; None if it can have none."""
         while not self._dropped(session, log):
-            give_way()
+            self.give_way()
 
     def _dropped(self, session: str, log: Log | None) -> bool:
         with self._database as database:
@@ -558,6 +553,21 @@ class Index:
             building.erase(database)
             return count
 
+    def give_way(self) -> None:
+        """Let threads that wait for this index have it, and other connections that wait to write to it."""
+        time.sleep(1.25 * LONGEST_POLL)
+        self.let_others_write()
+
+    def let_others_write(self) -> None:
+        """Wait until no other connection waits to write. The caller is not within a transaction."""
+        until = time.monotonic() + BUSY_TIMEOUT
+        while self._is_wanted() and time.monotonic() < until:
+            time.sleep(LONGEST_POLL / 2)
+
+    def _is_wanted(self) -> bool:
+        with self._database as database:
+            return database.turn.is_wanted()
+
     def flush(self) -> None:
         """Enter the words of rows that still wait, so that no recall has to."""
         with self._database as database:
@@ -606,8 +616,3 @@ def _flush(database: Database) -> None:
     if highest > flushed:
         with database.writing():
             word_table.flush(database)
-
-
-def give_way(seconds: float = 0.0) -> None:
-    """Let threads and processes that wait for an index have it between two transactions, at least so long."""
-    time.sleep(max(seconds, 1.25 * LONGEST_POLL))

@@ -25,12 +25,15 @@ from keepstone.log.scan import Line, Scan
 from keepstone.log.titles import is_title, title_of
 
 STEP_LINES = 1_000
-STEP_BYTES = 1 << 20
-"""What one transaction takes in at most, so that others wait a small part of a second: one line or batch
+STEP_BYTES = 1 << 19
+"""What one transaction takes in at most, so that others wait some hundredths of a second: one line or batch
 that is longer is taken in whole."""
 
 WAITING_AT_MOST = 4096
 """Rows that may wait for the full-text tables before a writer flushes them itself."""
+
+LEFT_TO_RECALL = 1000
+"""The same for a log that is read: a recall that wants other entries would have to flush its rows first."""
 
 _FEW = 64
 """Deleted entries whose rows go at once; more of them are hidden, and go step by step."""
@@ -131,10 +134,11 @@ def _take_in(database: Database, session: str, known: LogState, fd: int) -> int 
     ts = None if scan.ts is None else microseconds(scan.ts)
     state = replace(known, sid=sid, stat=begun if done else _unfinished(begun), offset=scan.settled, ts=ts)
     session_table.save_known(database, session, checksummed(state, fd))
-    if done or waiting > WAITING_AT_MOST:
+    read = scan.settled - known.offset
+    if done or waiting >= LEFT_TO_RECALL or read >= STEP_BYTES:
         word_table.flush(database)
     # What was added since this reading of the log began is for the next transaction to judge.
-    return None if done and begun.size == stat.size else scan.settled - known.offset
+    return None if done and begun.size == stat.size else read
 
 
 def _next_lines(scan: Scan) -> tuple[bool, list[Line]]:

@@ -9,7 +9,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
@@ -18,13 +18,14 @@ from keepstone.errors import InvalidSessionIdError, KeepstoneError, StoreError
 from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import Layout
 from keepstone.index import DamagedError, Index, Row, UnavailableError
-from keepstone.index.database import BUSY, SCHEMA, UNUSABLE
+from keepstone.index.database import SCHEMA
 from keepstone.log.line import MAX_LINE
 from keepstone.log.log_file import Log, Stat
 from keepstone.model import Record
+from keepstone.store.index_file import open_index, second_connection
 from keepstone.store.intake import Arrears, follow_folder
 from keepstone.store.moved_rows import moved_rows
-from keepstone.store.session_files import SessionFiles, SessionLog
+from keepstone.store.session_files import SessionFiles, SessionLog, opened_folder
 from keepstone.store.snapshot import Snapshot
 from keepstone.store.spellings import archive_of, other_spellings
 
@@ -66,8 +67,8 @@ class AgentLogs:
         leave: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.agent = agent
-        self._root = root
-        self.layout = layout
+        self._root, self.layout = root, layout
+        self._index_folder = layout.index_folder(root, agent, SCHEMA)
         self._durable = durable
         self._most_logs = most_logs
         self._language = language
@@ -77,7 +78,7 @@ class AgentLogs:
         """Whether ``prepare`` finished what a killed process began."""
         self.is_made = create
         """Whether the folder's name is synced, which ``prepare`` does if ``create`` did not."""
-        self.folder = _opened(layout.sessions_folder(root, agent), root, create=create, durable=durable)
+        self.folder = opened_folder(layout.sessions_folder(root, agent), root, create=create, durable=durable)
         self._guard = threading.RLock()
         self.session_files = SessionFiles(self.folder, layout)
         self._logs: OrderedDict[str, SessionLog] = OrderedDict()
@@ -91,6 +92,8 @@ class AgentLogs:
         """The index that had taken in the whole folder, by its epoch; None if none had."""
         self._snapshots: OrderedDict[str, Snapshot] = OrderedDict()
         self._index: Index | None = None
+        self.leaves_index_closed = False
+        """Whether writes leave their lines to the next query, which opens the index; see ``park``."""
         self.stale = False
 
     def prepare(self, *, create: bool) -> None:
@@ -167,28 +170,22 @@ class AgentLogs:
         with self._guard:
             if self._index is None:
                 self._check_place()
-                index = self._open_index()
+                index = open_index(self._index_folder, self._root, self.agent, self._language)
                 try:
                     self._check_place()  # Its folder may have been removed and made again since.
                 except UnavailableError:
                     index.close()
                     raise
-                self._index = index
+                self._index, self.leaves_index_closed = index, False
             return self._index
 
     def _check_place(self) -> None:
         if self.is_moved():  # Perhaps the agent is purged: no index may take in anything of it again.
             raise UnavailableError("the agent was removed or renamed")
 
-    def _open_index(self) -> Index:
-        folder = self.layout.index_folder(self._root, self.agent, SCHEMA)
-        try:
-            # An agent is opened again and again where few files may be open: what is there is not made.
-            with Folder(folder, root=self._root, create=not folder.is_dir()):
-                return Index(folder / "index.db", self._language)
-        except (KeepstoneError, *UNUSABLE, *BUSY) as error:
-            logger.warning("the index of agent %s is kept in memory: %s", self.agent, type(error).__name__)
-            return Index(None, self._language)
+    def second_index(self) -> AbstractContextManager[Index | None]:
+        """Open a second connection to the index, for long work; see ``second_connection``."""
+        return second_connection(self.index, self._index_folder, self._root, self._language)
 
     def asking(self, question: Callable[Concatenate[Index, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Query the index, again if it had to be recreated; UnavailableError if it cannot answer."""
@@ -227,7 +224,7 @@ class AgentLogs:
                 # Another thread may have failed to index a write after this look had passed its log.
                 if self._lags == lags:
                     self.stale, self._looked = False, began
-            if self.arrears or self.arrears.are_rows_hidden:
+            if self.arrears.first() or self.arrears.are_rows_hidden:
                 self._leave(self.agent)
 
     @property
@@ -369,27 +366,23 @@ class AgentLogs:
         if self._index is not None:
             self._index.release_memory()
 
-    def close(self, *, soon_reopened: bool = False) -> None:
-        """Close everything; no thread may be at work here. ``soon_reopened`` is as for ``Index.close``."""
+    def park(self, *, soon_reopened: bool = True) -> None:
+        """Close all files until the folder is reopened; arguments are as for ``close``."""
         with self._looking, self._guard:
             for log in self._logs.values():
                 log.close()
-            self._logs.clear()
             self._snapshots.clear()
             if self._index is not None:
                 self._index.close(soon_reopened=soon_reopened)
                 self._index = None
             self.session_files.close()
             self.folder.close()
+            self.leaves_index_closed, self._looked = True, float("-inf")
 
-
-def _opened(path: Path, root: Path, *, create: bool, durable: bool) -> Folder:
-    """Open the folder of an agent's sessions; a file in its way is the home's damage, and no answer."""
-    try:
-        return Folder(path, root=root, create=create, durable=durable)
-    except NotADirectoryError as error:
-        file = next((place for place in reversed((path, *path.parents)) if not place.is_dir()), path)
-        raise StoreError(f"{file} is not a folder; move it away, then try again") from error
+    def close(self, *, soon_reopened: bool = False) -> None:
+        """Close everything; no thread may be at work here. ``soon_reopened`` is as for ``Index.close``."""
+        self.park(soon_reopened=soon_reopened)
+        self._logs.clear()
 
 
 def unusable(agent: str, error: Exception) -> StoreError:

@@ -19,6 +19,9 @@ from keepstone.store.reader import LogReader, Reader
 MOST_OPEN = 1024
 """Agents that are held open at a time, fewer where the system allows few open files."""
 
+MOST_PARKED = 4096
+"""Agents without open files that keep what is known of them, a few kilobytes each."""
+
 MOST_CACHED = 64
 """Open agents, used last, whose indexes keep pages in memory; the others keep less than half a megabyte."""
 
@@ -46,6 +49,7 @@ class OpenAgents:
     def _begin(self) -> None:
         self._guard = threading.Lock()
         self._open: OrderedDict[str, AgentLogs] = OrderedDict()
+        self._parked: OrderedDict[str, AgentLogs] = OrderedDict()
         self._users: Counter[AgentLogs] = Counter()
         self._cached: OrderedDict[str, None] = OrderedDict()
 
@@ -126,7 +130,7 @@ class OpenAgents:
         if known is not None:
             self._retire(known)
             self._release(known)
-        made = self._made(agent, create=create)
+        made = self._unparked(agent) or self._made(agent, create=create)
         if made is None:
             return None
         with self._guard:
@@ -135,11 +139,26 @@ class OpenAgents:
             self._users[logs] += 1
             unused = self._too_many()
             others = list(self._open.values()) if self.logs_each() < before else []
-        for each in unused if logs is made else [made, *unused]:
-            each.close(soon_reopened=True)
+        if logs is not made:
+            made.close(soon_reopened=True)
+        for each in unused:
+            self._park(each)
         for each in others:
             each.close_some()
         return logs
+
+    def _park(self, logs: AgentLogs) -> None:
+        """Close the files of an agent that is not in use; its next use is quicker than a first one."""
+        logs.park()
+        with self._guard:
+            self._parked[logs.agent] = logs
+            if len(self._parked) > MOST_PARKED:
+                self._parked.popitem(last=False)
+
+    def _unparked(self, agent: str) -> AgentLogs | None:
+        with self._guard:
+            logs = self._parked.pop(agent, None)
+        return logs if logs is not None and logs.folder.reopen() else None
 
     def _made(self, agent: str, *, create: bool) -> AgentLogs | None:
         try:
@@ -184,6 +203,11 @@ class OpenAgents:
             return MOST_LOGS
         return max(1, min(MOST_LOGS, (allowed // 2 - _FIXED * count) // (2 * count)))
 
+    def are_others_at_work(self) -> bool:
+        """Tell whether there is more than one lease, the caller's own."""
+        with self._guard:
+            return self._users.total() > 1
+
     def open_now(self) -> list[str]:
         """Return the slugs of the agents that are open."""
         with self._guard:
@@ -192,12 +216,15 @@ class OpenAgents:
     def drop(self, agent: str, *, soon_reopened: bool = False) -> None:
         """Close an agent if it is open, as soon as it is unused."""
         with self._guard:
+            self._parked.pop(agent, None)
             logs = self._open.get(agent)
         if logs is not None:
             self._retire(logs, soon_reopened=soon_reopened)
 
     def close(self) -> None:
         """Close all agents, each as soon as it is unused, and write back the journals of those used last."""
+        with self._guard:
+            self._parked.clear()
         for agent in self.open_now()[:-MOST_CACHED]:
             self.drop(agent, soon_reopened=True)
         for agent in self.open_now():

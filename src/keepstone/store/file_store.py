@@ -509,8 +509,7 @@ class FileStore:
                 while self.maintenance.upkeep(agent, ahead=False):
                     pass
 
-    @staticmethod
-    def _take_in_left(logs: AgentLogs, progress: Callable[[int, int], None] | None) -> None:
+    def _take_in_left(self, logs: AgentLogs, progress: Callable[[int, int], None] | None) -> None:
         """Take in what a look left to the background; no lock is held between two steps."""
         total, done = logs.arrears.total(), 0
 
@@ -520,7 +519,7 @@ class FileStore:
             if progress:
                 progress(min(done, total), total)
 
-        while take_in_some(logs, tell):
+        while take_in_some(logs, tell, self._agents.are_others_at_work):
             pass
         if total:
             tell(total)
@@ -528,7 +527,7 @@ class FileStore:
     def _take_in_some(self, agent: str) -> bool:
         """Do one piece of the background's work on what looks left to it."""
         with self._using(agent) as logs:
-            return logs is not None and take_in_some(logs)
+            return logs is not None and take_in_some(logs, is_wanted=self._agents.are_others_at_work)
 
     def close(self) -> None:
         self._intake.close()

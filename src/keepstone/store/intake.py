@@ -6,19 +6,21 @@ that no reader waits for a long log: its answer may miss entries of that log, an
 
 from __future__ import annotations
 
-import random
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from keepstone.errors import CorruptLogError, InvalidSessionIdError
-from keepstone.index import DamagedError, UnavailableError
-from keepstone.index.index import give_way
+from keepstone.errors import CorruptLogError, InvalidSessionIdError, KeepstoneError
+from keepstone.filesystem.confine import MovedError
+from keepstone.index import DamagedError, Index, UnavailableError
 from keepstone.log.log_file import Log, Stat, stat_of
 
 if TYPE_CHECKING:
     from keepstone.store.agent_logs import AgentLogs
+
+logger = logging.getLogger("keepstone.store")
 
 AT_ONCE = 32 << 20
 """Bytes of logs that a reader takes in before it answers, a few seconds' work."""
@@ -26,8 +28,11 @@ AT_ONCE = 32 << 20
 _A_SESSION = 4096
 """What a session counts for besides its bytes: a transaction of its own takes time, too."""
 
-_PAUSE = 0.1, 0.3
-"""Seconds between two looks at how far another process has taken in a log; uneven, so that one goes on."""
+_PAUSE = 0.1
+"""Seconds between two tries while another process takes in logs of the same agent."""
+
+_POLL = 0.001
+"""Seconds between two looks whether other calls of this process still go on."""
 
 _PIECE_SECONDS = 0.25
 """How long the background takes in logs of one agent before the next agent has its turn."""
@@ -39,9 +44,10 @@ class Arrears(dict[str, tuple[int, object]]):
     def __init__(self) -> None:
         super().__init__()
         self._guard = threading.Lock()
-        self._reached: tuple[str, int] | None = None
         self.are_rows_hidden = False
         """Whether rows of deleted entries were left to remove when the folder was looked at."""
+        self._unreadable: dict[str, object] = {}
+        """By session, the mark under which its log could not be read."""
 
     def leave(self, sessions: Mapping[str, int]) -> None:
         """Leave some sessions, with the bytes to be read."""
@@ -50,23 +56,25 @@ class Arrears(dict[str, tuple[int, object]]):
             self.update({session: (size, object()) for session, size in sessions.items()})
 
     def first(self) -> tuple[str, object] | None:
-        """Return one session that is left, and a mark for ``settle``; None if there is none."""
+        """Return one session that is left and may be readable, and a mark; None if there is none."""
         with self._guard:
-            return next(((session, mark) for session, (_, mark) in self.items()), None)
+            left = ((session, mark) for session, (_, mark) in self.items())
+            return next((one for one in left if self._unreadable.get(one[0]) is not one[1]), None)
+
+    def put_off(self, session: str, mark: object, size: int) -> bool:
+        """Take note that a log cannot be read until it is left again; tell whether that is news."""
+        with self._guard:
+            self.setdefault(session, (size, mark))
+            is_news = session not in self._unreadable
+            self._unreadable[session] = mark
+            return is_news
 
     def settle(self, session: str, mark: object = None) -> None:
         """Take note that a session was taken in, unless it was left again since its mark was given."""
         with self._guard:
             if mark is None or self.get(session, (0, None))[1] is mark:
                 self.pop(session, None)
-
-    def note(self, session: str, offset: int) -> None:
-        """Take note how far the background found or left a session read."""
-        self._reached = session, offset
-
-    def has_moved(self, session: str, offset: int) -> bool:
-        """Tell whether a session was read on since its note, which only another process can have done."""
-        return self._reached is not None and self._reached[0] == session and self._reached[1] != offset
+                self._unreadable.pop(session, None)
 
     def total(self) -> int:
         """Return about how many bytes are left."""
@@ -147,53 +155,92 @@ def _take_in_at_once(logs: AgentLogs, changed: Mapping[str, int]) -> None:
         del left[session]
     logs.arrears.leave(left)
     for session in now:
-        if (log := _log(logs, session)) is None:
-            logs.index.drop(session, None)
+        try:
+            if (log := _log(logs, session)) is None:
+                logs.index.drop(session, None)
+            else:
+                logs.index.catch_up(session, log)
+        except (KeepstoneError, UnavailableError) as error:
+            _put_off(logs, session, object(), error, changed[session])
         else:
-            logs.index.catch_up(session, log)
-        logs.arrears.settle(session)
+            logs.arrears.settle(session)
 
 
-def take_in_some(logs: AgentLogs, progress: Callable[[int], None] | None = None) -> bool:
+def take_in_some(
+    logs: AgentLogs,
+    progress: Callable[[int], None] | None = None,
+    is_wanted: Callable[[], bool] = lambda: False,
+) -> bool:
     """Take in a part of what is left to the background; tell whether more can be taken in now.
 
-    ``progress`` receives how many more bytes were read.
+    ``progress`` receives how many more bytes were read. Between two steps, those who wait to write to the
+    index go first, and while ``is_wanted`` says so other calls of this process, too.
     """
-    until = time.monotonic() + _PIECE_SECONDS
     try:
-        while (first := logs.arrears.first()) is not None:
-            session, mark = first
-            offset = logs.index.offset(session)
-            is_elsewhere = logs.arrears.has_moved(session, offset)
-            logs.arrears.note(session, offset)
-            if is_elsewhere:
-                time.sleep(random.uniform(*_PAUSE))  # Another process is at it: two would hinder one another.
-                return True
-            began = time.monotonic()
-            while (read := _step(logs, session)) is not None:
-                if progress:
-                    progress(read)
-                if time.monotonic() >= until:
-                    logs.arrears.note(session, logs.index.offset(session))
-                    return True
-                give_way((time.monotonic() - began) / 8)  # On a busy machine those who wait need more time.
-                began = time.monotonic()
-            logs.arrears.settle(session, mark)
+        if logs.arrears.first() is not None and not _take_in_left(logs, progress, is_wanted):
+            return True
         if logs.index.has_hidden() and not logs.index.drop_some_hidden():
-            give_way()
+            logs.index.give_way()
             return True
     except (UnavailableError, DamagedError) as error:
         logs.lag(error)
     return False
 
 
-def _step(logs: AgentLogs, session: str) -> int | None:
+def _take_in_left(
+    logs: AgentLogs, progress: Callable[[int], None] | None, is_wanted: Callable[[], bool]
+) -> bool:
+    """Take in a part of what is left; tell whether that is all."""
+    until = time.monotonic() + _PIECE_SECONDS
+    with logs.second_index() as index:
+        if index is None:
+            time.sleep(_PAUSE)
+            return False
+        while (first := logs.arrears.first()) is not None:
+            session, mark = first
+            try:
+                began = time.monotonic()
+                while (read := _step(logs, index, session)) is not None:
+                    if progress:
+                        progress(read)
+                    if time.monotonic() >= until:
+                        return False
+                    _let_others_go_first(index, is_wanted, time.monotonic() - began)
+                    began = time.monotonic()
+            except (KeepstoneError, UnavailableError) as error:
+                _put_off(logs, session, mark, error)
+            else:
+                logs.arrears.settle(session, mark)
+    return True
+
+
+def _step(logs: AgentLogs, index: Index, session: str) -> int | None:
     """Take in the next lines of a session; return how many bytes, None once it is taken in or gone."""
     log = _log(logs, session)
     if log is None:
-        logs.index.drop(session, None)
+        index.drop(session, None)
         return None
-    return logs.index.step(session, log)
+    return index.step(session, log)
+
+
+def _let_others_go_first(index: Index, is_wanted: Callable[[], bool], took: float) -> None:
+    """Rest until no one waits, no longer than the last step took where others never cease to ask."""
+    index.let_others_write()
+    until = time.monotonic() + took
+    while is_wanted() and time.monotonic() < until:
+        time.sleep(_POLL)
+
+
+def _put_off(logs: AgentLogs, session: str, mark: object, error: Exception, size: int = 0) -> None:
+    """Leave a log that cannot be read, so that the others are taken in; raise an error of the index."""
+    is_of_the_log = isinstance(error, KeepstoneError) or isinstance(error.__cause__, OSError)
+    if isinstance(error, MovedError) or not is_of_the_log:
+        raise error
+    if logs.arrears.put_off(session, mark, size):
+        kind = type(error.__cause__ or error).__name__
+        logger.warning(
+            "a log of agent %s is left out, see doctor: %s in session %r", logs.agent, kind, session
+        )
 
 
 def _log(logs: AgentLogs, session: str) -> Log | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,6 +28,12 @@ class Live(Protocol):
     def get(self, entry_id: str) -> Record | None:
         """Return the record of a live entry, None if there is none."""
 
+
+_SHORT = 1 << 18
+_FEW = 8
+"""Bytes of a log, and number of ids, that are looked up in the bytes themselves where no index is open."""
+
+_UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 OnConflict = Callable[[Record, Record], Record]
 """Takes a live entry and a record with its id, and returns the entry after it; the same one for no change."""
@@ -54,6 +62,9 @@ class LiveEntries:
 
     def look_up(self, stat: Stat, ids: Sequence[str]) -> None:
         """Look up in one go which of the ids are there; ``stat`` is the log's state."""
+        if self._logs.leaves_index_closed and _are_absent(self._log, stat, ids):
+            self._absent = frozenset(ids)
+            return
         with suppress(UnavailableError):
             present = self._logs.asking(Index.present, self._session, stat, ids)
             if (
@@ -101,6 +112,16 @@ class LiveEntries:
             for link in links_of(folded.record)
             if link.get("rel") == rel
         ]
+
+
+def _are_absent(log: Log, stat: Stat, ids: Sequence[str]) -> bool:
+    """Tell whether a short log certainly has none of some UUIDs, as its bytes have none."""
+    if stat.size > _SHORT or len(ids) > _FEW or not all(map(_UUID.fullmatch, ids)):
+        return False
+    with log.reading() as fd:
+        data = b"" if fd is None else os.pread(fd, stat.size, 0)
+    # JSON can write characters of a UUID otherwise only by an escape that begins so.
+    return rb"\u00" not in data and not any(each.encode() in data for each in ids)
 
 
 def resolve(

@@ -8,10 +8,11 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from stat import S_ISREG
 from typing import TYPE_CHECKING
 
-from keepstone.errors import InvalidSessionIdError, KeepstoneError
+from keepstone.errors import InvalidSessionIdError, KeepstoneError, StoreError
 from keepstone.filesystem.confine import Folder, MovedError
 from keepstone.filesystem.layout import Layout, lock_file, refuse_case_twin
 from keepstone.filesystem.lock import Lock
@@ -306,6 +307,15 @@ def _spelling(name: str) -> re.Pattern[str]:
     encoded = ("".join(f"%{byte:02x}" for byte in char.encode(errors="surrogatepass")) for char in name)
     pairs = zip(name, encoded, strict=True)
     return re.compile("".join(f"(?:{re.escape(char)}|(?i:{code}))" for char, code in pairs))
+
+
+def opened_folder(path: Path, root: Path, *, create: bool, durable: bool) -> Folder:
+    """Open the folder of an agent's sessions; a file in its way is the home's damage, and no answer."""
+    try:
+        return Folder(path, root=root, create=create, durable=durable)
+    except NotADirectoryError as error:
+        file = next((place for place in reversed((path, *path.parents)) if not place.is_dir()), path)
+        raise StoreError(f"{file} is not a folder; move it away, then try again") from error
 
 
 def info_of(session: str, stat: Stat) -> SessionInfo:

@@ -238,6 +238,8 @@ def _append(
     # A program that takes no lock may have written in between: only reading tells what stands where.
     alone = after.size == begin + sum(map(len, raw))
     before, entries = new or (after, ())
+    if logs.leaves_index_closed:
+        return after if after.size > rewrite.COMPACT_FROM else None
     try:
         is_taken = False
         if new and alone:

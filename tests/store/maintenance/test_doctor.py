@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 
 import keepstone
 from keepstone import Home
+from keepstone.errors import AccessDeniedError
+from keepstone.log.log_file import Log
 from keepstone.store.maintenance.doctor import NEWEST
 
 SESSIONS = "agents/a/memory/sessions"
@@ -55,6 +58,24 @@ def test_what_was_looked_at_is_said_also_where_something_is_wrong(home: Home) ->
     looked = {each.subject: each.message for each in home.doctor() if each.level == "ok"}
     assert looked["a"].startswith("1 entry; looked at every line of logs and archives, purges, the index")
     assert looked[str(home.root)].startswith("looked at its file system, sync services")
+
+
+@pytest.mark.parametrize("error", [AccessDeniedError("permission denied"), OSError(errno.EIO, "bad sector")])
+def test_log_that_cannot_be_read_is_named_and_the_others_are_looked_at(
+    home: Home, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    home.agent("a").session("t").add("note", {"content": TOKEN}, id="it")
+    read = Log.open_to_read
+
+    def refuse(log: Log) -> int | None:
+        if log.name == "s.ndjson":
+            raise error
+        return read(log)
+
+    monkeypatch.setattr(Log, "open_to_read", refuse)
+    said = found(home)
+    assert [(level, subject) for level, subject, _ in said] == [("error", "a/s"), ("warning", "a/t")]
+    assert said[0][2] == f"the log cannot be read: {error}"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from datetime import datetime
 from functools import partial
 from uuid import UUID
 
-from keepstone.errors import CorruptLogError
+from keepstone.errors import CorruptLogError, KeepstoneError
+from keepstone.filesystem.confine import MovedError
 from keepstone.filesystem.layout import ARCHIVE, DROPPED, LOCK, TEMPORARY, Layout, lock_file
 from keepstone.index import DamagedError, UnavailableError, check
 from keepstone.log.conflict_copies import original_of
@@ -54,7 +55,13 @@ def examine(
     search = SecretSearch(logs.agent, deep=deep)
     dropped = dropped_at(logs.folder)
     for session, _, status in logs.files():
-        fold, found = _log(f"{logs.agent}/{session}", logs.log(session), search.watching(session))
+        try:
+            fold, found = _log(f"{logs.agent}/{session}", logs.log(session), search.watching(session))
+        except MovedError:
+            raise
+        except (KeepstoneError, OSError) as error:
+            findings.append(_unreadable(f"{logs.agent}/{session}", error))
+            continue
         archived = search.watching(session) if deep else _unwatched
         findings += found + _log(f"{logs.agent}/{session} (archive)", logs.archive(session), archived)[1]
         entries += len(fold.entries)
@@ -107,6 +114,12 @@ def _log(subject: str, log: Log, watch: Watch) -> tuple[Fold, list[Finding]]:
         markers = [at for at in unreadable if os.pread(fd, 8, at).startswith(_CONFLICT_MARKERS)]
         found = [_conflicted(subject, _places(fd, markers))] if markers else []
         return fold, [*found, *_counted(subject, fold, scan, partial(_places, fd, unreadable))]
+
+
+def _unreadable(subject: str, error: Exception) -> Finding:
+    message = f"the log cannot be read: {error}"
+    cost = "what it says is not recalled, unless it was before; all other sessions are"
+    return Finding("error", subject, message, "give its owner and mode back, or repair the disk", cost)
 
 
 def _copied(subject: str, original: str) -> Finding:

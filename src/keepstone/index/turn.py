@@ -1,0 +1,60 @@
+"""Fair turns at an index's write lock, which SQLite lets waiters only poll.
+
+A connection that finds the lock taken holds a file lock on the index's folder until its transaction has
+begun. Long work takes that file lock between two of its transactions, and so waits until no one waits.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from keepstone.filesystem.folder_lock import FolderLock
+
+BUSY_TIMEOUT = 2.0
+"""Seconds to wait for another connection that writes to the index."""
+
+LONGEST_POLL = 0.002
+"""Seconds that a connection which waits for the index sleeps at most before it asks again."""
+
+
+class Turn:
+    """The turns of one connection. The caller guards it."""
+
+    def __init__(self, database: Path | None) -> None:
+        self._lock = None if database is None else FolderLock(database.parent)
+        self._began = 0.0
+        self.is_waiting = False
+        """Whether ``wait`` was called since the last ``end``."""
+
+    def wait(self, attempt: int) -> bool:
+        """Let a busy index rest a moment, as SQLite's busy handler; False once it took too long.
+
+        SQLite's own steps grow to a tenth of a second; these are short and uneven.
+        """
+        if attempt == 0:
+            self._began = time.monotonic()
+        self.is_waiting = True
+        self._take()
+        time.sleep(random.uniform(LONGEST_POLL / 10, LONGEST_POLL))
+        return time.monotonic() - self._began < BUSY_TIMEOUT
+
+    def end(self) -> None:
+        """Say that this connection waits no more."""
+        self.is_waiting = False
+        if self._lock is not None:
+            self._lock.give_back()
+
+    def is_wanted(self) -> bool:
+        """Tell whether another connection waits."""
+        is_free = self._take()
+        self.end()
+        return not is_free
+
+    def _take(self) -> bool:
+        """Try to take the file lock; True where there is none, as in memory and on Windows."""
+        with suppress(OSError):
+            return self._lock is None or self._lock.take()
+        return True
