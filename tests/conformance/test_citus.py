@@ -80,6 +80,21 @@ def test_the_command_distributes_tables_by_agent_once(cluster: str) -> None:
     assert rows == [("h", "agent")]
 
 
+def test_the_doctor_names_tables_that_a_later_version_added(cluster: str) -> None:
+    with schema_of(cluster) as dsn:
+        distribute(dsn)
+        with psycopg.connect(dsn) as connection:
+            connection.execute("DROP TABLE answers")
+            connection.execute("DROP TABLE purged")
+            connection.execute("DELETE FROM keepstone_schema WHERE version = 3")
+        with keepstone.open(dsn, embedder="none") as home:
+            [finding] = [one for one in home.doctor() if one.subject == "citus"]
+            assert (finding.level, finding.remedy) == ("error", "keepstone postgres citus")
+            assert "answers, purged" in finding.message
+            distribute(dsn)
+            assert [one for one in home.doctor() if one.subject == "citus"] == []
+
+
 def test_a_role_that_owns_nothing_sees_one_agent_at_a_time_on_citus(cluster: str) -> None:
     with schema_of(cluster) as dsn:
         distribute(dsn)

@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path as FilePath
 from types import FrameType
 from typing import Any
 from uuid import uuid4
@@ -15,8 +16,10 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tests.server.asgi import scope_of, sent_by
 
+import keepstone
 from keepstone.server.authorization import SCOPE_KEY, Access
 from keepstone.server.retries import SECONDS, Answers, Retries
+from keepstone.server.shared_answers import answers_of
 
 Path = str
 AGENT = "/v1/agents/coder"
@@ -56,6 +59,46 @@ def test_a_repeated_add_does_not_revive_a_deleted_entry(http: httpx.Client, path
     )
     assert (second.status_code, second.json()) == (201, first.json())
     assert entries(http, path) == []
+
+
+@pytest.mark.parametrize("erase", ["/v1/agents/coder/entries/{id}/purge?session={session}", "{path}/clear"])
+def test_a_purge_drops_the_responses_that_quote_its_agent(
+    http: httpx.Client, path: Path, twice: Any, erase: str
+) -> None:
+    item = {**NOTE, "id": "w", "text": "walnut"}
+    url = erase.format(id="w", path=path, session=path.rpartition("/")[2])
+    first, second = twice("POST", f"{path}/entries", lambda: http.post(url).raise_for_status(), json=item)
+    assert (first.status_code, second.status_code) == (201, 409)
+    assert second.json()["code"] == "answer_forgotten"
+    assert entries(http, path) == []
+
+
+def test_a_purge_by_the_process_of_the_server_drops_responses(tmp_path: FilePath) -> None:
+    with keepstone.open(tmp_path, embedder="none") as home:
+        for agent in ("a", "other"):
+            home.agent(agent).session("s").add("note", text="walnut", id="w")
+        retried = Retries(Counting(200), answers_of(home))
+        assert [ask(retried)[0], ask(retried)[0]] == [200, 200]
+        home.agent("other").purge("w")
+        assert ask(retried)[0] == 200
+        home.agent("a").purge("w")
+        assert ask(retried) == (409, "answer_forgotten")
+        assert [ask(retried, "k2")[0], ask(retried, "k2")[0]] == [200, 200]
+        home.purge_agent("a")
+        assert ask(retried, "k2") == (409, "answer_forgotten")
+
+
+def test_a_response_in_progress_while_another_request_purges_is_not_kept() -> None:
+    answers = Answers()
+    kept = answers.begin(("t", "k"), b"request", "coder")
+    kept.status, kept.body = 200, b"walnut"
+    answers.purge("other")
+    assert not kept.is_purged
+    answers.purge("coder")
+    answers.end(("t", "k"), keep=True)
+    found = answers.find(("t", "k"))
+    assert found is not None
+    assert found.body is None
 
 
 @pytest.mark.parametrize(("method", "verb"), [("POST", "/clear"), ("DELETE", ""), ("POST", "/drop")])

@@ -10,9 +10,11 @@ import hashlib
 import math
 import re
 import secrets
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
@@ -47,6 +49,8 @@ class Kept:
 
     request: bytes
     """The digest of its method, path, conditions and body."""
+    agent: str = ""
+    """The agent of its path, empty for none: a purge of its entries drops the response."""
     token: int = field(default_factory=partial(secrets.randbits, 63))
     """Tells it from requests of other servers."""
     ended: asyncio.Event = field(default_factory=asyncio.Event)
@@ -56,6 +60,8 @@ class Kept:
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
     body: bytes | None = None
     """None before the response is complete, and after it was evicted."""
+    is_purged: bool = False
+    """Whether another request has purged entries of its agent while it was in progress."""
 
     @property
     def size(self) -> int:
@@ -86,6 +92,9 @@ class _Holder:
 Name = tuple[str, str]
 """A holder and its key."""
 
+_IN_PROGRESS: ContextVar[Kept | None] = ContextVar("request in progress", default=None)
+"""The request with a key that is carried out here, also in the threads that work for it."""
+
 
 class Claims(Protocol):
     """Where requests with keys are recorded."""
@@ -101,7 +110,7 @@ class Claims(Protocol):
 
 
 class Answers:
-    """The responses to requests with keys. Not thread-safe: for the event loop's thread only.
+    """The responses to requests with keys, for one event loop; ``purge`` may be called by any thread.
 
     Above a limit the holder with the most loses its oldest, so that no holder can evict another's.
     Requests in progress are never dropped; the number of connections limits them.
@@ -116,25 +125,28 @@ class Answers:
         self._holders: dict[str, _Holder] = {}
         self._by_age: OrderedDict[Name, Kept] = OrderedDict()
         self._size = 0
+        self._guard = threading.RLock()
 
     def find(self, name: Name) -> Kept | None:
         """Return the request with a key, or None."""
-        kept = self._under_way.get(name) or self._by_age.get(name)
+        with self._guard:
+            kept = self._under_way.get(name) or self._by_age.get(name)
         return kept if kept is not None and self._clock() < kept.until else None
 
-    def begin(self, name: Name, request: bytes) -> Kept:
+    def begin(self, name: Name, request: bytes, agent: str = "") -> Kept:
         """Record that a request is in progress."""
-        self._forget(name)
-        kept = self._under_way[name] = Kept(request)
+        with self._guard:
+            self._forget(name)
+            kept = self._under_way[name] = Kept(request, agent)
         return kept
 
-    async def claim(self, name: Name, agent: str, request: bytes) -> Kept:  # noqa: ARG002  For databases.
+    async def claim(self, name: Name, agent: str, request: bytes) -> Kept:
         """Return the request that has a key, see ``Claims``."""
         while (kept := self.find(name)) is not None:
             if kept.request != request or kept.ended.is_set():
                 return kept
             await kept.ended.wait()
-        return self.begin(name, request)
+        return self.begin(name, request, agent)
 
     async def settle(self, name: Name, kept: Kept, *, keep: bool) -> None:  # noqa: ARG002  It is known.
         """Record that a request has ended, and keep or forget it."""
@@ -142,10 +154,24 @@ class Answers:
 
     def end(self, name: Name, *, keep: bool) -> None:
         """Record that a request has ended, and keep or forget it."""
-        kept = self._under_way.pop(name)
-        if keep:
-            self._keep(name, kept)
+        with self._guard:
+            kept = self._under_way.pop(name)
+            if kept.is_purged:
+                kept.headers, kept.body = [], None
+                keep = keep and kept.status < HTTPStatus.BAD_REQUEST
+            if keep:
+                self._keep(name, kept)
         kept.ended.set()
+
+    def purge(self, agent: str) -> None:
+        """Drop the responses that may quote what was purged of an agent, but that of the request itself."""
+        own = _IN_PROGRESS.get()
+        with self._guard:
+            for name, kept in list(self._by_age.items()):
+                if kept.agent in (agent, "") and kept.body is not None:
+                    self._drop(name, kept)
+            for kept in self._under_way.values():
+                kept.is_purged = kept.is_purged or (kept is not own and kept.agent in (agent, ""))
 
     def _keep(self, name: Name, kept: Kept) -> None:
         holder, key = name
@@ -183,13 +209,16 @@ class Answers:
             self._drop_oldest(holder)
 
     def _drop_oldest(self, holder: str) -> None:
-        """Evict a holder's oldest response; a refusal is forgotten with its key, as it changed nothing."""
-        own = self._holders[holder]
-        key, kept = next(iter(own.answered.items()))
+        """Evict a holder's oldest response."""
+        key, kept = next(iter(self._holders[holder].answered.items()))
+        self._drop((holder, key), kept)
+
+    def _drop(self, name: Name, kept: Kept) -> None:
+        """Evict a response; a refusal is forgotten with its key, as it changed nothing."""
         if kept.status >= HTTPStatus.BAD_REQUEST:
-            self._forget((holder, key))
+            self._forget(name)
         else:
-            self._size -= own.drop_answer(key)
+            self._size -= self._holders[name[0]].drop_answer(name[1])
 
 
 class Retries:
@@ -227,9 +256,11 @@ class Retries:
             await _repeat(kept, send)
             return
         answer = _Answer(send, kept, partial(self._answers.settle, name, kept))
+        in_progress = _IN_PROGRESS.set(kept)
         try:
             await self._app(scope, _replay(first, receive), answer.send)
         finally:
+            _IN_PROGRESS.reset(in_progress)
             await answer.settle()
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from keepstone.errors import KeepstoneError
 from keepstone.server.problems import ProblemError, problem_of
 from keepstone.server.retries import SECONDS, Answers, Claims, Kept, Name
-from keepstone.store.opening import is_database
+from keepstone.store.file_store import FileStore
 
 if TYPE_CHECKING:
     from keepstone.home import Home
@@ -92,11 +92,14 @@ def _hashed(name: Name) -> Name:
 
 def answers_of(home: Home) -> Claims:
     """Return where requests with keys are recorded: in this process's memory, or in the home's database."""
-    if not is_database(home.root):
-        return Answers()
     from keepstone.home import store_of
-    from keepstone.store.postgres.postgres_store import PostgresStore
 
     store = store_of(home)
-    assert isinstance(store, PostgresStore)  # noqa: S101  The only store in a database.
+    if isinstance(store, FileStore):
+        answers = Answers()
+        store.erased.append(answers.purge)
+        return answers
+    from keepstone.store.postgres.postgres_store import PostgresStore
+
+    assert isinstance(store, PostgresStore)  # noqa: S101  The only other store.
     return SharedAnswers(store.answers)

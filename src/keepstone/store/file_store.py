@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
 from functools import partial, wraps
 from pathlib import Path
@@ -106,6 +106,8 @@ class FileStore:
         self.maintenance = FileMaintenance(
             self, root, layout, self._using, lambda folder: FileStore(folder, layout)
         )
+        self.erased: list[Callable[[str], None]] = []
+        """Called with an agent after something of its memory was erased, in whatever thread did it."""
         self._eraser.finish_agents()
 
     def _open(self, agent: str, create: bool) -> AgentLogs:  # noqa: FBT001  A callback, called by place.
@@ -258,9 +260,17 @@ class FileStore:
 
     # Erasing
 
+    @contextmanager
+    def _erasing(self, agent: str) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            for tell in self.erased:
+                tell(agent)
+
     @again_if_moved
     def purge(self, agent: str, session: str, ids: Sequence[str]) -> int:
-        with self._using(agent) as logs:
+        with self._erasing(agent), self._using(agent) as logs:
             if logs is None:
                 return 0
             writing.catch_up_unlocked(logs, session, logs.log(session))
@@ -268,17 +278,17 @@ class FileStore:
 
     @again_if_moved
     def clear(self, agent: str, session: str, *, check: SessionCheck | None = None) -> int | None:
-        with self._using(agent) as logs:
+        with self._erasing(agent), self._using(agent) as logs:
             return self._eraser.clear(logs, session, check) if logs else None
 
     @again_if_moved
     def remove(self, agent: str, session: str, *, check: SessionCheck | None = None) -> bool:
-        with self._using(agent) as logs:
+        with self._erasing(agent), self._using(agent) as logs:
             return self._eraser.remove(logs, session, check) if logs else False
 
     @again_if_moved
     def drop(self, agent: str, session: str, ts: str, *, check: SessionCheck | None = None) -> int:
-        with self._using(agent) as logs:
+        with self._erasing(agent), self._using(agent) as logs:
             return self._eraser.drop(logs, session, ts, check) if logs else 0
 
     def dropped(self, agent: str) -> list[str]:
@@ -291,7 +301,8 @@ class FileStore:
                 f"there is no agent {agent!r} in {self.root}: see home.agents(), or keepstone agents list"
             )
         self._agents.drop(agent)
-        self._eraser.purge_agent(agent)
+        with self._erasing(agent):
+            self._eraser.purge_agent(agent)
         self._agents.drop(agent)  # Another thread may have opened it before its folder was put away.
 
     # Reading

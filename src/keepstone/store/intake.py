@@ -40,6 +40,8 @@ class Arrears(dict[str, tuple[int, object]]):
         super().__init__()
         self._guard = threading.Lock()
         self._reached: tuple[str, int] | None = None
+        self.are_rows_hidden = False
+        """Whether rows of deleted entries were left to remove when the folder was looked at."""
 
     def leave(self, sessions: Mapping[str, int]) -> None:
         """Leave some sessions, with the bytes to be read."""
@@ -81,6 +83,7 @@ def follow_folder(logs: AgentLogs) -> None:
         logs.session_files.watch(is_read=True)
         take_in_all(logs)
     logs.followed = index.epoch
+    logs.arrears.are_rows_hidden = index.has_hidden()
 
 
 def take_in(logs: AgentLogs, changed: Iterable[str]) -> bool:

@@ -10,7 +10,7 @@ from psycopg import errors as pg
 
 from keepstone.errors import StoreError
 from keepstone.store.postgres.connecting import Connection, Connections
-from keepstone.store.postgres.postgres_maintenance import AGENT_TABLES, HOME_TABLES, TABLES
+from keepstone.store.postgres.postgres_maintenance import AGENT_TABLES, HOME_TABLES, TABLES, undistributed
 from keepstone.store.postgres.postgres_store import PostgresStore
 from keepstone.store.postgres.schema import grant, is_distributed, version_of
 
@@ -90,14 +90,13 @@ def distribute(url: str) -> list[str]:
                 f"Citus cannot be used here ({error.diag.message_primary}): install it, add citus to "
                 "shared_preload_libraries, restart the server, and run this as a superuser"
             ) from None
-        known = connection.execute("SELECT logicalrelid::text FROM pg_dist_partition").fetchall()
-        done = {name for (name,) in known}
+        lacking = undistributed(connection)
         for table in ("keepstone_schema", *HOME_TABLES):
-            if table not in done:
+            if table in lacking:
                 connection.execute("SELECT create_reference_table(%s)", (table,))
         first = AGENT_TABLES[0]
         for table in AGENT_TABLES:
-            if table in done:
+            if table not in lacking:
                 continue
             together = "default" if table == first else first
             connection.execute(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,13 +13,14 @@ from keepstone.model import BackupInfo, Finding
 from keepstone.store.maintenance.unsupported import UnsupportedMaintenance
 from keepstone.store.postgres import event_rows, vector_rows
 from keepstone.store.postgres.answer_rows import EXPIRE
-from keepstone.store.postgres.connecting import Connections
+from keepstone.store.postgres.connecting import Connection, Connections
 from keepstone.store.postgres.entry_lists import FROM, LOADED, lines, session_names
 from keepstone.store.postgres.entry_rows import record_of, stored
 from keepstone.store.postgres.locked_session import LockedSession, locked
 from keepstone.store.postgres.refolding import fill, unfold
-from keepstone.store.postgres.schema import NEWEST, version_of
+from keepstone.store.postgres.schema import NEWEST, is_distributed, version_of
 
+_log = logging.getLogger("keepstone.store")
 _ELSEWHERE = UnsupportedMaintenance("PostgreSQL", {"backup": "use pg_dump, see docs/reliability.md"})
 
 
@@ -28,13 +30,22 @@ class PostgresMaintenance:
     def __init__(self, connections: Connections, due: set[tuple[str, str, int]]) -> None:
         self._connections = connections
         self._due = due
+        self._refused: set[tuple[str, str, int]] = set()
+        """Graphs that this role cannot make, and said so."""
 
     def upkeep(self, agent: str, *, ahead: bool = True) -> bool:  # noqa: ARG002  Nothing is made ahead.
         """Make a graph that a query would have used; let go of what happened long ago."""
         if not self._due:
             event_rows.prune(self._connections, agent)
             return False
-        vector_rows.make_graph(self._connections, *self._due.pop())
+        graph = self._due.pop()
+        if graph in self._refused:
+            return bool(self._due)
+        if vector_rows.owns_vectors(self._connections):
+            vector_rows.make_graph(self._connections, *graph)
+        else:
+            self._refused.add(graph)
+            _log.warning("a graph of vectors is missing, which only the owner can make: %s", _AS_OWNER)
         return bool(self._due)
 
     def agents(self) -> list[str]:
@@ -84,6 +95,7 @@ class PostgresMaintenance:
             [(is_super,)] = connection.execute(
                 "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
             ).fetchall()
+            lacking = undistributed(connection) if is_distributed(connection) else []
         findings = [Finding("ok", "schema", f"version {version}")]
         if version != NEWEST:
             findings = [
@@ -97,6 +109,17 @@ class PostgresMaintenance:
                     "row-level security does not bind this role: see docs/scale.md for one that it binds",
                 )
             )
+        if lacking:
+            findings.append(
+                Finding(
+                    "error",
+                    "citus",
+                    f"not distributed: {', '.join(lacking)}",
+                    "keepstone postgres citus",
+                    "the tables of an earlier version are distributed, and these are not",
+                )
+            )
+        findings += [found for agent in self.agents() for found in self._graphs(agent, fix=fix)]
         sound = True
         names = [(agent, name) for agent in self.agents() for name in session_names(self._connections, agent)]
         for done, (agent, name) in enumerate(names, 1):
@@ -113,6 +136,20 @@ class PostgresMaintenance:
                 progress(done, len(names))
         if sound:
             findings.append(Finding("ok", "sessions", f"{len(names)} sessions are sound"))
+        return findings
+
+    def _graphs(self, agent: str, *, fix: bool) -> list[Finding]:
+        """Make the missing graphs of an agent if this role may and ``fix`` is set, else say who can."""
+        findings, is_owner = [], vector_rows.owns_vectors(self._connections)
+        for space, dim, count in vector_rows.without_graph(self._connections, agent):
+            name = f"{count:,} vectors of {space!r:.80}"
+            if fix and is_owner:
+                vector_rows.make_graph(self._connections, agent, space, dim)
+                findings.append(Finding("ok", "graph", f"made, of {name}", agent=agent))
+                continue
+            remedy = "keepstone postgres doctor --fix" if is_owner else _AS_OWNER
+            harm = "a search of the whole agent compares all"
+            findings.append(Finding("warning", "graph", f"{name} have none", remedy, harm, agent))
         return findings
 
     def _session(self, agent: str, name: str, *, deep: bool) -> list[Finding]:
@@ -178,11 +215,19 @@ class PostgresMaintenance:
         return list(TABLES)
 
 
+_AS_OWNER = "keepstone postgres doctor --fix --home OWNER_DSN"
 AGENT_TABLES = ("sessions", "lines", "entries", "vectors", "spaces", "files", "dropped", "events", "purged")
 """Tables whose rows are an agent's."""
 HOME_TABLES = ("home", "agents", "tokens", "sign_ins", "failed_sign_ins", "answers")
 TABLES = (*AGENT_TABLES, *HOME_TABLES)
 """All tables of a home but that of its version."""
+
+
+def undistributed(connection: Connection) -> list[str]:
+    """Return the tables that Citus does not have."""
+    rows = connection.execute("SELECT logicalrelid::oid::regclass::text FROM pg_dist_partition").fetchall()
+    known = {name for (name,) in rows}
+    return [table for table in ("keepstone_schema", *HOME_TABLES, *AGENT_TABLES) if table not in known]
 
 
 def _refill(held: LockedSession | None) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from keepstone.model import Entry, Scope
 from keepstone.store.postgres import vector_rows
+from keepstone.store.postgres.common_words import sample
 from keepstone.store.postgres.connecting import PLANNED_ONCE, Connections
 from keepstone.store.postgres.entry_lists import FROM, LOADED, conditions, loaded
 from keepstone.store.postgres.entry_rows import shown, stored
@@ -71,14 +72,21 @@ class PostgresReader:
             queries += [_pending_count(space.id, scope), vector_rows.sizes(space.id, scope)]
         if is_due:
             queries.append(self._spaces.query(self._agent))
+        is_sampled = self._counts.common.is_due(self._agent)
+        if is_sampled:
+            queries.append(sample(self._agent))
         rows, recorded, *more = self._connections.read_all(self._agent, queries)
         home.take(recorded)
         if space is not None:
             self._pending = (space.id, scope, more[0][0][0])
             self._sizes.take(space.id, scope, more[1])
         if is_due:
-            self._spaces.take(self._agent, writes, more[-1])
+            self._spaces.take(self._agent, writes, more[-2 if is_sampled else -1])
+        if is_sampled:
+            self._counts.common.take(self._agent, more[-1])
         ranked = query.ranked(rows)
+        if query.is_refused:
+            return self.search(terms, scope, limit)
         self._searched.append((scope, query))
         self._heads |= {one.key: (shown(one.head), one.ts.astimezone(UTC)) for one in ranked}
         return Matches([Candidate(one.key, one.score) for one in ranked], *query.counted())
@@ -199,7 +207,8 @@ class PostgresReader:
 
     def _remember(self, vector: Vector, space: str) -> None:
         """Forget how near entries are to another vector than this one."""
-        if self._asked is None or self._asked[0] != space or not (self._asked[1] == vector).all():
+        asked = self._asked
+        if asked is None or asked[0] != space or not (asked[1] is vector or (asked[1] == vector).all()):
             self._asked, self._near, self._sampled = (space, vector), {}, None
 
     def neighbours(self, keys: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:

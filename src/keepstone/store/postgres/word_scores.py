@@ -2,7 +2,8 @@
 
 The score is that of the file store, from the same stems: how often an entry holds a word, how long it is,
 and how many of the agent's entries hold the word. How many entries and words there are is kept in the rows
-of sessions; how many entries hold a word is counted by the query, or known from one a short time ago.
+of sessions; how many entries hold a word is counted by the query, known from one a short time ago, or
+estimated for the common words of a large agent.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from keepstone.log.searched_text import searched_text
 from keepstone.model import Entry, Scope
+from keepstone.store.postgres.common_words import LARGE, MOST, Chosen, CommonWords, choose
 from keepstone.store.postgres.entry_lists import FROM, LOADED, conditions
 from keepstone.store.postgres.entry_rows import tokens_of
 from keepstone.text.tokenizer import is_unspaced, stem, stems_of
@@ -56,6 +59,7 @@ class HolderCounts:
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._known: dict[tuple[str, int], tuple[float, int]] = {}
+        self.common = CommonWords()
 
     def of(self, agent: str, tokens: Sequence[int]) -> list[int | None]:
         """Return the count of each word, None where it is to be counted."""
@@ -97,12 +101,18 @@ class WordQuery:
     def _made(self, words: Sequence[Sequence[int]], scope: Scope, limit: int) -> tuple[str, list[Any]]:
         tokens, agent = self._tokens, self._agent
         known = self._counts.of(agent, tokens)
+        common = self._counts.common.of(agent)
+        self._is_guarded = common is None
+        # Of a large agent whose common words are not known yet nothing is found, and nothing counted.
+        guard = "true" if common is not None else f"(SELECT n FROM total) < {LARGE}"
+        estimated = {} if common is None else common.holders
         held, held_values = [], list[Any]()
-        for at, (token, count) in enumerate(zip(tokens, known, strict=True)):
+        for at, (token, exact) in enumerate(zip(tokens, known, strict=True)):
+            count = estimated.get(token) if exact is None else exact
             if count is None:
                 held.append(
-                    "(SELECT count(*) FROM entries e WHERE e.agent = %s "
-                    f"AND e.terms @> ARRAY[%s]::bigint[]) AS d{at}"
+                    f"CASE WHEN {guard} THEN (SELECT count(*) FROM entries e WHERE e.agent = %s "
+                    f"AND e.terms @> ARRAY[%s]::bigint[]) ELSE 0 END AS d{at}"
                 )
                 held_values += [agent, token]
             else:
@@ -117,7 +127,6 @@ class WordQuery:
             f"* {factor} AS w{at}"
             for at in range(len(tokens))
         ]
-        condition, scope_values = conditions(scope)
         place = {token: at for at, token in enumerate(tokens)}
         times = [
             f"coalesce(e.times[array_position(e.terms, %s::bigint)], 0)::float8 AS t{at}"
@@ -128,8 +137,15 @@ class WordQuery:
             parts = " + ".join(f"w{place[one]} * (t{place[one]} / (t{place[one]} + damping))" for one in word)
             has_all = " AND ".join(f"t{place[one]} > 0" for one in word)
             sums.append(f"CASE WHEN {has_all} THEN {parts} ELSE 0 END")
-        asked = ", ".join(f"CASE WHEN {told.format(at=at)} THEN %s::bigint END" for at in range(len(tokens)))
+        is_whole = replace(scope, where=()) == Scope(agent)
+        chosen = choose(tokens, common) if common is not None and is_whole else Chosen([*tokens], [], [])
+        asked = ", ".join(
+            f"CASE WHEN {told.format(at=place[token])} THEN %s::bigint END" for token in chosen.any
+        )
         damping = f"{_SATURATION} * ({1 - _BY_LENGTH} + {_BY_LENGTH} * e.length / weight.average)"
+        hardly = " + ".join(["0", *(f"d{place[token]}" for token in chosen.any)])
+        hardly = f"(SELECT {hardly} FROM weight) < {limit}"
+        taken, taken_values = self._taken(chosen, conditions(scope), guard, hardly)
         sql = (
             "WITH total AS MATERIALIZED (SELECT greatest(sum(entries), 1)::float8 AS n, "
             "greatest(sum(words) / greatest(sum(entries), 1), 1)::float8 AS average "
@@ -137,10 +153,12 @@ class WordQuery:
             f"held AS MATERIALIZED (SELECT {', '.join(held)}), "
             # Words that half of all entries hold have no weight; finding their holders is most of the work.
             f"weight AS MATERIALIZED (SELECT *, {', '.join(weights)}, "
-            f"CASE WHEN {some} THEN array_remove(ARRAY[{asked}], NULL) ELSE %s::bigint[] END AS asked "
+            f"CASE WHEN {some} THEN array_remove(ARRAY[{asked}]::bigint[], NULL) "
+            "ELSE %s::bigint[] END AS asked "
             "FROM total, held), "
+            f"taken AS ({taken}), "
             f"found AS MATERIALIZED (SELECT e.key, e.head, e.ts, {damping} AS damping, {', '.join(times)} "
-            f"FROM entries e, weight WHERE {condition} AND e.terms && (SELECT asked FROM weight)), "
+            "FROM taken e, weight), "
             f"scored AS (SELECT found.key, {' + '.join(sums)} AS score, found.head, found.ts "
             "FROM found, weight), "
             "best AS (SELECT * FROM scored WHERE score > 0 ORDER BY score DESC, key LIMIT %s) "
@@ -150,12 +168,27 @@ class WordQuery:
         )
         if len(tokens) > 1:
             rare = " OR ".join(f"(d{at} <= {_RARE} AND t{at} > 0)" for at in range(len(tokens)))
-            every = ", ".join(f"t{at}" for at in range(len(tokens)))
+            times_held = ", ".join(f"t{at}" for at in range(len(tokens)))
             sql += (
-                f" UNION ALL SELECT found.key, NULL, NULL, NULL, NULL, NULL, ARRAY[{every}] "
+                f" UNION ALL SELECT found.key, NULL, NULL, NULL, NULL, NULL, ARRAY[{times_held}] "
                 f"FROM found, weight WHERE {rare}"
             )
-        return sql, [agent, *held_values, *tokens, tokens, *tokens, *scope_values, limit]
+        return sql, [agent, *held_values, *chosen.any, chosen.any, *taken_values, *tokens, limit]
+
+    def _taken(
+        self, chosen: Chosen, within: tuple[str, list[Any]], guard: str, hardly: str
+    ) -> tuple[str, list[Any]]:
+        """Return the query of the entries that are scored; ``hardly`` is the condition of the last ones."""
+        source = f"SELECT e.key, e.head, e.ts, e.length, e.terms, e.times FROM entries e WHERE {within[0]}"
+        before = "e.terms && (SELECT asked FROM weight)"
+        sql, values, seen = f"{source} AND {guard} AND {before}", [*within[1]], list[Any]()
+        for every, condition in ((chosen.every, "true"), (chosen.few, hardly)):
+            if every:
+                own = f"{source} AND {condition} AND e.terms @> %s::bigint[] AND NOT ({before}) LIMIT {MOST}"
+                sql += f" UNION ALL (SELECT * FROM ({own}) e)"
+                values += [*within[1], every, *seen]
+                before, seen = f"{before} OR e.terms @> %s::bigint[]", [every]
+        return sql, values
 
     def ranked(self, rows: Sequence[tuple[Any, ...]]) -> list[Ranked]:
         """Return what the rows of the query say, best first."""
@@ -163,10 +196,16 @@ class WordQuery:
         if found:
             self._entries, self._length, held = int(found[0][4]), found[0][5], found[0][6]
             self._held = dict(zip(self._tokens, held, strict=True))
-            self._counts.keep(self._agent, self._tokens, held, self._entries)
+            if not self.is_refused:
+                self._counts.keep(self._agent, self._tokens, held, self._entries)
         self._rare = [Rare(row[0], row[6]) for row in rows if row[4] is None]
         ranked = [Ranked(*row[:4]) for row in found if row[0] is not None]
         return sorted(ranked, key=lambda one: (-one.score, one.key))
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the agent turned out to be so large that its common words are to be known first."""
+        return self._is_guarded and self._entries >= LARGE
 
     def counted(self) -> tuple[int, dict[str, int], float]:
         """Return how many entries the agent has, how many hold each word, at most, and their mean length."""

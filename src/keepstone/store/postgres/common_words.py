@@ -1,0 +1,114 @@
+"""How often common words stand in the entries of a large agent, and which of them a search needs.
+
+To count the holders of a common word, and to score them all, takes seconds at a million entries. So their
+number is estimated from a sample, and an entry without a rare word of the query is scored only where it holds
+the common ones together, as otherwise it comes behind those.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+Query: TypeAlias = "tuple[str, Sequence[Any]]"
+
+LARGE = 50_000
+"""Entries from which on an agent is large."""
+MOST = 20_000
+"""Holders of common words that a search scores, beside those of rare words."""
+_SAMPLED = 2_000
+_COMMON = 6
+"""Sampled entries that hold a word which is common: 3 in 1,000."""
+_SECONDS = 600.0
+_MOST_AGENTS = 1_000
+
+
+class Common(NamedTuple):
+    """How many entries a large agent has, and how many of them hold each common word."""
+
+    entries: int
+    holders: Mapping[int, int]
+
+
+class CommonWords:
+    """The common words of large agents, kept for a time."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._known: dict[str, tuple[float, Common]] = {}
+
+    def of(self, agent: str) -> Common | None:
+        """Return an agent's common words, none for one that is not large; None if nothing is known."""
+        with self._guard:
+            known = self._known.get(agent)
+        return None if known is None else known[1]
+
+    def is_due(self, agent: str) -> bool:
+        """Tell whether a search should bring them."""
+        with self._guard:
+            return time.monotonic() - self._known.get(agent, (float("-inf"),))[0] >= _SECONDS
+
+    def take(self, agent: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Take what the query brought."""
+        holders = {token: round(hits * entries / sampled) for token, hits, sampled, entries in rows}
+        found = Common(rows[0][3] if rows else 0, holders)
+        with self._guard:
+            if len(self._known) > _MOST_AGENTS:
+                self._known.clear()
+            self._known[agent] = (time.monotonic(), found)
+
+
+def sample(agent: str) -> Query:
+    """Return the query of the words that entries at even distances hold, if the agent is large."""
+    keys = "SELECT key FROM entries WHERE agent = %s"
+    return (
+        "WITH total AS MATERIALIZED "
+        "(SELECT coalesce(sum(entries), 0)::bigint AS n FROM sessions WHERE agent = %s), "
+        f"bounds AS MATERIALIZED (SELECT ({keys} ORDER BY key LIMIT 1) AS low, "
+        f"({keys} ORDER BY key DESC LIMIT 1) AS high), "
+        f"chosen AS MATERIALIZED (SELECT DISTINCT ({keys} "
+        f"AND key >= low + (high - low) * step / {_SAMPLED - 1} "
+        "ORDER BY key LIMIT 1) AS key FROM total, bounds, "
+        f"generate_series(0, CASE WHEN n >= {LARGE} THEN {_SAMPLED - 1} ELSE -1 END) AS step) "
+        "SELECT token, count(*), (SELECT count(*) FROM chosen), (SELECT n FROM total) "
+        "FROM chosen JOIN entries e ON e.agent = %s AND e.key = chosen.key, unnest(e.terms) AS token "
+        f"GROUP BY token HAVING count(*) >= {_COMMON}",
+        [agent] * 5,
+    )
+
+
+class Chosen(NamedTuple):
+    """Which entries a search scores."""
+
+    any: list[int]
+    """Those that hold any of these words,"""
+    every: list[int]
+    """then ``MOST`` that hold every one of these,"""
+    few: list[int]
+    """and ``MOST`` that hold this one, where hardly any hold one of the first."""
+
+
+def choose(tokens: Sequence[int], common: Common) -> Chosen:
+    """Return which holders of a query's words to score, at most about ``MOST`` of common ones.
+
+    Example:
+        >>> choose([1, 2, 3, 4], Common(1_000_000, {2: 15_000, 3: 90_000, 4: 300_000}))
+        Chosen(any=[1, 2], every=[3, 4], few=[])
+        >>> choose([1, 3, 4, 5], Common(1_000_000, {3: 60_000, 4: 90_000, 5: 300_000}))
+        Chosen(any=[1], every=[3, 4], few=[3])
+    """
+    entries, holders = common
+    chosen = [token for token in tokens if token not in holders]
+    room, rest = MOST, sorted((token for token in tokens if token in holders), key=lambda one: holders[one])
+    while rest and holders[rest[0]] <= room:
+        room -= holders[rest[0]]
+        chosen.append(rest.pop(0))
+    few = rest[:1] if room == MOST else []
+    for count in range(2, len(rest)):
+        # As if words stood together by chance: they do so more often.
+        if entries * math.prod(holders[one] / entries for one in rest[:count]) <= MOST:
+            return Chosen(chosen, rest[:count], few)
+    return Chosen(chosen, rest if len(rest) > 1 else [], few)
