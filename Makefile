@@ -2,10 +2,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 export NO_MKDOCS_2_WARNING := 1
+# Tests start hundreds of processes: none should have to compile the package once more.
+unexport PYTHONDONTWRITEBYTECODE
 LOCKED := .venv/.locked
 INSTALLED := .venv/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-PYTEST ?= -n auto
+PYTEST ?= -n auto --dist worksteal
 VOLTAGENT := packages/voltagent
 HAS_NPM := $(shell command -v npm 2>/dev/null)
 NPM := npm --prefix $(VOLTAGENT) --no-audit --no-fund

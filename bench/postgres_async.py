@@ -55,9 +55,9 @@ def _sent(dsn: str, vector: Any) -> Queries:
     sent: Queries = []
     original = Connections.read_all
 
-    def read_all(self: Connections, agent: str, queries: Queries) -> Any:
+    def read_all(self: Connections, agent: str, queries: Queries, more: str = "") -> Any:
         sent[:] = queries
-        return original(self, agent, queries)
+        return original(self, agent, queries, more)
 
     with keepstone.open(dsn, embedder="none") as home:
         home.agent("a").recall(None, vector=vector)
@@ -113,7 +113,7 @@ async def _compare(dsn: str) -> None:
     async def by_pool() -> None:
         async with pool.connection() as connection, connection.pipeline():
             await connection.execute("SELECT set_config('keepstone.agent', %s, true)", ("a",))
-            cursors = [await connection.execute(sql.encode(), values) for sql, values in sent]
+            cursors = [await connection.execute(sql.encode(), values, binary=True) for sql, values in sent]
             rows = [await cursor.fetchall() for cursor in cursors][-1]
         found = [loaded("a", row) for _, _, *row in rows]
         assert len(found) == 10  # noqa: S101

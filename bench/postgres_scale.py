@@ -4,25 +4,36 @@
 
 An agent has 10,000 entries, another one all others, 500 to a session, each with a text of 20 words and a
 vector of 384 numbers. A block of entries is written by keepstone; the others repeat its rows in other
-sessions, with vectors of their own. Queries take turns with those by hand, which find and read as much.
-With ``--exact`` no graph (HNSW) is made, which takes longest.
+sessions, with vectors of their own. Recalls take turns with SQL by hand, in three ways:
+
+- the same work: a connection of a pool, a transaction that names the agent to row-level security, and entries
+  with time, text and metadata, without those that are not valid now; as psycopg is used commonly;
+- the same, with all statements in one pipeline: one round trip, as a recall;
+- the statement alone, on a connection of its own, and its rows as they come.
+
+All send vectors in pgvector's binary format, and prepare statements. With ``--exact`` no graph (HNSW) is
+made, which takes longest.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
 import psycopg
 from psycopg.types.numeric import Int8
+from psycopg_pool import ConnectionPool
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests.postgres_server import PostgresServer, running_server, schema_of
@@ -33,10 +44,10 @@ from keepstone.log.line import dump
 from keepstone.log.scan import Line
 from keepstone.store.postgres import vector_rows
 from keepstone.store.postgres.postgres_store import PostgresStore
-from keepstone.store.postgres.session_lines import literal
 from keepstone.store.postgres.vector_format import VectorDumper
 from keepstone.store.postgres.vector_rows import graph_settings
 from keepstone.store.transfer import RawLine
+from keepstone.store.validity import BOUNDS, is_valid
 from keepstone.vector import Vector, given_space, unit
 
 A_SESSION, AN_AGENT, BLOCK, DIM = 500, 10_000, 30_000, 384
@@ -141,14 +152,72 @@ def by_hand(agent: str, session: str | None, *, graph: bool) -> str:
     )
     where = "" if session is None else f"AND v.session = '{session}'"
     return (
-        f"SELECT e.id, l.line FROM (SELECT v.key FROM vectors v WHERE v.agent = '{agent}' "
-        f"AND v.space = '{SPACE}' {where} ORDER BY {distance} LIMIT 10) n "
-        f"JOIN entries e ON e.agent = '{agent}' AND e.key = n.key JOIN lines l "
-        f"ON l.agent = '{agent}' AND l.session = e.session AND l.seq = e.seq"
+        f"SELECT e.id, n.distance, coalesce(e.record, l.line) FROM (SELECT v.key, {distance} AS distance "
+        f"FROM vectors v WHERE v.agent = '{agent}' AND v.space = '{SPACE}' {where} "
+        f"ORDER BY distance LIMIT 10) n JOIN entries e ON e.agent = '{agent}' AND e.key = n.key "
+        f"LEFT JOIN lines l ON l.agent = '{agent}' AND l.session = e.session AND l.seq = e.seq "
+        "AND NOT l.archived"
     )
 
 
-def recalls(home: Home, hand: psycopg.Connection[tuple[object, ...]], questions: int) -> None:
+class ByHand:
+    """The ways of asking by hand."""
+
+    def __init__(self, dsn: str) -> None:
+        self._pool = ConnectionPool(
+            dsn, min_size=1, max_size=2, configure=self._configure, connection_class=psycopg.Connection
+        )
+
+    @staticmethod
+    def _configure(connection: psycopg.Connection[tuple[Any, ...]]) -> None:
+        connection.adapters.register_dumper("numpy.ndarray", VectorDumper)
+        connection.execute(graph_settings(10).replace("true)", "false)").encode())
+        connection.commit()
+
+    def same_work(self, agent: str, query: bytes, vector: Vector) -> list[dict[str, Any]]:
+        """Ask in a transaction of the agent."""
+        with self._pool.connection() as connection:
+            connection.execute(_OF_AGENT, (agent,))
+            rows = connection.execute(query, (vector,)).fetchall()
+        return entries_of(rows)
+
+    def pipelined(self, agent: str, query: bytes, vector: Vector) -> list[dict[str, Any]]:
+        """Ask in a transaction of the agent, in one round trip."""
+        with self._pool.connection() as connection, connection.pipeline():
+            connection.execute(_OF_AGENT, (agent,))
+            cursor = connection.execute(query, (vector,))
+            connection.execute("COMMIT")
+            rows = cursor.fetchall()
+        return entries_of(rows)
+
+    @contextmanager
+    def alone(self) -> Iterator[Callable[[bytes, Vector], object]]:
+        """Lease a connection for nothing but the statement."""
+        with self._pool.connection() as connection:
+            connection.autocommit = True
+            yield lambda query, vector: connection.execute(query, (vector,)).fetchall()
+            connection.autocommit = False
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._pool.close()
+
+
+_OF_AGENT = "SELECT set_config('keepstone.agent', %s, true)"
+
+
+def entries_of(rows: Sequence[tuple[Any, ...]]) -> list[dict[str, Any]]:
+    """Return the entries of rows that are valid now."""
+    now, found = datetime.now(UTC), []
+    for name, distance, line in rows:
+        metadata = json.loads(line)
+        if BOUNDS.isdisjoint(metadata) or is_valid(metadata, now):
+            ts, text = datetime.fromisoformat(metadata["ts"]), metadata["text"]
+            found.append({"id": name, "score": -distance, "ts": ts, "text": text, "metadata": metadata})
+    return found
+
+
+def recalls(home: Home, hand: ByHand, questions: int) -> None:
     """Print how long recalls by vectors and words take."""
     vectors = [_vector() for _ in range(questions + 2)]
     words = [" ".join(text.split()[:4]) for text in _texts(questions + 2)]
@@ -162,19 +231,24 @@ def recalls(home: Home, hand: psycopg.Connection[tuple[object, ...]], questions:
         sessions = None if session is None else [session]
         graph = agent.recall(None, vector=vectors[0], sessions=sessions).searched == "hnsw"
         sql = by_hand(slug, session, graph=graph).encode()
-        found = p50(
-            {
-                "ours": lambda n, a=agent, s=sessions: a.recall(None, vector=vectors[n], sessions=s),  # type: ignore[misc]
-                "hand": lambda n, q=sql: hand.execute(q, (literal(vectors[n]),)).fetchall(),  # type: ignore[misc]
-                "words": lambda n, a=agent, s=sessions: a.recall(words[n], sessions=s),  # type: ignore[misc]
-                "both": lambda n, a=agent, s=sessions: a.recall(words[n], vector=vectors[n], sessions=s),  # type: ignore[misc]
-            },
-            questions,
-        )
-        ratio = f"by hand {found['hand']:.1f} ms, {found['ours'] / found['hand']:.2f}"
+        with hand.alone() as alone:
+            found = p50(
+                {
+                    "ours": lambda n, a=agent, s=sessions: a.recall(None, vector=vectors[n], sessions=s),  # type: ignore[misc]
+                    "same": lambda n, a=slug, q=sql: hand.same_work(a, q, vectors[n]),  # type: ignore[misc]
+                    "pipelined": lambda n, a=slug, q=sql: hand.pipelined(a, q, vectors[n]),  # type: ignore[misc]
+                    "alone": lambda n, q=sql, ask=alone: ask(q, vectors[n]),  # type: ignore[misc]
+                    "words": lambda n, a=agent, s=sessions: a.recall(words[n], sessions=s),  # type: ignore[misc]
+                    "both": lambda n, a=agent, s=sessions: a.recall(words[n], vector=vectors[n], sessions=s),  # type: ignore[misc]
+                },
+                questions,
+            )
+        ways = {"same": "the same work", "pipelined": "pipelined", "alone": "the statement alone"}
+        ratios = (f"{say} {found[way]:.2f} ms, {found['ours'] / found[way]:.2f}" for way, say in ways.items())
         print(
-            f"recall in {name}, {'graph' if graph else 'exact'}, p50: by vector {found['ours']:.1f} ms, "
-            f"{ratio}; by four words {found['words']:.1f} ms; by both {found['both']:.1f} ms",
+            f"recall in {name}, {'graph' if graph else 'exact'}, p50: by vector {found['ours']:.2f} ms, "
+            f"by hand: {'; '.join(ratios)}; by four words {found['words']:.1f} ms; "
+            f"by both {found['both']:.1f} ms",
             flush=True,
         )
 
@@ -277,8 +351,8 @@ def main() -> None:
                 home.agent(ALL).recall(None, vector=_vector())  # A graph is due.
                 with timed(f"graph of {entries:,} vectors, maintenance_work_mem {graph_memory}"):
                     home.sync()
-            hand.execute(graph_settings(10).replace("true)", "false)").encode())
-            recalls(home, hand, wanted.questions)
+            with closing(ByHand(dsn)) as by:
+                recalls(home, by, wanted.questions)
             print(f"memory of the server: {memory(server):,.0f} MB, shared_buffers 1 GB", flush=True)
             sizes(hand, entries)
             agents_at_once(home)

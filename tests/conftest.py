@@ -16,6 +16,17 @@ settings.register_profile("fuzz", deadline=None, max_examples=2000)  # One round
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Run three workers on two cores: who waits for a browser, a lock or a disk leaves the processor idle."""
+    return max(1, (os.cpu_count() or 1) * 3 // 2)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the pages first: their tests wait the most, and so run beside those that only compute."""
+    items.sort(key=lambda item: item.path.parent.name != "web")
+
+
 @pytest.fixture(autouse=True)
 def user_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A clean slate: an empty folder is the user's home, and no variable names a memory of the real user."""

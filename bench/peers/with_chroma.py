@@ -43,7 +43,10 @@ class Chroma(Defaults):
     def near(self, vector: Vector, scope: Scope, limit: int) -> list[tuple[int, str]]:
         """Query with a filter on metadata."""
         found = self._rows.query(
-            query_embeddings=[vector], n_results=limit, where=_where(scope), include=["documents"]
+            query_embeddings=[vector],
+            n_results=limit,
+            where=_where(scope),
+            include=["documents", "metadatas"],  # An entry of ours comes with all of these, too.
         )
         return [(int(id_), text) for id_, text in zip(found["ids"][0], found["documents"][0], strict=True)]
 

@@ -55,7 +55,8 @@ class Zvec(Defaults):
         self._rows.close()
 
     def _ask(self, query: Any, where: str | None, limit: int) -> list[tuple[int, str]]:
-        found = self._rows.query(query, topk=limit, filter=where, output_fields=["text"])
+        # All fields, as it is by default: an entry of ours comes with its session, type and time, too.
+        found = self._rows.query(query, topk=limit, filter=where)
         return [(int(doc.id), doc.field("text")) for doc in found]
 
 

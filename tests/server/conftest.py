@@ -116,10 +116,10 @@ def own_server(tmp_path: Path) -> Iterator[Server]:
         yield server
 
 
-@pytest.fixture
-def impatient(tmp_path: Path) -> Iterator[Server]:
+@pytest.fixture(scope="module")
+def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server that does not wait for long."""
-    with serving(tmp_path, "-c", IMPATIENT) as server:
+    with serving(tmp_path_factory.mktemp("impatient"), "-c", IMPATIENT) as server:
         yield server
 
 

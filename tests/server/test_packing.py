@@ -6,11 +6,12 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from zipfile import ZipFile
 
 import pytest
+from tests.server.conftest import Server, serving
 
 import keepstone
 from keepstone.server.packing import pack, sweep
@@ -25,33 +26,41 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.fixture
-def server(temporary: Path, own_server: Any) -> Any:
-    """A server with a home that no socket's buffer can hold."""
-    assert temporary.is_dir()
-    with own_server.client() as http:
-        text = os.urandom(3_000_000).hex()
-        http.put("/v1/agents/a/files/big.txt", json={"content": text}).raise_for_status()
-    return own_server
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server with a home that no socket's buffer can hold, and a temporary folder of its own beside it."""
+    folder = tmp_path_factory.mktemp("packing")
+    (folder / "temporary").mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(folder / "temporary"))
+        with serving(folder) as started:
+            with started.client() as http:
+                text = os.urandom(3_000_000).hex()
+                http.put("/v1/agents/a/files/big.txt", json={"content": text}).raise_for_status()
+            yield started
+
+
+def left_by(server: Server) -> list[Path]:
+    return list((server.home.parent / "temporary").iterdir())
 
 
 @pytest.mark.parametrize(
     "wanted", ["bytes=abc", "bytes=99999999999-", "items=0-1", "bytes=5-1", "bytes=0-10"]
 )
-def test_a_range_is_ignored_and_nothing_is_left(server: Any, temporary: Path, wanted: str) -> None:
+def test_a_range_is_ignored_and_nothing_is_left(server: Server, wanted: str) -> None:
     with server.client() as http:
         answer = http.get("/v1/backup", headers={"Range": wanted})
     assert (answer.status_code, "content-range" in answer.headers) == (200, False)
     assert len(answer.content) == int(answer.headers["content-length"])
-    assert list(temporary.iterdir()) == []
+    assert left_by(server) == []
 
 
-def test_a_client_that_leaves_in_the_middle_leaves_nothing(server: Any, temporary: Path) -> None:
+def test_a_client_that_leaves_in_the_middle_leaves_nothing(server: Server) -> None:
     with socket.create_connection(("127.0.0.1", server.port)) as sock:
         head = f"GET /v1/backup HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {server.token}\r\n\r\n"
         sock.sendall(head.encode())
         assert sock.recv(4096).startswith(b"HTTP/1.1 200")
-        assert list(temporary.iterdir()) == []
+        assert left_by(server) == []
 
 
 def test_a_packed_home_has_no_name_on_the_disk(tmp_path: Path, temporary: Path) -> None:

@@ -4,12 +4,13 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from tests.server.conftest import Server, serving
 
 import keepstone
 
@@ -177,17 +178,26 @@ def test_with_unusable_tokens_the_server_says_so_and_stays_up(own_server: Any, d
     assert ".tokens.json" in own_server.log
 
 
-@pytest.mark.parametrize("place", ["", "/memory", "/memory/sessions"])
-def test_a_file_in_place_of_a_folder_is_a_problem_with_its_remedy(own_server: Any, place: str) -> None:
-    path = own_server.home / f"agents/broken{place}"
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server whose home the tests damage, each an agent of its own."""
+    with serving(tmp_path_factory.mktemp("broken")) as server:
+        yield server
+
+
+@pytest.mark.parametrize(("agent", "place"), [("a", ""), ("b", "/memory"), ("c", "/memory/sessions")])
+def test_a_file_in_place_of_a_folder_is_a_problem_with_its_remedy(
+    broken: Server, agent: str, place: str
+) -> None:
+    path, before = broken.home / f"agents/{agent}{place}", broken.log
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("")
-    with own_server.client() as client:
+    with broken.client() as client:
         answers = [
-            client.get("/v1/agents/broken/sessions"),
-            client.get("/v1/agents/broken/sessions/s/entries"),
-            client.post("/v1/agents/broken/sessions/s/entries", json={"type": "note", "text": "x"}),
-            client.post("/v1/agents/broken/recall", json={"query": "x"}),
+            client.get(f"/v1/agents/{agent}/sessions"),
+            client.get(f"/v1/agents/{agent}/sessions/s/entries"),
+            client.post(f"/v1/agents/{agent}/sessions/s/entries", json={"type": "note", "text": "x"}),
+            client.post(f"/v1/agents/{agent}/recall", json={"query": "x"}),
         ]
         assert client.get("/v1/health").status_code == 200
     for answer in answers:
@@ -195,4 +205,5 @@ def test_a_file_in_place_of_a_folder_is_a_problem_with_its_remedy(own_server: An
         assert answer.json()["detail"] == f"{path} is not a folder; move it away, then try again"
     # Each request leaves one line, and no traceback.
     names = [answer.headers["x-request-id"] for answer in answers]
-    assert own_server.log.splitlines() == [f"WARNING: request {name}: store" for name in names]
+    new = broken.log.removeprefix(before).splitlines()
+    assert new == [f"WARNING: request {name}: store" for name in names]

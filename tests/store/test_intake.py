@@ -192,8 +192,8 @@ def test_lists_do_not_read_a_long_log_when_the_index_is_busy(
 
 def test_a_log_that_another_process_takes_in_is_left_to_it() -> None:
     arrears = Arrears()
-    assert arrears.reach("s", 7)
-    assert arrears.reach("s", 7)
-    assert not arrears.reach("s", 9)
-    assert arrears.reach("s", 9)
-    assert arrears.reach("other", 3)
+    assert not arrears.has_moved("s", 7)
+    arrears.note("s", 7)
+    assert not arrears.has_moved("s", 7)
+    assert arrears.has_moved("s", 9)
+    assert not arrears.has_moved("other", 3)

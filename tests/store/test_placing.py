@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -13,13 +14,16 @@ from typing import Any
 
 import apsw
 import pytest
+from filelock import lock_descriptor
 
 import keepstone
 from keepstone import Home, Session
 from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.lock import Lock
 from keepstone.index import Index
+from keepstone.log import rewrite
 from keepstone.log.log_file import Log
+from keepstone.log.prepared import Prepared
 from keepstone.log.replacement import Replacement
 from keepstone.store.agent_logs import AgentLogs
 from keepstone.store.placing import IndexedPlacing
@@ -267,14 +271,18 @@ def test_rewrite_beside_another_leaves_the_mark_of_its_file(
     assert (sessions / "s.lock").stat().st_size == 0
 
 
-def test_child_of_a_fork_keeps_no_prepared_file_alive(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    prepared = home.root / "agents/a/memory/sessions/s.ndjson.next.tmp"
+@names
+@pytest.mark.parametrize("name", ["s.ndjson.next.tmp", "s.ndjson"])
+def test_child_of_a_fork_keeps_no_file_of_a_rewrite_open(
+    home: Home, monkeypatch: pytest.MonkeyPatch, act: Act, name: str
+) -> None:
+    file = home.root / "agents/a/memory/sessions" / name
 
     def fork() -> None:
         reading, writing = os.pipe()
         if os.fork() == 0:
             open_there = any(
-                os.path.samefile(f"/proc/self/fd/{fd}", prepared)
+                os.path.samefile(f"/proc/self/fd/{fd}", file)
                 for fd in os.listdir("/proc/self/fd")
                 if Path(f"/proc/self/fd/{fd}").exists()
             )
@@ -287,8 +295,71 @@ def test_child_of_a_fork_keeps_no_prepared_file_alive(home: Home, monkeypatch: p
 
     answers: list[bytes] = []
     while_it_prepares(monkeypatch, fork)
-    home.agent("a").session("s").purge("secret")
+    act(home.agent("a").session("s"))
     assert answers == [b"0"]
+
+
+def test_child_of_a_fork_writes_to_the_log_that_its_parent_rewrote(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    children: list[int] = []
+    session = home.agent("a").session("s")
+    session.add("note", text="opens the log to write")
+    reading, writing = os.pipe()
+
+    def fork() -> None:
+        child = os.fork()
+        if child == 0:
+            os.read(reading, 1)
+            session.add("note", id="child", text="pecan")
+            os._exit(0)
+        children.append(child)
+
+    while_it_prepares(monkeypatch, fork)
+    session.purge("secret")
+    os.write(writing, b"1")
+    assert os.waitpid(children[0], 0)[1] == 0
+    os.close(reading)
+    os.close(writing)
+    assert said(home)["child"] == "pecan"
+
+
+def test_file_of_a_rewrite_given_up_is_removed_with_the_lock_held(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = home.root / "agents/a/memory/sessions"
+    were_locked: list[bool] = []
+    unlink = Folder.unlink
+
+    def unlinking(opened: Folder, name: str) -> None:
+        if name.endswith(".next.tmp") and (folder / name).exists():
+            with (folder / "s.lock").open("rb+") as lock:
+                were_locked.append(not lock_descriptor(lock.fileno(), blocking=False))
+        unlink(opened, name)
+
+    monkeypatch.setattr(Folder, "unlink", unlinking)
+    monkeypatch.setattr(rewrite._Plan, "fits", lambda _: False)  # noqa: SLF001
+    home.agent("a").session("s").compact()
+    assert were_locked == [True]
+    assert not list(folder.glob("*.next.tmp"))
+
+
+def test_rewrite_that_cannot_lock_its_file_leaves_nothing(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> bool:
+        raise OSError(errno.ENOLCK, "no locks available")
+
+    folder = home.root / "agents/a/memory/sessions"
+    before = said(home)
+    open_files = len(os.listdir("/proc/self/fd"))
+    with closing(Folder(folder)) as opened, monkeypatch.context() as patched:
+        patched.setattr("filelock.lock_descriptor", refuse)
+        with pytest.raises(OSError, match="no locks"):
+            Prepared(opened, "s.ndjson.next.tmp")
+    assert len(os.listdir("/proc/self/fd")) == open_files
+    assert not list(folder.glob("*.next.tmp"))
+    assert said(home) == before
 
 
 def test_delete_of_many_hides_them_at_once_and_for_good(home: Home) -> None:

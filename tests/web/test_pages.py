@@ -251,6 +251,7 @@ def test_the_doctor_shows_an_agent_named_agents_nothing_of_the_home(tmp_path: Pa
         expect(page.locator(".findings li")).to_have_count(1)
         expect(page.locator(".findings li")).to_contain_text("1 entry")
         assert "private-project" not in page.content()
+        page.close()  # Before its server, which it would look for.
 
 
 def test_an_agent_that_is_not_allowed_is_as_good_as_not_there(limited: Site, browse: Browse) -> None:
@@ -304,3 +305,4 @@ def test_an_empty_home_and_a_new_token_have_no_serious_fault(tmp_path: Path, bro
         page.get_by_role("dialog").get_by_role("button", name="Create").click()
         page.get_by_role("dialog", name="Your new token").wait_for()
         assert serious_faults(page) == []
+        page.close()  # Before its server, which it would look for.

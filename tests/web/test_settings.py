@@ -14,9 +14,9 @@ from keepstone import Agent
 Sign = Callable[[str], Page]
 
 
-@pytest.fixture
-def served(tmp_path: Path) -> Iterator[Server]:
-    with serving(tmp_path) as server:
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("served")) as server:
         yield server
 
 
@@ -128,12 +128,13 @@ def test_a_created_token_works_and_is_shown_once(served: Server, settings: Sign)
 
 
 def test_a_token_for_no_valid_agent_is_refused(served: Server, settings: Sign) -> None:
+    before = served.tokens.all()
     page = settings(served.token)
     page.get_by_role("button", name="Create token").click()
     page.get_by_role("dialog").get_by_label("Agents").fill("no such name")
     page.get_by_role("dialog").get_by_role("button", name="Create").click()
     expect(page.locator(".q-notification")).to_contain_text("no such name")
-    assert len(served.tokens.all()) == 1
+    assert [token.id for token in served.tokens.all()] == [token.id for token in before]
 
 
 def test_a_revoked_token_is_refused_at_once(served: Server, settings: Sign) -> None:
@@ -166,3 +167,4 @@ def test_an_application_without_tokens_shows_none(tmp_path: Path, browse: Browse
         page = browse(site.url("default", "settings"))
         expect(page.get_by_role("heading", name="Model")).to_be_visible()
         expect(page.get_by_role("heading", name="Access tokens")).to_have_count(0)
+        page.close()  # Before its server, which it would look for.

@@ -21,6 +21,13 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
 
 
+@pytest.fixture(scope="module")
+def silent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server that none of its tests makes log anything."""
+    with serving(tmp_path_factory.mktemp("silent")) as server:
+        yield server
+
+
 @pytest.fixture
 def own_server(tmp_path: Path) -> Iterator[Server]:
     with serving(tmp_path) as server:
@@ -160,8 +167,8 @@ def test_a_socket_cannot_press_the_buttons_of_another_page(served: Server) -> No
 
 
 @pytest.mark.parametrize("message", [None, "x", 1, [], {}, {"client_id": None}, {"client_id": ["x"]}])
-def test_a_message_without_a_page_leaves_no_traceback(own_server: Server, message: Any) -> None:
-    visitor = Visitor(own_server)
+def test_a_message_without_a_page_leaves_no_traceback(silent: Server, message: Any) -> None:
+    visitor = Visitor(silent)
 
     async def steps() -> None:
         async with visitor.socket() as client:
@@ -170,7 +177,7 @@ def test_a_message_without_a_page_leaves_no_traceback(own_server: Server, messag
             assert await client.call("handshake", handshake_of(visitor.open("/a/alpha/sessions")))
 
     asyncio.run(steps())
-    assert own_server.log == ""
+    assert silent.log == ""
 
 
 def test_a_log_message_of_a_page_cannot_control_the_terminal(own_server: Server) -> None:

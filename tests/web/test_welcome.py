@@ -1,14 +1,27 @@
 """An empty home: three ways to its first entry, and a sample on request."""
 
+import asyncio
+import gc
 import shlex
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from nicegui import Client
 from playwright.sync_api import Page, expect
 from tests.web.conftest import Browse, Site, serve
+from tests.web.page import every, on_a_page
+
+import keepstone
+from keepstone import Home, Notes
+from keepstone.chat.offline import OfflineResponder
+from keepstone.web import site as pages
+from keepstone.web.answering import Talking
+from keepstone.web.elements import SafeText
+from keepstone.web.welcome import _load, welcome
 
 
 @pytest.fixture
@@ -63,3 +76,39 @@ def test_a_reader_of_some_agents_is_not_told_about_the_home(tmp_path: Path, brow
         expect(page.locator(".notice")).to_contain_text("There is no agent “mine”")
         expect(page.locator(".box h2")).to_have_text("No sessions yet")
         assert str(limited.home.root) not in page.content()
+        page.close()  # Before its server, which it would look for.
+
+
+def test_the_demo_is_opened_though_an_entry_came_while_it_loaded(tmp_path: Path) -> None:
+    loads, go = threading.Event(), threading.Event()
+
+    def demo(_: Home) -> str:
+        loads.set()
+        assert go.wait(60)
+        return "demo"
+
+    async def steps(page: Client) -> None:
+        welcome(place)
+        [load] = [piece for piece in every(page, SafeText) if piece.text == "Load the demo"]
+        slot = load.parent_slot
+        assert slot is not None
+
+        async def pressed() -> None:
+            with slot:
+                await _load(place, load)
+
+        loading = asyncio.create_task(pressed())
+        await asyncio.to_thread(loads.wait, 60)
+        page.content.clear()  # As the list of sessions does with the first entry of any agent.
+        gc.collect()
+        go.set()
+        await loading
+        assert [words["path"] for _, kind, words in page.outbox.messages if kind == "open"] == [
+            "/a/demo/sessions"
+        ]
+
+    with keepstone.open(tmp_path / "home", embedder="none") as home:
+        notes = Notes(tmp_path, tmp_path / "user.md")
+        site = pages.Site(home, notes, lambda _: pages.Open(), Talking(notes, OfflineResponder()), demo=demo)
+        place = pages.Place(site, home.agent("default"), pages.Open(), {})
+        on_a_page(steps)

@@ -23,9 +23,10 @@ with sync_playwright() as playwright:
         print("shown", flush=True)`;
 
 function chromium(): string | undefined {
-  const names = ["chromium", "chromium-browser", "google-chrome"].map((name) => `command -v ${name}`).join(" || ");
+  const names = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"];
+  const found = names.map((name) => `command -v ${name}`).join(" || ");
   try {
-    return execFileSync("sh", ["-c", names], { encoding: "utf8" }).trim();
+    return execFileSync("sh", ["-c", found], { encoding: "utf8" }).trim();
   } catch {
     return undefined; // The shell found none of them.
   }

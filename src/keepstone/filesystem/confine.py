@@ -237,6 +237,10 @@ class Folder:
 
     def sync(self, sub: str = "") -> None:
         """Sync the names in the folder ``sub`` below this one to the disk."""
+        if not sub:  # Each new file has its name synced: three system calls fewer.
+            with border(self.path):
+                os.fsync(self._handle)
+            return
         with self._enter(sub) as folder:
             os.fsync(folder)
 

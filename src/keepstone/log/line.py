@@ -176,10 +176,10 @@ def payload_of(record: Record) -> Record:
     data = record.get("data")
     if isinstance(data, dict):
         return data
-    others = record.keys() - _HEAD
-    if not others or (others == {"text"} and isinstance(record["text"], str)):
-        return {}
-    return body_of(record)
+    for key, value in record.items():
+        if key not in _HEAD and not (key == "text" and isinstance(value, str)):
+            return body_of(record)
+    return {}
 
 
 def body_of(record: Record) -> Record:

@@ -132,7 +132,7 @@ class Log:
             StoreError: The disk is full or failed; the log is truncated to its old length.
         """
         size, fd = self.create().size, self._fd
-        begin, prefix = (size, b"") if size == self._mended else self._mend(fd, size)
+        begin, prefix = (size, b"") if size in (0, self._mended) else self._mend(fd, size)
         data = prefix + b"".join(lines)
         try:
             write_all(fd, data)

@@ -27,12 +27,16 @@ class Prepared:
             folder.unlink(name)
         self._folder = folder
         self._name = name
+        self.size = 0
         self.fd = folder.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL)
         reset_in_child(self)
-        lock_descriptor(self.fd, blocking=False)
-        if os.fstat(self.fd).st_mode & FILE_MODE != FILE_MODE:
-            set_mode(self.fd, FILE_MODE)  # The umask may have taken the owner's rights.
-        self.size = 0
+        try:
+            lock_descriptor(self.fd, blocking=False)
+            if os.fstat(self.fd).st_mode & FILE_MODE != FILE_MODE:
+                set_mode(self.fd, FILE_MODE)  # The umask may have taken the owner's rights.
+        except BaseException:
+            self.close()
+            raise
 
     def write(self, lines: Iterable[bytes]) -> None:
         """Append lines; StoreError if the disk is full or failed."""
@@ -47,7 +51,7 @@ class Prepared:
     def is_there(self) -> bool:
         """Tell whether the name is still this file's: others remove it before they erase anything."""
         try:
-            return os.path.samestat(self._folder.stat(self._name), os.fstat(self.fd))
+            return self.fd >= 0 and os.path.samestat(self._folder.stat(self._name), os.fstat(self.fd))
         except FileNotFoundError:
             return False
 
@@ -62,11 +66,10 @@ class Prepared:
         return os.fstat(self.fd)
 
     def close(self) -> None:
-        """Close the file, and remove it unless it took its place."""
-        if self.fd >= 0:
-            if self.is_there():
-                self._folder.unlink(self._name)
-            self.reset()
+        """Close the file, and remove it if it is there. The caller holds the log's lock then."""
+        if self.is_there():
+            self._folder.unlink(self._name)
+        self.reset()
 
     def reset(self) -> None:
         """Close the descriptor, which is all that a child process may do."""

@@ -9,9 +9,12 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import datetime
 
+from keepstone.errors import LockTimeoutError
+from keepstone.filesystem.confine import MovedError
+from keepstone.filesystem.fork import reset_in_child
 from keepstone.log.line import id_of
 from keepstone.log.log_file import Log, Stat, checksum, stat_of
 from keepstone.log.mentioned_ids import all_lines
@@ -27,7 +30,7 @@ class OvertakenError(Exception):
 
 
 class Replacement:
-    """What a log is to be after a rewrite. Use it inside ``closing``.
+    """What a log is to be after a rewrite. Use it inside ``with replacement.closing(placing)``.
 
     ``begin``, ``check``, ``end`` and ``put`` are called with the session's lock held, all else without it.
     """
@@ -39,6 +42,7 @@ class Replacement:
         """A descriptor of the log as it was when the rewrite began."""
         self._begun = os.fstat(source)
         self._file = log.prepare()
+        reset_in_child(self)
         self._upto = 0
         self._crc = 0
         self._ts: datetime | None = None
@@ -170,10 +174,26 @@ class Replacement:
         """Let what was written take the log's place."""
         return self._log.replace(self._file)
 
-    def close(self) -> None:
-        """Close the files; a file that was not put in place is removed."""
-        self._file.close()
-        os.close(self.source)
+    @contextmanager
+    def closing(self, placing: Placing) -> Iterator[Replacement]:
+        """Close the files at the end; a file that was not put in place is removed, with the lock held.
+
+        Where others keep the lock, the next one to take it removes the file, as its process has unlocked it.
+        """
+        try:
+            yield self
+        finally:
+            if self._file.is_there():
+                with suppress(LockTimeoutError, MovedError), placing.locked():
+                    self._file.close()
+            self.reset()
+
+    def reset(self) -> None:
+        """Close the descriptors: a child process would keep the bytes of a log that is replaced."""
+        self._file.reset()
+        fd, self.source = self.source, -1
+        if fd >= 0:
+            os.close(fd)
 
 
 class Placing:

@@ -11,7 +11,7 @@ import json
 import os
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from typing import TypeVar
@@ -97,7 +97,7 @@ def _compacted(
         if new is None:
             return None
         placing.begin()
-    with closing(new):
+    with new.closing(placing):
         if not placing.is_held and not new.is_ended():
             raise OvertakenError
         plan = _Plan(new, archive, aged)
@@ -338,7 +338,7 @@ def purge(log: Log, ids: Collection[str]) -> Rewritten | None:
     new = Replacement.begin(log, without(ids))
     if new is None:
         return None
-    with closing(new):
+    with new.closing(HELD):
         new.end()
         before, after = new.before, new.put()
     return Rewritten(before, after, new.moved, before.size - after.size)

@@ -152,8 +152,6 @@ class AgentLogs:
         finally:
             self._guard.release()
 
-    # Sessions
-
     def files(self) -> Iterator[tuple[str, str, os.stat_result]]:
         """Yield id, file name and state of every session; of several names for one id the canonical one.
 
@@ -217,20 +215,19 @@ class AgentLogs:
         if time.monotonic() - self._looked < age:
             return
         with self._looking:
-            began, lags, are_hidden = time.monotonic(), self._lags, False
+            began, lags = time.monotonic(), self._lags
             if began - self._looked < age:
                 return
             self.leave_replaced()
             try:
                 self._look_twice()
-                are_hidden = self.index.has_hidden()
             except (UnavailableError, DamagedError) as error:
                 self.lag(error)
             with self._guard:
                 # Another thread may have failed to index a write after this look had passed its log.
                 if self._lags == lags:
                     self.stale, self._looked = False, began
-            if self.arrears or are_hidden:
+            if self.arrears or self.arrears.are_rows_hidden:
                 self._leave(self.agent)
 
     @property
@@ -259,18 +256,16 @@ class AgentLogs:
     def follow(self, session: str, log: Log, stat: Stat | None, *, within: float = math.inf) -> bool:
         """Bring the index to this state of a log; False if it cannot be brought there, or not so soon."""
         try:
-            if stat is None or not self.asking(Index.current, {session: stat}):
-                return self.catch_up(session, log, within=within)
+            is_current = stat is not None and self.asking(Index.current, {session: stat})
+            return bool(is_current) or self.catch_up(session, log, within=within)
         except UnavailableError as error:
             self.lag(error)
             return False
-        return True
 
     def catch_up(self, session: str, log: Log, *, within: float) -> bool:
         """Bring the index to where a log is, but give up after so many seconds; the next look goes on."""
-        done = self.asking(Index.catch_up, session, log, within=within)
-        if not done:
-            self._fall_behind()
+        if not (done := self.asking(Index.catch_up, session, log, within=within)):
+            self.lag()
         return done
 
     def reach(self, sessions: Sequence[str] | None) -> None:
@@ -297,12 +292,10 @@ class AgentLogs:
         except UnavailableError as error:
             self.lag(error)
 
-    def lag(self, error: Exception) -> None:
+    def lag(self, error: Exception | None = None) -> None:
         """Remember that the index is behind the logs; the next look tries again."""
-        logger.warning("the index of agent %s is behind: %s", self.agent, type(error).__name__)
-        self._fall_behind()
-
-    def _fall_behind(self) -> None:
+        if error is not None:
+            logger.warning("the index of agent %s is behind: %s", self.agent, type(error).__name__)
         with self._guard:
             self._lags += 1
             self.stale, self._looked = True, float("-inf")

@@ -40,6 +40,8 @@ class Arrears(dict[str, tuple[int, object]]):
         super().__init__()
         self._guard = threading.Lock()
         self._reached: tuple[str, int] | None = None
+        self.are_rows_hidden = False
+        """Whether rows of deleted entries were left to remove when the folder was looked at."""
 
     def leave(self, sessions: Mapping[str, int]) -> None:
         """Leave some sessions, with the bytes to be read."""
@@ -58,10 +60,13 @@ class Arrears(dict[str, tuple[int, object]]):
             if mark is None or self.get(session, (0, None))[1] is mark:
                 self.pop(session, None)
 
-    def reach(self, session: str, offset: int) -> bool:
-        """Take note how far a session was read; tell whether that is as far as was noted the last time."""
-        known, self._reached = self._reached, (session, offset)
-        return known is None or known[0] != session or known[1] == offset
+    def note(self, session: str, offset: int) -> None:
+        """Take note how far the background found or left a session read."""
+        self._reached = session, offset
+
+    def has_moved(self, session: str, offset: int) -> bool:
+        """Tell whether a session was read on since its note, which only another process can have done."""
+        return self._reached is not None and self._reached[0] == session and self._reached[1] != offset
 
     def total(self) -> int:
         """Return about how many bytes are left."""
@@ -78,6 +83,7 @@ def follow_folder(logs: AgentLogs) -> None:
         logs.session_files.watch(is_read=True)
         take_in_all(logs)
     logs.followed = index.epoch
+    logs.arrears.are_rows_hidden = index.has_hidden()
 
 
 def take_in(logs: AgentLogs, changed: Iterable[str]) -> bool:
@@ -157,7 +163,10 @@ def take_in_some(logs: AgentLogs, progress: Callable[[int], None] | None = None)
     try:
         while (first := logs.arrears.first()) is not None:
             session, mark = first
-            if not logs.arrears.reach(session, logs.index.offset(session)):
+            offset = logs.index.offset(session)
+            is_elsewhere = logs.arrears.has_moved(session, offset)
+            logs.arrears.note(session, offset)
+            if is_elsewhere:
                 time.sleep(random.uniform(*_PAUSE))  # Another process is at it: two would hinder one another.
                 return True
             began = time.monotonic()
@@ -165,7 +174,7 @@ def take_in_some(logs: AgentLogs, progress: Callable[[int], None] | None = None)
                 if progress:
                     progress(read)
                 if time.monotonic() >= until:
-                    logs.arrears.reach(session, logs.index.offset(session))
+                    logs.arrears.note(session, logs.index.offset(session))
                     return True
                 give_way((time.monotonic() - began) / 8)  # On a busy machine those who wait need more time.
                 began = time.monotonic()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 
 from keepstone.index import Index
 from keepstone.log import rewrite
@@ -48,7 +48,7 @@ class PurgedFiles:
                         else None
                     )
                     if new is not None:
-                        self._new[part.name] = stack.enter_context(closing(new))
+                        self._new[part.name] = stack.enter_context(new.closing(self.placing))
                 self.placing.begin()
             for new in self._new.values():
                 new.follow()

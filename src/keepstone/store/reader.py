@@ -330,8 +330,7 @@ class LogReader(IndexReader):
 
     @property
     def stale(self) -> bool:
-        is_behind = self._reached is None and bool(self._logs.arrears)
-        return self._lagged or self._logs.stale or is_behind
+        return self._lagged or self._logs.stale
 
     def _asking(self) -> LogReader:
         return self  # Asked many times a recall: a generator would take three times as long.
@@ -375,7 +374,9 @@ class LogReader(IndexReader):
         if sessions != self._reached:
             self._reached = sessions
             self._logs.reach(sessions)
-            self._lagged = self._lagged or self._logs.stale
+            # Noted before the search: the background may take in the rest before its answer is there.
+            is_behind = sessions is None and bool(self._logs.arrears)
+            self._lagged = self._lagged or self._logs.stale or is_behind
 
     def load(self, keys: Sequence[int]) -> dict[int, Entry]:
         logs, rows = self._logs, {}

@@ -48,7 +48,7 @@ def write(logs: AgentLogs, session: str, records: Sequence[Written], on_conflict
     log = logs.log(session)
     catch_up_unlocked(logs, session, log)
     with log.locked():
-        before = log.stat() or log.create()
+        before = log.create()
         there = LiveEntries(logs, log, session)
         there.look_up(before, [one.record["id"] for one in records])
         results, needed = resolve(records, there, on_conflict)

@@ -83,7 +83,7 @@ def welcome(place: Place) -> None:
 
 async def _load(place: Place, pressed: SafeText) -> None:
     """Add the sample, and go to its sessions."""
-    demo = place.site.demo
+    demo, page = place.site.demo, ui.context.client
     if demo is None:
         return
     pressed.props.update(disabled=True)
@@ -91,7 +91,7 @@ async def _load(place: Place, pressed: SafeText) -> None:
     with attempt():
         await place.check_admin()
         agent = await aside(demo, place.site.home)
-        ui.navigate.to(address(agent, "sessions"))
+        page.open(address(agent, "sessions"))  # By then the welcome may have made room for the first entry.
         return
     pressed.props.update(disabled=False)
     pressed.text = "Load the demo"

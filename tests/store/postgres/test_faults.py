@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 
 import psycopg
@@ -14,9 +14,8 @@ from tests.postgres_server import PASSWORD, PostgresServer, running_server, sche
 import keepstone
 from keepstone.errors import LockTimeoutError, StoreError
 from keepstone.store.postgres import connecting
-from keepstone.store.postgres.locked_session import LockedSession
 from keepstone.store.postgres.postgres_store import PostgresStore
-from keepstone.store.postgres.statements import StatementResult
+from keepstone.store.postgres.statements import HomeConnection, Statement, StatementResult
 from keepstone.testing import START
 
 
@@ -27,6 +26,11 @@ def _record(name: str) -> dict[str, object]:
 def _lines(dsn: str) -> int:
     with psycopg.connect(dsn) as connection:
         return int(connection.execute("SELECT count(*) FROM lines").fetchall()[0][0])
+
+
+def _is_commit(statements: Sequence[Statement]) -> bool:
+    """Tell whether statements end with a commit, of their own or of what writes a new entry."""
+    return any(sql == "COMMIT" or "INSERT INTO entries" in sql for sql, _ in statements)
 
 
 def _cut(dsn: str) -> None:
@@ -52,23 +56,24 @@ def test_a_connection_that_was_cut_is_replaced(dsn: str) -> None:
 def test_a_write_cut_at_its_commit_is_there_once(
     dsn: str, monkeypatch: pytest.MonkeyPatch, when: str, how: Callable[..., object]
 ) -> None:
-    original = LockedSession.flush
+    original = HomeConnection.send_all
     cuts = iter([True])
 
-    def flush(held: LockedSession) -> list[StatementResult]:
-        is_first = next(cuts, False)
+    def send_all(connection: HomeConnection, statements: Sequence[Statement]) -> list[StatementResult]:
+        is_first = _is_commit(statements) and next(cuts, False)
         if is_first and when == "before the commit":
             _cut(dsn)
-        results = original(held)
+        results = original(connection, statements)
         if is_first and when == "behind the commit":
             raise psycopg.OperationalError("the connection is closed")
         return results
 
     with closing(PostgresStore(dsn)) as store:
         store.append("a", "s", [_record("x")])
-        monkeypatch.setattr(LockedSession, "flush", flush)
+        monkeypatch.setattr(HomeConnection, "send_all", send_all)
         how(store, "a", "s", [_record("y") | {"text": "pecan"}])
         assert [entry.text for entry in store.entries("a", "s", None, None)] == ["walnut x", "pecan"]
+    assert next(cuts, None) is None
     assert _lines(dsn) == 2
 
 
@@ -84,16 +89,17 @@ def test_an_entry_that_cannot_be_written_leaves_nothing(dsn: str) -> None:
 
 
 def test_a_deadlock_is_tried_again(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    original, failures = LockedSession.flush, iter([psycopg.errors.DeadlockDetected("deadlock")] * 2)
+    original, failures = HomeConnection.send_all, iter([psycopg.errors.DeadlockDetected("deadlock")] * 2)
 
-    def flush(held: LockedSession) -> list[StatementResult]:
-        if (error := next(failures, None)) is not None:
+    def send_all(connection: HomeConnection, statements: Sequence[Statement]) -> list[StatementResult]:
+        if _is_commit(statements) and (error := next(failures, None)) is not None:
             raise error
-        return original(held)
+        return original(connection, statements)
 
     with closing(PostgresStore(dsn)) as store:
-        monkeypatch.setattr(LockedSession, "flush", flush)
+        monkeypatch.setattr(HomeConnection, "send_all", send_all)
         store.append("a", "s", [_record("x")])
+        assert next(failures, None) is None
         assert len(store.entries("a", "s", None, None)) == 1
 
 

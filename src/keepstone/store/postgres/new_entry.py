@@ -1,7 +1,7 @@
 """Adding one new entry in one round trip and one transaction, as most writes do.
 
-The row of the session gives the line its number while it is locked. Where the id is taken nothing is counted,
-and nothing written; if another writer takes it at this moment, the key of the entries is violated.
+The row of the session gives the line its number while it is locked. Where the id is taken nothing is counted
+or written; if another writer takes it at this moment, the key of the entries is violated.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from psycopg import errors as pg
 
 from keepstone.log.line import create
-from keepstone.store.postgres.connecting import Connection, Connections
+from keepstone.store.postgres.connecting import PLANNED_ONCE, Connection, Connections
 from keepstone.store.postgres.entry_rows import Columns, columns_of, stored
 from keepstone.store.postgres.locked_session import (
     BEGUN,
@@ -20,26 +20,18 @@ from keepstone.store.postgres.locked_session import (
 )
 from keepstone.store.put import Written
 
-_COUNTED = "FROM sessions WHERE agent = %s AND session = %s AND xmin = pg_current_xact_id()::xid"
-"""The session's row if this transaction has counted: another one may make the session after that."""
-_COUNT = (
-    "UPDATE sessions SET next_seq = next_seq + 1, entries = entries + 1, texts = texts + %s, "
-    "words = words + %s, size = size + %s, modified = statement_timestamp() "
+_ADD = (
+    "WITH counted AS (UPDATE sessions SET next_seq = next_seq + 1, entries = entries + 1, "
+    "texts = texts + %s, words = words + %s, size = size + %s, modified = statement_timestamp() "
     "WHERE agent = %s AND session = %s "
-    "AND NOT EXISTS (SELECT 1 FROM entries WHERE agent = %s AND session = %s AND id = %s)"
-)
-_LINE = (
-    "INSERT INTO lines (agent, session, seq, id, ts, line) "
-    f"SELECT agent, session, next_seq - 1, %s, %s, %s {_COUNTED}"
-)
-_ENTRY = (
+    "AND NOT EXISTS (SELECT 1 FROM entries WHERE agent = %s AND session = %s AND id = %s) "
+    "RETURNING agent, session, next_seq - 1 AS seq), "
+    "line AS (INSERT INTO lines (agent, session, seq, id, ts, line) "
+    "SELECT agent, session, seq, %s, %s, %s FROM counted), "
+    "event AS (INSERT INTO events (agent, session, id, kind, xid, token) "
+    "SELECT agent, session, %s, 'add', pg_current_xact_id(), %s FROM counted) "
     f"INSERT INTO entries (agent, session, seq, id, {', '.join(Columns._fields)}) "
-    f"SELECT agent, session, next_seq - 1, %s, {', '.join(['%s'] * len(Columns._fields))} "
-    f"{_COUNTED}"
-)
-_EVENT = (
-    "INSERT INTO events (agent, session, id, kind, xid, token) "
-    f"SELECT agent, session, %s, 'add', pg_current_xact_id(), %s {_COUNTED}"
+    f"SELECT agent, session, seq, %s, {', '.join(['%s'] * len(Columns._fields))} FROM counted"
 )
 
 
@@ -59,6 +51,8 @@ def add_new(connections: Connections, agent: str, session: str, one: Written) ->
     columns = columns_of(agent, record, connections.language)
     name = stored(str(record["id"]))
     place = (agent, stored(session))
+    counts = (int(columns.sum is not None), columns.length, len(one.raw))
+    values = (*counts, *place, *place, name, name, columns.ts, one.raw.rstrip(b"\n"), name)
     tried: list[LockedSession] = []
 
     def attempt(connection: Connection) -> bool:
@@ -67,19 +61,14 @@ def add_new(connections: Connections, agent: str, session: str, one: Written) ->
         held = LockedSession(connection, agent, session, "", 0, connections.language)
         held.token = tried[0].token if tried else held.token
         tried.append(held)
-        for statement, values in connections.entering(agent, BEGUN):
-            held.do(statement, values)
-        held.do(_COUNT, (int(columns.sum is not None), columns.length, len(one.raw), *place, *place, name))
-        held.do(_LINE, (name, columns.ts, one.raw.rstrip(b"\n"), *place))
-        held.do(_EVENT, (name, held.token, *place))
-        held.do(_ENTRY, (name, *columns, *place))
+        [begin] = connections.entering(agent, PLANNED_ONCE + BEGUN)
         try:
-            entered, counted, *_ = held.flush()
+            entered, added = connection.send_all([begin, (_ADD, (*values, held.token, name, *columns))])
         except pg.UniqueViolation:
             raise _TakenError from None
-        if counted.changed and begun(entered)[0]:
+        if added.changed and begun(entered)[0]:
             connection.execute(f"NOTIFY {CHANNEL}")
-        return counted.changed == 1
+        return added.changed == 1
 
     try:
         return connections.run(attempt)

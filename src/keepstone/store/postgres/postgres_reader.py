@@ -207,7 +207,8 @@ class PostgresReader:
 
     def _remember(self, vector: Vector, space: str) -> None:
         """Forget how near entries are to another vector than this one."""
-        if self._asked is None or self._asked[0] != space or not (self._asked[1] == vector).all():
+        asked = self._asked
+        if asked is None or asked[0] != space or not (asked[1] is vector or (asked[1] == vector).all()):
             self._asked, self._near, self._sampled = (space, vector), {}, None
 
     def neighbours(self, keys: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:

@@ -84,7 +84,7 @@ class HomeConnection(psycopg.Connection[tuple[Any, ...]]):
     def _send(
         self, key: _Key, params: Sequence[Buffer | None], formats: Sequence[Format] | None
     ) -> list[tuple[_Key, bytes] | None]:
-        """Send a statement at once, so that the server begins; return what is prepared by each message."""
+        """Queue a statement for sending; return what is prepared by each message."""
         name, sent = self._known.get(key), list["tuple[_Key, bytes] | None"]([None])
         if name is None and self._is_often(key):
             self._named += 1
@@ -95,7 +95,6 @@ class HomeConnection(psycopg.Connection[tuple[Any, ...]]):
             self.pgconn.send_query_params(key[0], params, key[1], formats, Format.BINARY)
         else:
             self.pgconn.send_query_prepared(name, params, formats, Format.BINARY)
-        self.pgconn.flush()
         return sent
 
     def _is_often(self, key: _Key) -> bool:

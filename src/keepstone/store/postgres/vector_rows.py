@@ -86,6 +86,10 @@ class VectorSamples:
         self._known = {one: kept for one, kept in self._known.items() if one[0] != agent}
 
 
+_Sized: TypeAlias = "tuple[str, str, tuple[str, ...] | None]"
+"""A space, an agent and its sessions."""
+
+
 class Sizes:
     """How many vectors scopes had when they were searched last, and whether their space had a graph.
 
@@ -93,16 +97,16 @@ class Sizes:
     """
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, Scope], tuple[int, bool, float]] = {}
+        self._known: dict[_Sized, tuple[int, bool, float]] = {}
 
     def get(self, space: str, scope: Scope) -> tuple[int, bool] | None:
         """Return what is known of a scope."""
-        known = self._known.get((space, Scope(scope.agent, scope.sessions)))
+        known = self._known.get((space, scope.agent, scope.sessions))
         return None if known is None else known[:2]
 
     def is_due(self, space: str, scope: Scope) -> bool:
         """Tell whether a search should bring it again."""
-        known = self._known.get((space, Scope(scope.agent, scope.sessions)))
+        known = self._known.get((space, scope.agent, scope.sessions))
         return known is None or time.monotonic() - known[2] >= _FRESH
 
     def take(self, space: str, scope: Scope, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -110,7 +114,7 @@ class Sizes:
         if len(self._known) > _MOST_SIZES:
             self._known = {}
         known = (int(rows[0][0]), rows[0][1], time.monotonic())
-        self._known[space, Scope(scope.agent, scope.sessions)] = known
+        self._known[space, scope.agent, scope.sessions] = known
 
 
 def sizes(space: str, scope: Scope) -> Query:
@@ -306,14 +310,15 @@ def nearest_by_graph(vector: Vector, space: str, scope: Scope, limit: int) -> Qu
     condition, values = conditions(Scope(scope.agent, scope.sessions), alias="v")
     statement = sql.SQL(
         "SELECT v.key, (v.embedding::vector({dim})) <#> %s::vector({dim}) AS distance FROM vectors v "
-        "WHERE {condition} AND v.agent = {agent} AND v.space = {space} ORDER BY distance LIMIT %s"
+        "WHERE {condition} AND v.agent = {agent} AND v.space = {space} ORDER BY distance LIMIT {limit}"
     ).format(
         condition=sql.SQL(condition),
         agent=sql.Literal(scope.agent),
         space=sql.Literal(stored(space)),
         dim=sql.SQL(str(len(vector))),
+        limit=sql.Literal(limit),
     )
-    return statement.as_string(), [vector, *values, limit]
+    return statement.as_string(), [vector, *values]
 
 
 def graph_name(agent: str, space: str) -> str:
