@@ -17,7 +17,7 @@ from keepstone import Agent, Home
 from keepstone.filesystem.layout import LAYOUTS
 from keepstone.index import Index, UnavailableError
 from keepstone.index.database import SCHEMA
-from keepstone.store import agent_logs
+from keepstone.store import index_file
 from keepstone.store.agent_logs import AgentLogs
 
 Move = Callable[[Path], Path]
@@ -178,7 +178,7 @@ def test_an_index_opened_during_a_purge_holds_nothing_of_the_agent(
         path.parent.mkdir(parents=True)
         return Index(path, language)
 
-    monkeypatch.setattr(agent_logs, "Index", index)
+    monkeypatch.setattr(index_file, "Index", index)
     logs = AgentLogs(
         home.root,
         LAYOUTS["default"],
