@@ -31,13 +31,13 @@ class Toy:
         return self.embed_documents([text])[0]
 
 
-def walk(call: Callable[[], object]) -> tuple[int, int, int]:
-    """Return the number of calls, of changes of module, and of modules."""
+def walk(call: Callable[[], object]) -> tuple[int, int, list[str]]:
+    """Return the number of calls and of changes of module, and the modules."""
     files: list[str] = []
 
     def note(frame: FrameType, event: str, _: object) -> None:
         if event == "call" and frame.f_code.co_filename.startswith(OURS):
-            files.append(frame.f_code.co_filename)
+            files.append(frame.f_code.co_filename.removeprefix(OURS))
 
     before = sys.getprofile()
     sys.setprofile(note)
@@ -45,7 +45,7 @@ def walk(call: Callable[[], object]) -> tuple[int, int, int]:
         call()
     finally:
         sys.setprofile(before)
-    return len(files), sum(one != other for one, other in pairwise(files)), len(set(files))
+    return len(files), sum(one != other for one, other in pairwise(files)), sorted(set(files))
 
 
 WALKS: dict[str, tuple[object, Callable[[Agent], object], int, int, int]] = {
@@ -73,7 +73,7 @@ def test_a_warm_call_stays_within_its_bounds(tmp_path: Path, name: str) -> None:
         calls, changes, modules = min(walk(lambda: call(agent)) for _ in range(30))
     assert calls <= most_calls
     assert changes <= most_changes
-    assert modules <= most_modules
+    assert len(modules) <= most_modules, modules
 
 
 def test_a_given_vector_in_any_of_many_sessions_stays_within_its_bounds(tmp_path: Path) -> None:
@@ -89,4 +89,5 @@ def test_a_given_vector_in_any_of_many_sessions_stays_within_its_bounds(tmp_path
             walk(lambda n=n: agent.recall(None, vector=rows[0, 0], sessions=[f"s{n}"]))  # type: ignore[misc]
             for n in range(40)
         )
-    assert (calls <= 330, changes <= 130, modules <= 30) == (True, True, True), (calls, changes, modules)
+    assert (calls <= 330, changes <= 130) == (True, True), (calls, changes)
+    assert len(modules) <= 30, modules

@@ -12,6 +12,7 @@ from tests.web.test_sockets import Visitor, joins
 WATCHED = """
 import asyncio, sys, traceback
 from keepstone.cli import main
+from keepstone.store.agent_pool import OpenAgents
 from keepstone.store.file_store import FileStore
 
 def watched(call):
@@ -26,8 +27,9 @@ def watched(call):
 if any(word.startswith("postgresql:") for word in sys.argv):
     from keepstone.store.postgres.connecting import Connections
     Connections.run = watched(Connections.run)
-for name in "agents sessions session append put modify entries select reader find purge_agent".split():
+for name in "agents sessions session append put modify entries select find purge_agent".split():
     setattr(FileStore, name, watched(getattr(FileStore, name)))
+OpenAgents.reader = watched(OpenAgents.reader)
 sys.argv[0] = "keepstone"
 main()
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from nicegui import Client, ui
@@ -17,7 +18,7 @@ Steps = Callable[[Client], Awaitable[None]]
 
 
 def on_a_page(steps: Steps) -> None:
-    """Take some steps on a page of their own."""
+    """Take some steps on a page of their own, in a thread: the tests' own may have the loop of a browser."""
 
     async def whole() -> None:
         with Client(ui.page("")) as page:
@@ -25,7 +26,8 @@ def on_a_page(steps: Steps) -> None:
         if not page.is_deleted:
             page.delete()
 
-    asyncio.run(whole())
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(lambda: asyncio.run(whole())).result()
 
 
 async def within(page: Client, act: Callable[[], Coroutine[Any, Any, Value]]) -> Value:

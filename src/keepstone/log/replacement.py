@@ -15,6 +15,7 @@ from datetime import datetime
 from keepstone.errors import LockTimeoutError
 from keepstone.filesystem.confine import MovedError
 from keepstone.filesystem.fork import reset_in_child
+from keepstone.filesystem.lock import TIMEOUT
 from keepstone.log.line import id_of
 from keepstone.log.log_file import Log, Stat, checksum, stat_of
 from keepstone.log.mentioned_ids import all_lines
@@ -184,7 +185,9 @@ class Replacement:
             yield self
         finally:
             if self._file.is_there():
-                with suppress(LockTimeoutError, MovedError), placing.locked():
+                # Not ``placing.locked``, which finishes what is pending: a purge that failed is not done.
+                lock = nullcontext() if placing.is_held else self._log.lock.hold(TIMEOUT)
+                with suppress(LockTimeoutError, MovedError), lock:
                     self._file.close()
             self.reset()
 
