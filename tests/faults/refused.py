@@ -14,14 +14,12 @@ import keepstone
 from keepstone import KeepstoneError, MemoryService
 from keepstone.index.vectors import cache
 
-cache.NEWER = 8
-
-
 NOBODY = 65534
 
 
 def main(root: str, warm: str) -> None:
     """Try everything, as nobody: first in a home of which nothing is refused, so that all is imported."""
+    cache.NEWER = 8
     tried(warm)
     if os.getuid() == 0:
         os.setgid(NOBODY)
