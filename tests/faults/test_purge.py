@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -16,6 +13,7 @@ import apsw
 import numpy as np
 import pytest
 from tests.faults.traces import forms_of, left
+from tests.processes import run_until_killed
 from tests.recall.concepts import Concepts
 
 import keepstone
@@ -217,15 +215,8 @@ def test_next_open_erases_words_that_a_killed_purge_left(home: Home) -> None:
     home.agent("a").purge(ID)
     add_many_secrets(home)
     home.close()
-    program = (
-        "import os, signal, sys, keepstone\n"
-        "from keepstone.index.words import word_table\n"
-        "word_table.merge = lambda _: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "home = keepstone.open(sys.argv[1], durability='os', embedder='none')\n"
-        "home.agent('a').session('s').purge_many([f'm{n}' for n in range(300)])\n"
-    )
-    killed = subprocess.run([sys.executable, "-c", program, str(home.root)], check=False, timeout=60)
-    assert killed.returncode == -signal.SIGKILL
+    patch = "from keepstone.index.words import word_table\nword_table.merge = kill"
+    run_until_killed(home.root, patch, "agent.session('s').purge_many([f'm{n}' for n in range(300)])")
     assert traces(home) != set()
     with keepstone.open(home.root, embedder="none") as later:
         assert later.agent("a").recall(SECRET) == []

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +10,7 @@ from typing import Any
 
 import apsw
 import pytest
+from tests.processes import elsewhere, run_until_killed
 
 import keepstone
 from keepstone import EntryNotFoundError, Home, Session
@@ -34,16 +32,6 @@ def home(tmp_path: Path) -> Iterator[Home]:
         session.add_many({"id": f"left{n}", "type": "left", "text": f"hazel {n}"} for n in range(5))
         home.sync()
         yield home
-
-
-def elsewhere(home: Home, code: str) -> None:
-    """Let another process use the session ``s``."""
-    program = (
-        "import sys, keepstone\n"
-        "with keepstone.open(sys.argv[1], durability='os', embedder='none') as home:\n"
-        f"    s = home.agent('a').session('s')\n    {code}\n"
-    )
-    subprocess.run([sys.executable, "-c", program, str(home.root)], check=True, timeout=60)
 
 
 def delete_all(home: Home) -> int:
@@ -151,19 +139,18 @@ def test_deleted_entry_is_not_found_before_its_row_is_hidden(half_hidden: Sessio
         half_hidden.update(MANY[-1], text="pecan")
 
 
-def test_next_process_hides_what_a_killed_deletion_left(home: Home) -> None:
-    program = (
-        "import os, signal, sys, keepstone\n"
-        "from keepstone.index import Index\n"
-        "home = keepstone.open(sys.argv[1], durability='os', embedder='none')\n"
-        "agent = home.agent('a')\n"
-        "agent.get('d1', 's')\n"
-        "Index.catch_up = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)\n"
-        f"home._store.delete('a', 's', [f'd{{n}}' for n in range({COUNT})], '2026-01-12T10:00:00.000000Z')\n"
+def kill_while_deleting(root: Path, method: str) -> None:
+    """Let a process delete many entries until it calls a method of the index."""
+    run_until_killed(
+        root,
+        f"from keepstone.index import Index\nagent.get('d1', 's')\nIndex.{method} = kill",
+        f"home._store.delete('a', 's', [f'd{{n}}' for n in range({COUNT})], '2026-01-12T10:00:00.000000Z')",
     )
+
+
+def test_next_process_hides_what_a_killed_deletion_left(home: Home) -> None:
     home.close()
-    killed = subprocess.run([sys.executable, "-c", program, str(home.root)], check=False, timeout=60)
-    assert killed.returncode == -signal.SIGKILL
+    kill_while_deleting(home.root, "catch_up")
     with keepstone.open(home.root, embedder="none") as later:
         assert texts(later) == LEFT
 
@@ -197,17 +184,8 @@ def hidden(home: Home) -> int:
 @pytest.fixture
 def killed_after_hiding(home: Home) -> Iterator[Home]:
     """A home whose last process was killed when it had hidden deleted entries, and not removed them."""
-    program = (
-        "import os, signal, sys, keepstone\n"
-        "from keepstone.index import Index\n"
-        "home = keepstone.open(sys.argv[1], durability='os', embedder='none')\n"
-        "home.agent('a').get('d1', 's')\n"
-        "Index.drop_hidden = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)\n"
-        f"home._store.delete('a', 's', [f'd{{n}}' for n in range({COUNT})], '2026-01-12T10:00:00.000000Z')\n"
-    )
     home.close()
-    killed = subprocess.run([sys.executable, "-c", program, str(home.root)], check=False, timeout=60)
-    assert killed.returncode == -signal.SIGKILL
+    kill_while_deleting(home.root, "drop_hidden")
     with keepstone.open(home.root, embedder="none") as later:
         yield later
 

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +12,7 @@ from typing import Any
 import apsw
 import pytest
 from filelock import lock_descriptor
+from tests.processes import elsewhere, run_until_killed
 
 import keepstone
 from keepstone import Home, Session
@@ -56,16 +54,6 @@ def fill(home: Home) -> None:
     with log.open("ab") as file:
         file.write(b'{"content":"same"}\n' * 2 + b"no line at all\n")
     home.agent("a").recall("walnut")
-
-
-def elsewhere(home: Home, code: str) -> None:
-    """Let another process use the session ``s``."""
-    program = (
-        "import sys, keepstone\n"
-        "with keepstone.open(sys.argv[1], embedder='none') as home:\n"
-        f"    s = home.agent('a').session('s')\n    {code}\n"
-    )
-    subprocess.run([sys.executable, "-c", program, str(home.root)], check=True, timeout=60)
 
 
 def while_it_prepares(monkeypatch: pytest.MonkeyPatch, do: Callable[[], object], times: int = 1) -> list[int]:
@@ -215,16 +203,13 @@ def test_purge_removes_what_a_compaction_prepares(home: Home, monkeypatch: pytes
 @pytest.mark.parametrize("erase", ["s.purge('secret')", "s.clear()", "s.remove()"])
 def test_erasing_after_a_killed_rewrite_leaves_no_byte(home: Home, erase: str) -> None:
     home.close()
-    program = (
-        "import os, signal, sys, keepstone\n"
+    patch = (
         "from keepstone.store.placing import IndexedPlacing\n"
         "prepare = IndexedPlacing.prepare\n"
-        "def killed(*a, **k):\n    prepare(*a, **k)\n    os.kill(os.getpid(), signal.SIGKILL)\n"
-        "IndexedPlacing.prepare = killed\n"
-        "keepstone.open(sys.argv[1], embedder='none').agent('a').session('s').compact()\n"
+        "def prepare_and_kill(*a, **k):\n    prepare(*a, **k)\n    kill()\n"
+        "IndexedPlacing.prepare = prepare_and_kill"
     )
-    killed = subprocess.run([sys.executable, "-c", program, str(home.root)], check=False, timeout=60)
-    assert killed.returncode == -signal.SIGKILL
+    run_until_killed(home.root, patch, "agent.session('s').compact()")
     assert "s.ndjson.next.tmp" in files_with(home, TEXT)
     elsewhere(home, erase)
     assert files_with(home, TEXT) == []

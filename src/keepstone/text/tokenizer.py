@@ -162,8 +162,7 @@ def pieces(run: str) -> list[str]:
 def spread(text: str) -> str:
     """Return a text for indexing, with runs of languages without spaces between words as bigrams.
 
-    The last character is a token of its own, so that a prefix
-    query of one character finds it.
+    The last character is a token of its own, so that a prefix query of one character finds it.
     """
     return text if text.isascii() else _RUN.sub(lambda run: f" {' '.join(pairs(run[0]))} ", text)
 
