@@ -196,7 +196,7 @@ class _Search:
         alone, each = more * max(CANDIDATES_ALONE, 4 * most), more * max(CANDIDATES, 4 * most)
         if not self._terms:
             each = more * most  # Nothing is added to what a vector alone finds, so its best are the best.
-        matches = self._by_words(alone) if self._terms else Matches()
+        matches = self._by_words(alone, again=more > 1) if self._terms else Matches()
         words: Sequence[Candidate] = matches
         whole = len(words) < alone
         heard = self._who_speaks(words) if words else set()
@@ -220,10 +220,10 @@ class _Search:
         parts |= self._boosts(parts, speakers) | self._exact(matches, relevance, alone)
         return _Found(ranks, cosines, parts, relevance, whole)
 
-    def _by_words(self, limit: int) -> Matches:
-        """Return the entries that hold the question's words, typing errors in unknown ones corrected."""
+    def _by_words(self, limit: int, *, again: bool) -> Matches:
+        """Return the entries that hold the question's words, typing errors in unknown ones corrected once."""
         matches = self._reader.search(self._terms, self._scope, limit)
-        unknown = [term for term in self._terms if not matches.holders.get(term)]
+        unknown = [term for term in self._terms if not again and not matches.holders.get(term)]
         if not unknown:
             return matches
         known = [term for term in self._terms if term not in unknown]

@@ -20,10 +20,10 @@ from keepstone.store.postgres.refolding import line_of
 from keepstone.store.summaries import FIRST, texts_of
 
 LOADED = "e.session, coalesce(e.record, l.line)"
-FROM = (
-    "FROM entries e LEFT JOIN lines l ON l.agent = e.agent AND l.session = e.session AND l.seq = e.seq "
-    "AND NOT l.archived"
+LINES = (
+    "LEFT JOIN lines l ON l.agent = e.agent AND l.session = e.session AND l.seq = e.seq AND NOT l.archived"
 )
+FROM = f"FROM entries e {LINES}"
 """Where entries come from, with the line that says the whole entry in its column ``record``."""
 _STEP = 500
 """Rows that are looked at in one go, where only their records tell whether they are wanted."""

@@ -3,7 +3,7 @@
 They are the words (with what has no vector yet), the vectors (with the neighbours of all candidates, how
 near they are, and how they begin), and the entries that are shown. What one of them brought is remembered.
 Words that no entry holds take another one, to look for typing errors; so does an identifier of common words.
-A filter by payload that refuses most entries takes rounds of its own.
+A filter by payload that refuses most entries takes one more, which brings all that longer lists need.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 from keepstone.model import Entry, Scope
 from keepstone.store.postgres import vector_rows
+from keepstone.store.postgres.candidate_rows import linked, measured, with_neighbours, with_records
 from keepstone.store.postgres.common_words import sample
 from keepstone.store.postgres.connecting import PLANNED_ONCE, Connections
 from keepstone.store.postgres.entry_lists import FROM, LOADED, conditions, loaded
@@ -58,6 +59,10 @@ class PostgresReader:
         self._sampled: list[float] | None = None
         self._searched: list[tuple[Scope, WordQuery]] = []
         self._loaded: dict[int, Entry] = {}
+        self._records: dict[int, Sequence[Any]] = {}
+        """Rows of entries that may be loaded."""
+        self._entries = 0
+        """How many entries the sessions in scope have, at most."""
         self._links: tuple[int, Scope, frozenset[int], list[tuple[int, int, int]]] | None = None
 
     def search(self, terms: Sequence[str], scope: Scope, limit: int) -> Matches:
@@ -75,7 +80,10 @@ class PostgresReader:
         is_sampled = self._counts.common.is_due(self._agent)
         if is_sampled:
             queries.append(sample(self._agent))
+        if is_counted := bool(scope.where and scope.sessions):
+            queries.append(_entry_count(scope))
         rows, recorded, *more = self._connections.read_all(self._agent, queries)
+        counted = more.pop() if is_counted else None
         home.take(recorded)
         if space is not None:
             self._pending = (space.id, scope, more[0][0][0])
@@ -87,6 +95,7 @@ class PostgresReader:
         ranked = query.ranked(rows)
         if query.is_refused:
             return self.search(terms, scope, limit)
+        self._entries = int(counted[0][0]) if counted else query.counted()[0]
         self._searched.append((scope, query))
         self._heads |= {one.key: (shown(one.head), one.ts.astimezone(UTC)) for one in ranked}
         return Matches([Candidate(one.key, one.score) for one in ranked], *query.counted())
@@ -111,8 +120,9 @@ class PostgresReader:
             if by_score is not None:
                 found[word] = {one.key for one in by_score.ranked(rows)}
                 continue
-            entries = ((key, loaded(self._agent, row)) for key, *row in rows)
-            found[word] = {key for key, entry in entries if holds_phrase(entry, word, language)}
+            entries = {key: loaded(self._agent, row) for key, *row in rows}
+            self._loaded |= entries
+            found[word] = {key for key, entry in entries.items() if holds_phrase(entry, word, language)}
         return found
 
     def similar(
@@ -144,7 +154,12 @@ class PostgresReader:
         else:
             nearest = vector_rows.nearest(vector, space, scope, limit)
         if ahead is not None:
-            nearest = self._with_neighbours(nearest, ahead, scope) if ahead.reach else self._loading(nearest)
+            near_to = measured(self._asked)
+            nearest = (
+                with_neighbours(nearest, ahead, scope, near_to)
+                if ahead.reach
+                else with_records(nearest, self._agent)
+            )
         queries.append(nearest)
         more = PLANNED_ONCE if self._is_small(space, scope) else ""
         *sampled, rows = self._connections.read_all(self._agent, queries, more)
@@ -218,61 +233,15 @@ class PostgresReader:
         if self._links is not None and self._links[:2] == (reach, scope) and self._links[2] >= {*keys}:
             wanted = {*keys}
             return [link for link in self._links[3] if link[0] in wanted]
-        sql, values = self._linked("%s::bigint[]", [list(keys)], reach, scope)
-        return self._learned_links(self._connections.read(self._agent, sql, values))
-
-    def _linked(self, keys: str, given: list[Any], reach: int, scope: Scope) -> Query:
-        """Return the query of entries by their keys, an SQL array, and of the entries around them.
-
-        A row is a key, and of an entry there or around how near it is to the vector that was asked about
-        last, its distance from the first one, which is 0 for itself, its key, head and time.
-        """
-        condition, values = conditions(scope)
-        near = [
-            f"(SELECT n.key, row_number() OVER (ORDER BY n.seq {order}) AS far FROM entries n "
-            f"WHERE n.agent = %s AND n.session = x.session AND n.seq {sign} x.seq "
-            f"ORDER BY n.seq {order} LIMIT {reach})"
-            for order, sign in (("DESC", "<"), ("ASC", ">"))
-        ]
-        measured, joined, vector = self._measure()
-        return (
-            f"SELECT x.key, {measured}, near.far, e.key, e.head, e.ts FROM entries x "
-            "CROSS JOIN LATERAL (SELECT x.key, 0::bigint AS far "
-            f"UNION ALL {near[0]} UNION ALL {near[1]}) near "
-            f"JOIN entries e ON e.agent = x.agent AND e.key = near.key {joined} "
-            f"WHERE x.agent = %s AND x.key = ANY({keys}) AND (near.far = 0 OR ({condition}))",
-            [*vector[:1], *[self._agent] * 2, *vector[1:], self._agent, *given, *values],
-        )
-
-    def _with_neighbours(self, nearest: Query, ahead: Ahead, scope: Scope) -> Query:
-        """Return the query of the nearest entries, then of these and of those ahead with all around them."""
-        sql, values = self._linked(
-            "(SELECT array_agg(key) FROM nearest) || %s::bigint[]", [list(ahead.keys)], ahead.reach, scope
-        )
-        return (
-            f"WITH nearest AS MATERIALIZED ({nearest[0]}) SELECT key, distance, NULL::bigint, NULL::bigint, "
-            f"NULL, NULL FROM nearest UNION ALL {sql}",
-            [*nearest[1], *values],
-        )
-
-    def _loading(self, nearest: Query) -> Query:
-        """Return the query of the nearest entries, each with its record."""
-        return (
-            f"WITH nearest AS MATERIALIZED ({nearest[0]}) SELECT nearest.key, nearest.distance, {LOADED} "
-            f"{FROM} JOIN nearest ON nearest.key = e.key WHERE e.agent = %s",
-            [*nearest[1], self._agent],
-        )
+        query = linked("%s::bigint[]", [list(keys)], reach, scope, measured(self._asked))
+        links = self._learned_links(self._connections.read(self._agent, *query))
+        self._links = (reach, scope, frozenset(keys), links)
+        return links
 
     def _learned_links(self, rows: Sequence[Sequence[Any]]) -> list[tuple[int, int, int]]:
-        self._learn((other, near, head, ts) for _, near, _, other, head, ts in rows)
+        self._learn((other, near, head, ts) for _, near, _, other, head, ts, *_ in rows)
+        self._records |= {row[3]: row[6:] for row in rows if row[6:]}
         return [(key, other, far) for key, _, far, other, *_ in rows if far]
-
-    def _measure(self) -> tuple[str, str, list[Any]]:
-        if self._asked is None:
-            return "NULL", "", []
-        space, vector = self._asked
-        joined = "LEFT JOIN vectors v ON v.agent = e.agent AND v.key = e.key AND v.space = %s"
-        return "-(v.embedding <#> %s::vector)", joined, [vector, stored(space)]
 
     def _learn(self, rows: Iterable[Sequence[Any]]) -> None:
         for key, near, head, ts in rows:
@@ -295,28 +264,30 @@ class PostgresReader:
     def _look_up(self, keys: Sequence[int]) -> None:
         if not keys:
             return
-        measured, joined, given = self._measure()
+        near = measured(self._asked)
         self._learn(
             self._connections.read(
                 self._agent,
-                f"SELECT e.key, {measured}, e.head, e.ts FROM entries e {joined} "
+                f"SELECT e.key, {near.column}, e.head, e.ts FROM entries e {near.joined} "
                 "WHERE e.agent = %s AND e.key = ANY(%s)",
-                [*given, self._agent, list(keys)],
+                [*near.vector, *near.space, self._agent, list(keys)],
             )
         )
 
     def load(self, keys: Sequence[int]) -> dict[int, Entry]:
         """Return the entries that keys name, without those that are gone."""
-        found = {key: self._loaded[key] for key in keys if key in self._loaded}
-        missing = [key for key in keys if key not in found]
-        if missing:
-            rows = self._connections.read(
-                self._agent,
-                f"SELECT e.key, {LOADED} {FROM} WHERE e.agent = %s AND e.key = ANY(%s)",
-                (self._agent, missing),
-            )
-            found |= {key: loaded(self._agent, row) for key, *row in rows}
+        missing = [key for key in keys if key not in self._loaded and key not in self._records]
+        rows = self._fetched(missing) if missing else {}
+        for key in keys:
+            if key in self._records:
+                self._loaded[key] = loaded(self._agent, self._records.pop(key))
+        found = self._loaded | {key: loaded(self._agent, row) for key, row in rows.items()}
         return {key: found[key] for key in keys if key in found}
+
+    def _fetched(self, keys: Sequence[int]) -> dict[int, Sequence[Any]]:
+        """Return the rows of entries that are to be loaded."""
+        sql = f"SELECT e.key, {LOADED} {FROM} WHERE e.agent = %s AND e.key = ANY(%s)"
+        return {key: row for key, *row in self._connections.read(self._agent, sql, (self._agent, list(keys)))}
 
     def pending(
         self,
@@ -329,6 +300,7 @@ class PostgresReader:
         keys: Sequence[int] | None = None,
     ) -> list[int]:
         """Return the keys of entries in scope that have text and no vector of a space, the oldest first."""
+        self._pending = None  # They are asked for to be given vectors.
         source, values = _pending(space, scope)
         if cursor is not None:
             source += f" AND e.key {'<' if newest_first else '>'} %s"
@@ -341,13 +313,19 @@ class PostgresReader:
 
     def pending_count(self, space: str, scope: Scope) -> int:
         """Return how many entries in scope have text and no vector of a space."""
-        known, self._pending = self._pending, None  # Once: what is made later is to be seen.
+        known = self._pending
         if known is not None and known[:2] == (space, scope):
             return known[2]
         queries = [_pending_count(space, scope), vector_rows.sizes(space, scope)]
         [[count]], sized = self._connections.read_all(self._agent, queries)
         self._sizes.take(space, scope, sized)
+        self._pending = (space, scope, int(count))
         return int(count)
+
+
+def _entry_count(scope: Scope) -> Query:
+    condition, values = conditions(Scope(scope.agent, scope.sessions), alias="s")
+    return f"SELECT coalesce(sum(s.entries), 0) FROM sessions s WHERE {condition}", values
 
 
 def _pending_count(space: str, scope: Scope) -> Query:

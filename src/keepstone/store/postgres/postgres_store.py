@@ -31,8 +31,8 @@ from keepstone.store.postgres.agent_file_rows import PostgresFiles
 from keepstone.store.postgres.answer_rows import AnswerRows
 from keepstone.store.postgres.connecting import Connection, Connections
 from keepstone.store.postgres.entry_rows import shown, stored
+from keepstone.store.postgres.longer_lists import RecallReader
 from keepstone.store.postgres.postgres_maintenance import AGENT_TABLES, PostgresMaintenance
-from keepstone.store.postgres.postgres_reader import PostgresReader
 from keepstone.store.postgres.sign_in_rows import SignInRows
 from keepstone.store.postgres.word_scores import HolderCounts
 from keepstone.store.protocol import Compacted, Modification, Revision, SessionCheck
@@ -282,7 +282,7 @@ class PostgresStore:
                 agent, states, partial(vector_rows.vectors_today, self._connections, agent), self.language
             )
             return
-        yield PostgresReader(
+        yield RecallReader(
             self._connections, agent, self._counts, self._due, self._spaces, self._samples, self._sizes
         )
 

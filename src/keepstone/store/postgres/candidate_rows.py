@@ -1,0 +1,130 @@
+"""SQL of a recall's candidates with what is asked of them next, so that it takes no round trip of its own.
+
+That is what stands around them, how near they are to a vector, how they begin, and their records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from keepstone.model import Scope
+from keepstone.store.postgres.entry_lists import FROM, LINES, LOADED, conditions
+from keepstone.store.postgres.entry_rows import stored
+from keepstone.store.postgres.vector_rows import Query
+from keepstone.store.reader import Ahead
+from keepstone.vector import Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """How near entries ``e`` are to a vector, in SQL."""
+
+    column: str = "NULL::float8"
+    joined: str = ""
+    vector: Sequence[Any] = ()
+    """The value of the column; none where nothing is measured."""
+    space: Sequence[Any] = ()
+    """The value of the join."""
+
+
+def measured(asked: tuple[str, Vector] | None) -> Measured:
+    """Return the cosines with a vector of a space, or nothing."""
+    if asked is None:
+        return Measured()
+    space, vector = asked
+    joined = "LEFT JOIN vectors v ON v.agent = e.agent AND v.key = e.key AND v.space = %s"
+    return Measured("-(v.embedding <#> %s::vector)", joined, (vector,), (stored(space),))
+
+
+def _around(agent: str, reach: int) -> Query:
+    """Return the query of the key of entry ``x`` and of those around it, with their distances."""
+    near = [
+        f" UNION ALL (SELECT n.key, row_number() OVER (ORDER BY n.seq {order}) AS far FROM entries n "
+        f"WHERE n.agent = %s AND n.session = x.session AND n.seq {sign} x.seq "
+        f"ORDER BY n.seq {order} LIMIT {reach})"
+        for order, sign in (("DESC", "<"), ("ASC", ">"))
+        if reach
+    ]
+    return f"SELECT x.key, 0::bigint AS far{''.join(near)}", [agent] * len(near)
+
+
+def linked(keys: str, given: list[Any], reach: int, scope: Scope, near: Measured) -> Query:
+    """Return the query of entries by their keys, an SQL array, and of the entries around them.
+
+    A row is a key, and of an entry there or around how near it is, its distance from the first one, which
+    is 0 for itself, its key, head and time; with ``where``, which is compared on all of them, its record.
+    """
+    condition, values = conditions(scope)
+    record, lines = (f", {LOADED}", LINES) if scope.where else ("", "")
+    around, agents = _around(scope.agent, reach)
+    return (
+        f"SELECT x.key, {near.column}, near.far, e.key, e.head, e.ts{record} FROM entries x "
+        f"CROSS JOIN LATERAL ({around}) near "
+        f"JOIN entries e ON e.agent = x.agent AND e.key = near.key {lines} {near.joined} "
+        f"WHERE x.agent = %s AND x.key = ANY({keys}) AND (near.far = 0 OR ({condition}))",
+        [*near.vector, *agents, *near.space, scope.agent, *given, *values],
+    )
+
+
+def with_neighbours(nearest: Query, ahead: Ahead, scope: Scope, near: Measured) -> Query:
+    """Return the query of the nearest entries, then of these and of those ahead with all around them."""
+    sql, values = linked(
+        "(SELECT array_agg(key) FROM nearest) || %s::bigint[]", [list(ahead.keys)], ahead.reach, scope, near
+    )
+    return (
+        f"WITH nearest AS MATERIALIZED ({nearest[0]}) SELECT key, distance, NULL::bigint, NULL::bigint, "
+        f"NULL, NULL{', NULL, NULL' if scope.where else ''} FROM nearest UNION ALL {sql}",
+        [*nearest[1], *values],
+    )
+
+
+def with_records(nearest: Query, agent: str) -> Query:
+    """Return the query of the nearest entries, each with its record."""
+    return (
+        f"WITH nearest AS MATERIALIZED ({nearest[0]}) SELECT nearest.key, nearest.distance, {LOADED} "
+        f"{FROM} JOIN nearest ON nearest.key = e.key WHERE e.agent = %s",
+        [*nearest[1], agent],
+    )
+
+
+def with_all(words: Query | None, nearest: Query | None, reach: int, scope: Scope, near: Measured) -> Query:
+    """Return the query of one or both lists, of what is around them, and of all these entries.
+
+    The first column tells what a row is, the others that something else has are null: ``"words"`` has the
+    columns of a ``WordQuery``, ``"vectors"`` a key and its distance, ``"links"`` a key, the key beside it and
+    how far that is, ``"entries"`` a key, how near it is, head, time, session and record.
+    """
+    lists, values, found, rows = [], list[Any](), [], []
+    no_words, no_entry = (
+        ", ".join(f"NULL::{kind}" for kind in kinds)
+        for kinds in (("text", "timestamptz", "float8", "float8", "float8[]"), ("bigint", "text", "bytea"))
+    )
+    if words is not None:
+        lists.append(f"words(key, score, head, ts, n, average, held) AS MATERIALIZED ({words[0]})")
+        values += words[1]
+        found.append("SELECT key FROM words WHERE score IS NOT NULL")
+        rows.append(f"SELECT 'words', key, score, head, ts, n, average, held, {no_entry} FROM words")
+    if nearest is not None:
+        lists.append(f"nearest AS MATERIALIZED ({nearest[0]})")
+        values += nearest[1]
+        found.append("SELECT key FROM nearest")
+        rows.append(f"SELECT 'vectors', key, distance, {no_words}, {no_entry} FROM nearest")
+    condition, within = conditions(scope)
+    around, agents = _around(scope.agent, reach)
+    lists += [
+        f"found AS MATERIALIZED ({' UNION '.join(found)})",
+        "linked AS MATERIALIZED (SELECT x.key, near.key AS other, near.far FROM found "
+        f"JOIN entries x ON x.agent = %s AND x.key = found.key CROSS JOIN LATERAL ({around}) near "
+        f"JOIN entries e ON e.agent = x.agent AND e.key = near.key WHERE near.far = 0 OR ({condition}))",
+    ]
+    rows += [
+        f"SELECT 'links', key, far, {no_words}, other, NULL, NULL FROM linked WHERE far > 0",
+        f"SELECT 'entries', e.key, {near.column}, e.head, e.ts, NULL, NULL, NULL, NULL, {LOADED} {FROM} "
+        f"JOIN (SELECT DISTINCT other FROM linked) one ON one.other = e.key {near.joined} WHERE e.agent = %s",
+    ]
+    return (
+        f"WITH {', '.join(lists)} {' UNION ALL '.join(rows)}",
+        [*values, scope.agent, *agents, *within, *near.vector, *near.space, scope.agent],
+    )

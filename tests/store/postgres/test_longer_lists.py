@@ -1,0 +1,184 @@
+"""Recalls whose filters refuse most entries: few round trips, and the same hits and scores as from files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+from tests.postgres_server import schema_of
+
+import keepstone
+from keepstone.model import Scope
+from keepstone.store.postgres import longer_lists
+from keepstone.store.postgres.connecting import Connections
+from keepstone.vector import unit
+
+ENTRIES = 3_000
+WORDS = [f"word{number}" for number in range(300)]
+NEAR = unit(np.random.default_rng(9).standard_normal(16))
+
+ASKED: dict[str, dict[str, Any]] = {
+    "words": {"query": "word1 word20"},
+    "vector": {"query": None, "vector": NEAR},
+    "both": {"query": "word1 word20", "vector": NEAR},
+    "misspelt": {"query": "aplpe of word1", "vector": NEAR},
+    "unknown": {"query": "word1 pomegranate xylophone", "vector": NEAR},
+    "identifier": {"query": "what about ORD-48213", "vector": NEAR},
+    "speaker": {"query": "what did Ann say of word1", "vector": NEAR},
+    "neighbours": {"query": "word1 word20", "vector": NEAR, "neighbours": 3},
+    "vector and neighbours": {"query": None, "vector": NEAR, "neighbours": 3},
+    "session": {"query": "word1 word20", "vector": NEAR, "sessions": ["s1"]},
+    "words in a session": {"query": "word1 word20", "sessions": ["s1"]},
+}
+WHERE: dict[str, dict[str, Any]] = {
+    "equal": {"hundreds": 7},
+    "rarely equal": {"thousands": 7},
+    "not equal": {"hundreds": {"ne": 7}},
+    "not in": {"hundreds": {"not_in": [*range(1, 100)]}},
+    "at least": {"number": {"gte": ENTRIES - 3}},
+    "range": {"number": {"gte": 100, "lt": 100 + ENTRIES // 100}},
+    "exists": {"once": {"exists": True}},
+    "nested": {"deep.er": {"gt": 98}},
+    "tags": {"tags": ["t7", "m7"]},
+    "time": {"ts": {"gte": "2026-01-28T10:00:50Z"}},
+    "none": {"hundreds": -1},
+}
+
+
+def _records() -> Iterator[dict[str, Any]]:
+    chance = np.random.default_rng(3)
+    often = 1 / (np.arange(len(WORDS)) + 2)
+    for at in range(ENTRIES):
+        words = " ".join(chance.choice(WORDS, 12, p=often / often.sum()))
+        more = {3: " apple", 5: " ORD-48213"}.get(at % 1_500, "")
+        data = {"text": f"{'Ann' if at % 2 else 'Bob'}: {words}{more}", "number": at, "hundreds": at % 100}
+        yield {
+            "type": "note",
+            "id": f"{at}",
+            "ts": f"2026-01-{1 + at % 28:02}T10:00:{at % 60:02}.000000Z",
+            "tags": [f"t{at % 100}", f"m{at % 1_000}"],
+            "data": {**data, "thousands": at % 1_000, "deep": {"er": at % 100}}
+            | ({"once": 1} if at % 1_000 == 7 else {}),
+            "embedding": unit(chance.standard_normal(16)),
+        }
+
+
+def _fill(target: str) -> keepstone.Home:
+    home = keepstone.open(target, embedder="none")
+    records = list(_records())
+    for at, session in enumerate(("s1", "s2", "s3")):
+        home.agent("a").session(session).add_many(records[at::3])
+    return home
+
+
+@pytest.fixture(scope="module")
+def database(postgres: str) -> Iterator[keepstone.Agent]:
+    """An agent of 3,000 entries in a database."""
+    with schema_of(postgres) as dsn, _fill(dsn) as home:
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute("ANALYZE")  # As the server does after a while.
+        yield home.agent("a")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[keepstone.Agent]:
+    """The same agent in files."""
+    with _fill(str(tmp_path_factory.mktemp("files"))) as home:
+        yield home.agent("a")
+
+
+@pytest.fixture
+def trips(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Every transaction that waits for the database."""
+    made: list[object] = []
+    original = Connections.run
+
+    def run(self: Connections, work: Any) -> Any:
+        made.append(work)
+        return original(self, work)
+
+    monkeypatch.setattr(Connections, "run", run)
+    return made
+
+
+def _said(hits: keepstone.Hits) -> list[tuple[Any, ...]]:
+    return [
+        (
+            hit.entry.id,
+            pytest.approx(hit.score, abs=1e-6),
+            hit.why.ranks,
+            hit.why.words,
+            [one.id for one in hit.neighbours],
+        )
+        for hit in hits
+    ]
+
+
+@pytest.mark.parametrize(
+    ("asked", "where"),
+    [(asked, where) for asked in ("words", "vector", "both") for where in WHERE]
+    + [(asked, where) for asked in [*ASKED][3:] for where in ("rarely equal", "tags", "range")],
+)
+def test_a_filter_takes_at_most_four_round_trips_and_finds_what_files_do(
+    database: keepstone.Agent, files: keepstone.Agent, trips: list[object], asked: str, where: str
+) -> None:
+    given = ASKED[asked]
+    database.recall(**given)
+    trips.clear()
+    found = database.recall(**given, where=WHERE[where])
+    assert len(trips) <= 4
+    assert _said(found) == _said(files.recall(**given, where=WHERE[where]))
+
+
+@pytest.mark.parametrize("asked", ["words", "vector", "both"])
+def test_longer_lists_of_large_scopes_come_in_parts_and_find_the_same(
+    database: keepstone.Agent, files: keepstone.Agent, monkeypatch: pytest.MonkeyPatch, asked: str
+) -> None:
+    monkeypatch.setattr(longer_lists, "_WHOLE", 1)
+    for where in ("rarely equal", "range", "none"):
+        given = {**ASKED[asked], "where": WHERE[where]}
+        assert _said(database.recall(**given)) == _said(files.recall(**given))
+
+
+def test_a_small_session_of_a_large_agent_is_asked_for_as_a_whole(
+    database: keepstone.Agent, trips: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(longer_lists, "_WHOLE", ENTRIES // 3)
+    monkeypatch.setattr(longer_lists, "_FURTHER", 1)
+    database.recall(**ASKED["session"])
+    trips.clear()
+    assert database.recall(**ASKED["session"], where=WHERE["none"]) == []
+    assert len(trips) <= 4
+
+
+def test_lists_of_other_words_are_not_mixed_up_in_one_reader(
+    database: keepstone.Agent, files: keepstone.Agent
+) -> None:
+    def found(agent: keepstone.Agent) -> list[list[float]]:
+        with agent._store.reader("a") as reader:  # noqa: SLF001  A recall asks about one text only.
+            asked = (("word1", 5), ("word20", 10), ("word30", 10), ("word1", 40), ("word2", 3))
+            return [
+                [round(one.score, 4) for one in reader.search([word], Scope("a"), limit)]
+                for word, limit in asked
+            ]
+
+    assert found(database) == found(files)
+
+
+def test_a_filter_that_most_entries_pass_asks_for_no_longer_lists(
+    database: keepstone.Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(longer_lists, "with_all")
+    assert len(database.recall(**ASKED["both"], where=WHERE["not equal"])) == 10
+
+
+def test_a_least_relevance_takes_at_most_four_round_trips(
+    database: keepstone.Agent, trips: list[object]
+) -> None:
+    database.recall("word1 word20")
+    trips.clear()
+    assert database.recall("word1 word20", min_relevance=1.0) == []
+    assert len(trips) <= 4
