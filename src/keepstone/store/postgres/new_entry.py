@@ -19,17 +19,18 @@ from keepstone.store.postgres.locked_session import (
 from keepstone.store.put import Written
 
 _ADD = (
-    "WITH held AS (SELECT next_seq FROM sessions WHERE agent = %s AND session = %s FOR UPDATE), "
+    "WITH held AS ("
+    "SELECT agent, session, next_seq FROM sessions WHERE agent = %s AND session = %s FOR UPDATE), "
     f"entry AS (INSERT INTO entries (agent, session, seq, id, {', '.join(Columns._fields)}) "
-    f"SELECT %s, %s, next_seq, %s, {', '.join(['%s'] * len(Columns._fields))} FROM held "
-    "ON CONFLICT (agent, session, id) DO NOTHING RETURNING seq), "
+    f"SELECT agent, session, next_seq, %s, {', '.join(['%s'] * len(Columns._fields))} FROM held "
+    "ON CONFLICT (agent, session, id) DO NOTHING RETURNING agent, session, seq, id, ts), "
     "line AS (INSERT INTO lines (agent, session, seq, id, ts, line) "
-    "SELECT %s, %s, seq, %s, %s, %s FROM entry), "
+    "SELECT agent, session, seq, id, ts, %s FROM entry), "
     "event AS (INSERT INTO events (agent, session, id, kind, xid, token) "
-    "SELECT %s, %s, %s, 'add', pg_current_xact_id(), %s FROM entry) "
+    "SELECT agent, session, id, 'add', pg_current_xact_id(), %s FROM entry) "
     "UPDATE sessions SET next_seq = next_seq + 1, entries = entries + 1, texts = texts + %s, "
     "words = words + %s, size = size + %s, modified = statement_timestamp() "
-    "FROM entry WHERE agent = %s AND session = %s"
+    "FROM entry WHERE sessions.agent = %s AND sessions.session = %s"
 )
 """Whether the id is taken is asked of its key alone: a plan for any values, made while the tables are empty,
 would look for it among all entries of the session."""
@@ -45,9 +46,8 @@ def add_new(connections: Connections, agent: str, session: str, one: Written) ->
         return False
     record = create(one.record)
     columns = columns_of(agent, record, connections.language)
-    name = stored(str(record["id"]))
     place = (agent, stored(session))
-    entry_and_line = (*place, *place, name, *columns, *place, name, columns.ts, one.raw.rstrip(b"\n"))
+    entry = (*place, stored(str(record["id"])), *columns, one.raw.rstrip(b"\n"))
     counts = (int(columns.sum is not None), columns.length, len(one.raw))
     tried: list[LockedSession] = []
 
@@ -58,7 +58,7 @@ def add_new(connections: Connections, agent: str, session: str, one: Written) ->
         held.token = tried[0].token if tried else held.token
         tried.append(held)
         [begin] = connections.entering(agent, BEGUN)
-        values = (*entry_and_line, *place, name, held.token, *counts, *place)
+        values = (*entry, held.token, *counts, *place)
         entered, added = connection.send_all([begin, (_ADD, values)])
         if added.changed and begun(entered)[0]:
             connection.execute(f"NOTIFY {CHANNEL}")
