@@ -168,6 +168,11 @@ def test_lists_of_other_words_are_not_mixed_up_in_one_reader(
     assert found(database) == found(files)
 
 
+def test_longer_lists_of_words_without_tokens_are_empty(database: keepstone.Agent) -> None:
+    with database._store.reader("a") as reader:  # noqa: SLF001  Queries have no such words.
+        assert [reader.search(["?!"], Scope("a"), limit) for limit in (5, 20)] == [[], []]
+
+
 def test_a_filter_that_most_entries_pass_asks_for_no_longer_lists(
     database: keepstone.Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -137,18 +137,19 @@ class RecallReader(PostgresReader):
         most_words, most_near = int(times * self._first_words), int(times * self._first_near)
         if self._is_few(scope):
             most_words, most_near = max(most_words, _WHOLE + 1), max(most_near, _WHOLE + 1)
-        query, words, nearest = None, None, None
-        if self._first_words:
-            query = self._words(self._terms, scope, most_words)
-            words = query.sql, query.values
+        query = self._words(self._terms if self._first_words else (), scope, most_words)
+        words = (query.sql, query.values) if query.sql else None
+        nearest = None
         if self._first_near and self._asked is not None:
             nearest = vector_rows.nearest(self._asked[1], self._asked[0], scope, most_near)
+        if words is None and nearest is None:
+            return None
         every = with_all(words, nearest, self._reach, scope, measured(self._asked))
         by_kind: dict[str, list[Any]] = {"words": [], "vectors": [], "links": [], "entries": []}
         for kind, *row in self._connections.read(self._agent, *every):
             by_kind[kind].append(row)
         matches = Matches()
-        if query is not None:
+        if words is not None:
             ranked = query.ranked([tuple(row[:7]) for row in by_kind["words"]])
             if query.is_refused:
                 return None
@@ -162,7 +163,7 @@ class RecallReader(PostgresReader):
         self._records |= {row[0]: row[8:] for row in by_kind["entries"]}
         links = [(row[0], row[7], int(row[1])) for row in by_kind["links"]]
         self._links = (self._reach, scope, frozenset(one.key for one in (*matches, *near)), links)
-        is_whole = (query is None or len(matches) < most_words) and (nearest is None or len(near) < most_near)
+        is_whole = (words is None or len(matches) < most_words) and (nearest is None or len(near) < most_near)
         return _Lists(self._terms, scope, inf if is_whole else times, matches, near)
 
     def _is_few(self, scope: Scope) -> bool:
