@@ -12,7 +12,7 @@ from tests.postgres_server import schema_of
 
 import keepstone
 from keepstone.model import Scope
-from keepstone.store.postgres import longer_lists
+from keepstone.store.postgres import longer_lists, vector_rows
 from keepstone.store.postgres.connecting import Connections
 from keepstone.vector import unit
 
@@ -92,7 +92,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[keepstone.Agent]
 
 @pytest.fixture
 def trips(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Every transaction that waits for the database."""
+    """Every transaction that waits for the database, but for the sample of vectors, fetched once a minute."""
+    monkeypatch.setattr(vector_rows, "_KEPT", 1e9)
     made: list[object] = []
     original = Connections.run
 
