@@ -12,7 +12,7 @@ from tests.postgres_server import schema_of
 
 import keepstone
 from keepstone.model import Scope
-from keepstone.store.postgres import longer_lists, vector_rows
+from keepstone.store.postgres import candidate_rows, longer_lists, vector_rows
 from keepstone.store.postgres.connecting import Connections
 from keepstone.vector import unit
 
@@ -172,6 +172,14 @@ def test_lists_of_other_words_are_not_mixed_up_in_one_reader(
 def test_longer_lists_of_words_without_tokens_are_empty(database: keepstone.Agent) -> None:
     with database._store.reader("a") as reader:  # noqa: SLF001  Queries have no such words.
         assert [reader.search(["?!"], Scope("a"), limit) for limit in (5, 20)] == [[], []]
+
+
+def test_records_of_longer_lists_that_would_be_too_many_bytes_come_later(
+    database: keepstone.Agent, files: keepstone.Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(candidate_rows, "MOST_BYTES", 50_000)
+    given = {**ASKED["both"], "where": WHERE["rarely equal"]}
+    assert _said(database.recall(**given)) == _said(files.recall(**given))
 
 
 def test_a_filter_that_most_entries_pass_asks_for_no_longer_lists(

@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from keepstone.model import Scope
-from keepstone.store.postgres.entry_lists import FROM, LINES, LOADED, conditions
+from keepstone.store.postgres.entry_lists import FROM, LINES, LOADED, RECORD, conditions
 from keepstone.store.postgres.entry_rows import stored
 from keepstone.store.postgres.vector_rows import Query
 from keepstone.store.reader import Ahead
 from keepstone.vector import Vector
+
+MOST_BYTES = 32 << 20
+"""Bytes of the records that come with longer lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +97,8 @@ def with_all(words: Query | None, nearest: Query | None, reach: int, scope: Scop
 
     The first column tells what a row is, the others that something else has are null: ``"words"`` has the
     columns of a ``WordQuery``, ``"vectors"`` a key and its distance, ``"links"`` a key, the key beside it and
-    how far that is, ``"entries"`` a key, how near it is, head, time, session and record.
+    how far that is, ``"entries"`` a key, how near it is, head, time, session and record, which is null from
+    where all of them would be longer than ``MOST_BYTES``.
     """
     lists, values, found, rows = [], list[Any](), [], []
     no_words, no_entry = (
@@ -121,7 +125,8 @@ def with_all(words: Query | None, nearest: Query | None, reach: int, scope: Scop
     ]
     rows += [
         f"SELECT 'links', key, far, {no_words}, other, NULL, NULL FROM linked WHERE far > 0",
-        f"SELECT 'entries', e.key, {near.column}, e.head, e.ts, NULL, NULL, NULL, NULL, {LOADED} {FROM} "
+        f"SELECT 'entries', e.key, {near.column}, e.head, e.ts, NULL, NULL, NULL, NULL, e.session, CASE WHEN "
+        f"sum(octet_length({RECORD})) OVER (ORDER BY e.key) <= {MOST_BYTES} THEN {RECORD} END {FROM} "
         f"JOIN (SELECT DISTINCT other FROM linked) one ON one.other = e.key {near.joined} WHERE e.agent = %s",
     ]
     return (

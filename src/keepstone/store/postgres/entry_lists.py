@@ -19,7 +19,8 @@ from keepstone.store.postgres.entry_rows import facts_wanted, record_of, shown, 
 from keepstone.store.postgres.refolding import line_of
 from keepstone.store.summaries import FIRST, texts_of
 
-LOADED = "e.session, coalesce(e.record, l.line)"
+RECORD = "coalesce(e.record, l.line)"
+LOADED = f"e.session, {RECORD}"
 LINES = (
     "LEFT JOIN lines l ON l.agent = e.agent AND l.session = e.session AND l.seq = e.seq AND NOT l.archived"
 )

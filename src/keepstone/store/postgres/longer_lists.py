@@ -2,8 +2,9 @@
 
 ``where``, least priorities and validity are compared on the loaded entry. Where they leave too few hits, a
 recall asks for lists four times as long, and again, and its scores are those of the last ones: so they may
-not be asked for as long ones from the start, nor be filtered. This reader fetches much longer lists when it
-is first asked for longer ones, with all that a recall asks of their entries, and cuts them to each length.
+not be asked for as long ones from the start, nor be filtered. This reader fetches longer lists with all that
+a recall asks of their entries, in one round trip: first those that it is asked for, and where they do not
+suffice either, or round trips went into spelling or identifiers, much longer ones, to be cut to each length.
 """
 
 from __future__ import annotations
@@ -113,8 +114,11 @@ class RecallReader(PostgresReader):
         return super().pending(space, scope, limit, cursor, newest_first=newest_first, keys=keys)
 
     def _fetched(self, keys: Sequence[int]) -> dict[int, Sequence[Any]]:
-        """Return the rows of entries; the second time of all candidates, as filters refused the first."""
-        if self._links is not None and self._has_loaded:
+        """Return the rows of entries; the second time of all candidates, as filters refused the first.
+
+        Longer lists come with their records, but for those that would be too many bytes at once.
+        """
+        if self._links is not None and self._has_loaded and self._longer is None:
             others = self._links[2] | {other for _, other, _ in self._links[3]}
             keys = list(others - self._records.keys() - self._loaded.keys() | {*keys})
         self._has_loaded = True
@@ -130,12 +134,14 @@ class RecallReader(PostgresReader):
         if self._is_by_graph:
             return None
         if longer is None or longer[:2] != (self._terms, scope) or longer.times < times:
-            self._longer = longer = self._longer_lists(scope, times * _FURTHER)
+            is_late = longer is not None or len(self._searched) > 1 or bool(self._held)
+            self._longer = longer = self._longer_lists(scope, times, is_late=is_late)
         return longer
 
-    def _longer_lists(self, scope: Scope, times: float) -> _Lists | None:
+    def _longer_lists(self, scope: Scope, times: float, *, is_late: bool) -> _Lists | None:
+        times *= _FURTHER if is_late else 1
         most_words, most_near = int(times * self._first_words), int(times * self._first_near)
-        if self._is_few(scope):
+        if is_late and self._is_few(scope):
             most_words, most_near = max(most_words, _WHOLE + 1), max(most_near, _WHOLE + 1)
         query = self._words(self._terms if self._first_words else (), scope, most_words)
         words = (query.sql, query.values) if query.sql else None
@@ -160,7 +166,7 @@ class RecallReader(PostgresReader):
             key=lambda one: (-one.score, one.key),
         )
         self._learn(row[:4] for row in by_kind["entries"])
-        self._records |= {row[0]: row[8:] for row in by_kind["entries"]}
+        self._records |= {row[0]: row[8:] for row in by_kind["entries"] if row[9] is not None}
         links = [(row[0], row[7], int(row[1])) for row in by_kind["links"]]
         self._links = (self._reach, scope, frozenset(one.key for one in (*matches, *near)), links)
         is_whole = (words is None or len(matches) < most_words) and (nearest is None or len(near) < most_near)
