@@ -66,6 +66,7 @@ WRITES: dict[str, Callable[[Agent], object]] = {
     "add_many": lambda agent: agent.session("new").add_many(
         [{"type": "note", "content": text} for text in "ab"]
     ),
+    "new_session": lambda agent: agent.new_session(),
     "update": lambda agent: agent.session("s").update("one", text="changed"),
     "delete": lambda agent: agent.session("s").delete("one"),
     "purge": lambda agent: agent.session("s").purge("one"),

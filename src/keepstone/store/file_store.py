@@ -179,6 +179,7 @@ class FileStore:
                 raise SessionNotFoundError(agent, session)
             summaries.set_title(logs, session, {"id": TITLE_ID, "ts": ts, "summary": title})
 
+    @again_if_moved
     def create(self, agent: str, session: str) -> None:
         with self._agents.using(agent, create=True) as logs:
             log = logs.log(session)
