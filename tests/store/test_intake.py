@@ -5,18 +5,22 @@ import json
 import logging
 import math
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 import keepstone
 from keepstone import Agent, Home
 from keepstone.errors import AccessDeniedError
 from keepstone.filesystem.layout import LAYOUTS
-from keepstone.index import Index, UnavailableError, reading
+from keepstone.index import Index, UnavailableError, database, reading
 from keepstone.index.turn import Turn
 from keepstone.index.vectors import vector_table
 from keepstone.log.log_file import Log
@@ -345,6 +349,60 @@ def test_waiting_connection_has_its_turn_before_each_step(
             pass
     assert len(overtaken) >= 5
     assert not any(overtaken)
+
+
+OVERLAPPING = """
+import apsw, sys, time
+readers = [apsw.Connection(sys.argv[1]) for _ in range(2)]
+while True:
+    for reader in readers:
+        if reader.in_transaction:
+            reader.execute("COMMIT")
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM meta").fetchall()
+        print(flush=True)
+        time.sleep(0.01)
+"""
+
+
+@contextmanager
+def overlapping_readers(index: Path) -> Iterator[None]:
+    """Let another process read all the while: each of its transactions begins before another ends."""
+    command = [sys.executable, "-c", OVERLAPPING, str(index)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield
+        process.kill()
+
+
+def test_journal_stays_short_while_readers_overlap(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    longest = 4 << 20
+    monkeypatch.setattr(database, "LONG_JOURNAL", longest)
+    monkeypatch.setattr("keepstone.index.index.BUSY_TIMEOUT", 60.0)
+    monkeypatch.setattr(intake, "AT_ONCE", 8192)
+    write(home, 0, 40_000)
+    [index] = home.root.rglob("index.db")
+    journal = Path(f"{index}-wal")
+    sizes: list[int] = []
+    with overlapping_readers(index):
+        home.sync(lambda *_: sizes.append(journal.stat().st_size))
+    assert max(sizes) < 2 * longest
+    assert home.agent("a").recall("pecan 39999", limit=1)[0].entry.id == "e39999"
+
+
+def test_intake_goes_on_beside_a_reader_that_never_ends(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "LONG_JOURNAL", 1)
+    monkeypatch.setattr("keepstone.index.index.BUSY_TIMEOUT", 0.0)
+    monkeypatch.setattr(intake, "AT_ONCE", 8192)
+    write(home, 0, LINES)
+    [index] = home.root.rglob("index.db")
+    reader = apsw.Connection(str(index))
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM meta").fetchall()
+    home.sync()
+    reader.close()
+    assert home.agent("a").count() == LINES + 2
 
 
 def test_logs_that_another_process_takes_in_are_left_to_it(home: Home, agent: Agent) -> None:

@@ -225,6 +225,7 @@ def _step(logs: AgentLogs, index: Index, session: str) -> int | None:
 
 def _let_others_go_first(index: Index, is_wanted: Callable[[], bool], took: float) -> None:
     """Rest until no one waits, no longer than the last step took where others never cease to ask."""
+    index.shorten_journal()
     index.let_others_write()
     until = time.monotonic() + took
     while is_wanted() and time.monotonic() < until:
