@@ -1,6 +1,8 @@
 """Reading a log into the index: the rows do not depend on how many lines a transaction takes in."""
 
 import json
+import math
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -112,3 +114,28 @@ def test_words_of_a_long_log_are_flushed_before_too_many_rows_wait(
     with Folder(tmp_path, root=tmp_path) as folder, closing(Index(None)) as index:
         index.catch_up("s", Log(folder, "s.ndjson", Lock(folder, ".s.lock")))
     assert flushed == [6, 12, 18, 20]
+
+
+def test_deletions_beyond_a_few_are_hidden_however_far_apart_their_lines_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dropped: list[int] = []
+
+    def drop(database: Database, eids: Sequence[int], **keys: bool) -> None:
+        dropped.extend(eids)
+        real(database, eids, **keys)
+
+    real = entries.drop
+    monkeypatch.setattr(entries, "drop", drop)
+    monkeypatch.setattr(reading, "STEP_SECONDS", math.inf)
+    monkeypatch.setattr(reading, "STEP_LINES", 300)
+    puts = [b'{"id":"%d","type":"note","text":"walnut"}\n' % number for number in range(300)]
+    deletions = [
+        b'{"id":"%d","deleted":true}\n{"id":"%d","pinned":true}\n{"id":"299","pinned":true}\n' % (n, n + 100)
+        for n in range(100)
+    ]
+    (tmp_path / "s.ndjson").write_bytes(b"".join(puts + deletions))
+    with Folder(tmp_path, root=tmp_path) as folder, closing(Index(None)) as index:
+        index.catch_up("s", Log(folder, "s.ndjson", Lock(folder, ".s.lock")))
+        assert index.counts("s") == {"s": 200}
+        assert len(dropped) <= 64

@@ -210,7 +210,7 @@ class Database:
         if self._journal_bytes() < LONG_JOURNAL:
             return True
         try:
-            # Copies the pages without the write lock; who reads from then on does not use the journal.
+            # Copies the pages without the write lock; later readers do not use the journal then.
             pages, copied = self.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
             if copied < pages:
                 return False

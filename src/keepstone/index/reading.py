@@ -42,7 +42,7 @@ LEFT_TO_RECALL = 1000
 """The same for a log that is read: a recall that wants other entries would have to flush its rows first."""
 
 _FEW = 64
-"""Deleted entries whose rows go at once; more of them are hidden, and go step by step."""
+"""Deleted entries whose rows go within one transaction; more are hidden, and go step by step."""
 
 _LARGEST_COUNT = 1 << 63
 """The smallest number that SQLite cannot hold as an integer."""
@@ -184,6 +184,7 @@ class _Step:
         self._fd = fd
         self._is_moving = is_moving
         self._gone: list[str] = []
+        self._deleted = 0
         self._new: dict[str, int] = {}
         self._rows: list[Folded | None] = []
         """New entries by the order of their creation; None for one that is deleted again."""
@@ -235,7 +236,8 @@ class _Step:
             session_table.set_title(self._database, self._sid, title_of(line.record))
 
     def _drop_gone(self) -> None:
-        if len(self._gone) > _FEW:
+        self._deleted += len(self._gone)
+        if self._gone and self._deleted > _FEW:
             row_places.hide(self._database, self._sid, self._gone)
         elif self._gone:
             entries.drop(self._database, entries.rows_named(self._database, self._sid, self._gone))
