@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
@@ -30,6 +31,25 @@ def test_an_add_to_a_session_takes_one_round_trip(dsn: str, monkeypatch: pytest.
         monkeypatch.setattr(psycopg.Connection, "wait", counted)
         store.append("a", "s", [_record("y")])
         assert trips == [1]
+
+
+def test_an_add_reads_no_other_entry_of_its_session(dsn: str) -> None:
+    # The tables are new, so the server plans without knowing how large they are.
+    with closing(PostgresStore(dsn)) as store, psycopg.connect(dsn, autocommit=True) as other:
+        store.append("a", "s", [_record("first")])
+        for number in range(20):  # The statement is prepared while the session is small.
+            store.append("a", "s", [_record(f"few-{number}")])
+        store.append("a", "s", [_record(f"many-{number}") for number in range(2_000)])
+        for number in range(20):
+            store.append("a", "s", [_record(f"late-{number}")])
+        store.close()
+        read = (
+            "SELECT n_tup_ins, idx_tup_fetch + seq_tup_read FROM pg_stat_user_tables "
+            "WHERE schemaname = current_schema() AND relname = 'entries'"
+        )
+        while (seen := other.execute(read).fetchone() or (0, 0))[0] < 2_041:
+            time.sleep(0.01)  # The server counts a connection's work once it has ended.
+        assert seen[1] < 2_000
 
 
 def test_an_add_of_a_known_id_writes_nothing(dsn: str) -> None:
