@@ -14,6 +14,7 @@ import httpx
 import pytest
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from tests.processes import elsewhere, run_until_killed
 from tests.server.asgi import scope_of, sent_by
 
 import keepstone
@@ -86,6 +87,41 @@ def test_a_purge_by_the_process_of_the_server_drops_responses(tmp_path: FilePath
         assert [ask(retried, "k2")[0], ask(retried, "k2")[0]] == [200, 200]
         home.purge_agent("a")
         assert ask(retried, "k2") == (409, "answer_forgotten")
+
+
+@pytest.mark.parametrize("erase", ["s.purge('w')", "s.clear()", "s.remove()", "home.purge_agent('a')"])
+def test_a_purge_by_another_process_drops_responses(tmp_path: FilePath, erase: str) -> None:
+    with keepstone.open(tmp_path, embedder="none") as home:
+        for agent in ("a", "other"):
+            home.agent(agent).session("s").add("note", text="walnut", id="w")
+        retried = Retries(Counting(200), answers_of(home))
+        assert [ask(retried)[0], ask(retried)[0]] == [200, 200]
+        elsewhere(home, "home.agent('other').session('s').purge('w')")
+        assert ask(retried)[0] == 200
+        elsewhere(home, erase)
+        assert ask(retried) == (409, "answer_forgotten")
+
+
+def test_a_purge_that_is_killed_drops_responses(tmp_path: FilePath) -> None:
+    with keepstone.open(tmp_path, embedder="none") as home:
+        home.agent("a").session("s").add("note", text="walnut", id="w")
+        retried = Retries(Counting(200), answers_of(home))
+        assert ask(retried)[0] == 200
+        patch = "from keepstone.store.purge import Eraser\nEraser._checkpoint = kill"
+        run_until_killed(tmp_path, patch, "agent.purge('w')")
+        assert ask(retried) == (409, "answer_forgotten")
+
+
+def test_a_request_that_purges_keeps_its_own_response(tmp_path: FilePath) -> None:
+    with keepstone.open(tmp_path, embedder="none") as home:
+        home.agent("a").session("s").add("note", text="walnut", id="w")
+
+        async def purging(scope: Scope, receive: Receive, send: Send) -> None:
+            home.agent("a").purge("w")
+            await Response("{}")(scope, receive, send)
+
+        retried = Retries(purging, answers_of(home))
+        assert [ask(retried)[0], ask(retried)[0]] == [200, 200]
 
 
 def test_a_response_in_progress_while_another_request_purges_is_not_kept() -> None:

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import tracemalloc
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -91,6 +92,21 @@ def test_adds_to_more_agents_than_may_be_open_open_no_index(
     assert opened == []
     assert {hit.entry.text for hit in few.agent("a0").recall("walnut")} == {f"walnut {n}" for n in range(4)}
     assert opened == ["a0"]
+
+
+def test_a_parked_agent_keeps_no_list_of_its_sessions(few: Home) -> None:
+    folder = few.root / "agents/a0/memory/sessions"
+    for number in range(2_000):
+        (folder / f"session-{number}.ndjson").touch()
+    tracemalloc.start()
+    try:
+        with few._store._using("a0") as logs:  # type: ignore[attr-defined]  # noqa: SLF001
+            logs.look(0)
+        held = tracemalloc.get_traced_memory()[0]
+        add_to_all(few, 1)  # As few agents may be open, this one is parked.
+        assert tracemalloc.get_traced_memory()[0] < held / 2
+    finally:
+        tracemalloc.stop()
 
 
 ASK = """

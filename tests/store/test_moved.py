@@ -11,12 +11,15 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
+from numpy import array
+from tests.processes import elsewhere
 
 import keepstone
 from keepstone import Agent, Home
 from keepstone.filesystem.layout import LAYOUTS
 from keepstone.index import Index, UnavailableError
 from keepstone.index.database import SCHEMA
+from keepstone.model import Scope
 from keepstone.store import index_file
 from keepstone.store.agent_logs import AgentLogs
 
@@ -66,6 +69,7 @@ WRITES: dict[str, Callable[[Agent], object]] = {
     "add_many": lambda agent: agent.session("new").add_many(
         [{"type": "note", "content": text} for text in "ab"]
     ),
+    "new_session": lambda agent: agent.new_session(),
     "update": lambda agent: agent.session("s").update("one", text="changed"),
     "delete": lambda agent: agent.session("s").delete("one"),
     "purge": lambda agent: agent.session("s").purge("one"),
@@ -195,6 +199,19 @@ def test_an_index_opened_during_a_purge_holds_nothing_of_the_agent(
                 logs.asking(lambda index: index.catch_up("s", logs.log("s")))
     with closing(Index(home.root / ".index/alice" / f"v{SCHEMA}" / "index.db")) as left:
         assert left.known() == {}
+
+
+def test_vectors_of_a_purged_agent_are_not_written_again_by_another_process(home: Home) -> None:
+    session = home.agent("alice").session("s")
+    session.add_many(
+        {"type": "note", "text": f"number {n}", "embedding": [1.0, float(n + 1)]} for n in range(20)
+    )
+    with home._store._using("alice") as logs:  # type: ignore[attr-defined]  # noqa: SLF001  As the background does.
+        assert logs.index.nearest(array([1.0, 0.0], "float32"), "given:2", Scope("alice"), 3, 1).is_due
+        elsewhere(home, "home.purge_agent('alice')")
+        with pytest.raises(UnavailableError):
+            logs.index.upkeep()
+    assert not (home.root / ".index/alice").exists()
 
 
 @pytest.mark.parametrize("waits", [True, False])

@@ -31,6 +31,16 @@ def test_path_with_a_colon_is_a_folder(tmp_path: Path) -> None:
         assert home.root.name == "work:home"
 
 
+@pytest.mark.parametrize("target", ["file", "file/home", "link", "link/home"])
+def test_a_home_where_a_file_is_in_the_way_says_what_to_do(tmp_path: Path, target: str) -> None:
+    (tmp_path / "file").write_text("a file")
+    (tmp_path / "link").symlink_to("file")
+    with pytest.raises(
+        ValueError, match=r"target .*/(file|link) is a file; choose a folder, or move the file"
+    ):
+        keepstone.open(tmp_path / target)
+
+
 @pytest.mark.parametrize("target", ["mysql://ada:secret@host/db", "HTTP://ada:secret@host"])
 def test_unknown_scheme_is_refused_with_the_known_ones(target: str) -> None:
     with pytest.raises(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +184,21 @@ def test_rewrite_that_others_always_overtake_keeps_the_lock(
     gone = {f"e{number}" for number in range(10, 10 + len(done))} | (set() if act is ACTS[0] else {"secret"})
     assert len(done) == 4
     assert said(home) == {key: text for key, text in before.items() if key not in gone}
+
+
+def test_purge_follows_a_compaction_that_ends_before_it_gets_the_lock(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = IndexedPlacing.held
+
+    def compacted_elsewhere(placing: IndexedPlacing) -> AbstractContextManager[None]:
+        elsewhere(home, "s.update('secret', pinned=True); s.compact()")
+        return held(placing)
+
+    monkeypatch.setattr(rewrite, "_TRIES", 0)  # As if others had always overtaken it until now.
+    monkeypatch.setattr(IndexedPlacing, "held", compacted_elsewhere)
+    home.agent("a").session("s").purge("secret")
+    assert files_with(home, TEXT) == []
 
 
 def test_purge_removes_what_a_compaction_prepares(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,6 +60,8 @@ class Kept:
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
     body: bytes | None = None
     """None before the response is complete, and after it was evicted."""
+    erasures: bytes = b""
+    """What the home said of erasures of its agent when it began: another process may purge it, too."""
     is_purged: bool = False
     """Whether another request has purged entries of its agent while it was in progress."""
 
@@ -117,9 +119,14 @@ class Answers:
     """
 
     def __init__(
-        self, keys: int = MOST_KEYS, size: int = MOST_BYTES, clock: Callable[[], float] = time.monotonic
+        self,
+        keys: int = MOST_KEYS,
+        size: int = MOST_BYTES,
+        clock: Callable[[], float] = time.monotonic,
+        erasures: Callable[[str], bytes] = lambda _: b"",
     ) -> None:
         self._most_keys, self._most_bytes = keys, size
+        self._erasures = erasures
         self._clock = clock
         self._under_way: dict[Name, Kept] = {}
         self._holders: dict[str, _Holder] = {}
@@ -133,20 +140,32 @@ class Answers:
             kept = self._under_way.get(name) or self._by_age.get(name)
         return kept if kept is not None and self._clock() < kept.until else None
 
-    def begin(self, name: Name, request: bytes, agent: str = "") -> Kept:
+    def begin(self, name: Name, request: bytes, agent: str = "", erasures: bytes = b"") -> Kept:
         """Record that a request is in progress."""
         with self._guard:
             self._forget(name)
-            kept = self._under_way[name] = Kept(request, agent)
+            kept = self._under_way[name] = Kept(request, agent, erasures=erasures)
         return kept
 
     async def claim(self, name: Name, agent: str, request: bytes) -> Kept:
         """Return the request that has a key, see ``Claims``."""
-        while (kept := self.find(name)) is not None:
+        while True:
+            erasures = await asyncio.to_thread(self._erasures, agent)
+            kept = self._found(name, erasures)
+            if kept is None:
+                return self.begin(name, request, agent, erasures)
             if kept.request != request or kept.ended.is_set():
                 return kept
             await kept.ended.wait()
-        return self.begin(name, request, agent)
+
+    def _found(self, name: Name, erasures: bytes) -> Kept | None:
+        """Return the request with a key, without its response if memory of its agent was erased since."""
+        with self._guard:
+            kept = self.find(name)
+            if kept is not None and kept.ended.is_set() and kept.erasures != erasures:
+                self._drop(name, kept)
+                kept = self.find(name)
+            return kept
 
     async def settle(self, name: Name, kept: Kept, *, keep: bool) -> None:  # noqa: ARG002  It is known.
         """Record that a request has ended, and keep or forget it."""
@@ -166,6 +185,8 @@ class Answers:
     def purge(self, agent: str) -> None:
         """Drop the responses that may quote what was purged of an agent, but that of the request itself."""
         own = _IN_PROGRESS.get()
+        if own is not None:
+            own.erasures = self._erasures(own.agent)
         with self._guard:
             for name, kept in list(self._by_age.items()):
                 if kept.agent in (agent, "") and kept.body is not None:

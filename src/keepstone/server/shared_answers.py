@@ -96,7 +96,7 @@ def answers_of(home: Home) -> Claims:
 
     store = store_of(home)
     if isinstance(store, FileStore):
-        answers = Answers()
+        answers = Answers(erasures=store.erasures.state)
         store.erased.append(answers.purge)
         return answers
     from keepstone.store.postgres.postgres_store import PostgresStore

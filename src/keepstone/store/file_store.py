@@ -43,6 +43,7 @@ from keepstone.store.background import Background
 from keepstone.store.changes import Change
 from keepstone.store.decay import Decay
 from keepstone.store.dropped import dropped_at
+from keepstone.store.erasures import Erasures
 from keepstone.store.history import gone, state
 from keepstone.store.home_language import language_of, record_language
 from keepstone.store.home_space import HomeSpace
@@ -106,6 +107,7 @@ class FileStore:
         self.maintenance = FileMaintenance(
             self, root, layout, self._using, lambda folder: FileStore(folder, layout)
         )
+        self.erasures = Erasures(root, layout)
         self.erased: list[Callable[[str], None]] = []
         """Called with an agent after something of its memory was erased, in whatever thread did it."""
         self._eraser.finish_agents()
@@ -179,6 +181,7 @@ class FileStore:
                 raise SessionNotFoundError(agent, session)
             summaries.set_title(logs, session, {"id": TITLE_ID, "ts": ts, "summary": title})
 
+    @again_if_moved
     def create(self, agent: str, session: str) -> None:
         with self._agents.using(agent, create=True) as logs:
             log = logs.log(session)
@@ -261,16 +264,28 @@ class FileStore:
     # Erasing
 
     @contextmanager
-    def _erasing(self, agent: str) -> Iterator[None]:
+    def _erasing(self, agent: str) -> Iterator[AgentLogs | None]:
+        """Lease an agent's logs to erase something; others that keep copies of its memory hear of it."""
+        with self._using(agent) as logs:
+            if logs is None:
+                yield None
+                return
+            with self._told(agent):
+                yield logs
+
+    @contextmanager
+    def _told(self, agent: str) -> Iterator[None]:
+        self.erasures.note(agent)  # A process that is killed tells no more.
         try:
             yield
         finally:
+            self.erasures.note(agent)
             for tell in self.erased:
                 tell(agent)
 
     @again_if_moved
     def purge(self, agent: str, session: str, ids: Sequence[str]) -> int:
-        with self._erasing(agent), self._using(agent) as logs:
+        with self._erasing(agent) as logs:
             if logs is None:
                 return 0
             writing.catch_up_unlocked(logs, session, logs.log(session))
@@ -278,17 +293,17 @@ class FileStore:
 
     @again_if_moved
     def clear(self, agent: str, session: str, *, check: SessionCheck | None = None) -> int | None:
-        with self._erasing(agent), self._using(agent) as logs:
+        with self._erasing(agent) as logs:
             return self._eraser.clear(logs, session, check) if logs else None
 
     @again_if_moved
     def remove(self, agent: str, session: str, *, check: SessionCheck | None = None) -> bool:
-        with self._erasing(agent), self._using(agent) as logs:
+        with self._erasing(agent) as logs:
             return self._eraser.remove(logs, session, check) if logs else False
 
     @again_if_moved
     def drop(self, agent: str, session: str, ts: str, *, check: SessionCheck | None = None) -> int:
-        with self._erasing(agent), self._using(agent) as logs:
+        with self._erasing(agent) as logs:
             return self._eraser.drop(logs, session, ts, check) if logs else 0
 
     def dropped(self, agent: str) -> list[str]:
@@ -301,7 +316,7 @@ class FileStore:
                 f"there is no agent {agent!r} in {self.root}: see home.agents(), or keepstone agents list"
             )
         self._agents.drop(agent)
-        with self._erasing(agent):
+        with self._told(agent):
             self._eraser.purge_agent(agent)
         self._agents.drop(agent)  # Another thread may have opened it before its folder was put away.
 

@@ -79,10 +79,12 @@ def _root(target: str) -> Path:
         is_folder = _is_folder(root)
     except PermissionError as error:
         raise AccessDeniedError(f"permission denied for {path!r:.80}; check its owner and mode") from error
+    except NotADirectoryError:
+        is_folder, root = False, next(folder for folder in root.parents if folder.exists())
     except (OSError, RuntimeError, UnicodeEncodeError) as error:
         raise ValueError(f"target is not the path of a folder: {path!r:.80}; {error}") from error
     if not is_folder:
-        raise ValueError(f"target {root} is a file; a home must be a folder")
+        raise ValueError(f"target {root} is a file; choose a folder, or move the file away")
     return root
 
 

@@ -39,6 +39,8 @@ class PurgedFiles:
         """Write the files beside the old ones, and the new places of rows; they are removed unless put."""
         with ExitStack() as stack:
             with self.placing.locked():
+                if self.placing.is_held:  # Others may have moved lines from one file to another before.
+                    self._look()
                 self._log.clear_away(in_use=True)  # Whatever others prepare has what is purged here.
                 self._new = {}
                 for part in (self._log, self._archive):
@@ -55,7 +57,7 @@ class PurgedFiles:
                 new.sync()
             if self._log.name in self._new:
                 self.placing.prepare(self._new[self._log.name], folded=False)
-            self._there = mentioned(self._logs.folder, self.logs, self._ids, self._there)
+            self._look()
             yield
 
     def check(self) -> None:
@@ -65,7 +67,7 @@ class PurgedFiles:
         """
         for new in self._new.values():
             new.check()
-        self._there = mentioned(self._logs.folder, self.logs, self._ids, self._there)
+        self._look()
         if any(self._holds(part.name) and part.name not in self._new for part in (self._log, self._archive)):
             raise OvertakenError
 
@@ -85,6 +87,10 @@ class PurgedFiles:
                 erase_entries(self._logs.folder, other, (), self._ids)
         if self._log.name not in self._new:
             self._logs.asking(Index.hide, self._session, ids)
+
+    def _look(self) -> None:
+        """Look which of the entries each file has lines of by now."""
+        self._there = mentioned(self._logs.folder, self.logs, self._ids, self._there)
 
     def _holds(self, name: str) -> bool:
         return bool(self._there[name].ids)

@@ -99,8 +99,10 @@ class SessionFiles:
         return None if session == newest[1] and changed < newest else max(changed, newest)
 
     def close(self) -> None:
-        """Stop watching. No thread may be at work here, as in a forked child."""
+        """Stop watching, and forget many names. No thread may be at work here, as in a forked child."""
         self._unwatch()
+        if self._is_large:
+            self._known = {}
 
     def _unwatch(self) -> None:
         watch, self._watch, self._all_canonical = self._watch, None, False

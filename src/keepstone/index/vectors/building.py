@@ -38,10 +38,22 @@ def files(database: Database) -> Iterator[Folder]:
     if database.path is None:
         raise UnavailableError("an index in memory has no files")
     try:
-        with Folder(database.path.parent / _FOLDER, root=database.path.parent, create=True) as folder:
+        with _folder_beside(database.path) as folder:
+            # Where the agent was purged, nothing that its index held may be written again.
+            if database.replaced():
+                raise UnavailableError("the index was removed or replaced")
             yield folder
-    except (KeepstoneError, NotADirectoryError, FileExistsError) as error:
+    except (KeepstoneError, FileNotFoundError, NotADirectoryError, FileExistsError) as error:
         raise UnavailableError(str(error)) from error
+
+
+def _folder_beside(index: Path) -> Folder:
+    """Open the folder of the files; it is made where it is missing, but not the one that it is in."""
+    with suppress(FileNotFoundError):
+        return Folder(index.parent / _FOLDER, root=index.parent)
+    with Folder(index.parent) as parent:
+        parent.make_folder(_FOLDER)
+    return Folder(index.parent / _FOLDER, root=index.parent)
 
 
 def folder_of(database: Database) -> Path | None:

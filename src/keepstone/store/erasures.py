@@ -1,0 +1,58 @@
+"""When memory was erased: one small file beside the indexes, for processes that keep copies of it.
+
+It holds a random number for each of many groups of agents, so that it neither grows nor names an agent. A
+number changes before and after something of an agent of its group is erased, by whatever process.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import zlib
+from pathlib import Path
+
+from keepstone.errors import KeepstoneError
+from keepstone.filesystem.confine import Folder
+from keepstone.filesystem.layout import Layout
+
+FILE = ".erased"
+_GROUPS, _SIZE = 4096, 8
+
+logger = logging.getLogger("keepstone.store")
+
+
+class Erasures:
+    """Reads and writes when memory of a home in a folder was erased."""
+
+    def __init__(self, root: Path, layout: Layout) -> None:
+        self._root = root
+        self._folder = layout.derived_folder(root)
+
+    def note(self, agent: str) -> None:
+        """Take note that memory of an agent is erased, or was."""
+        try:
+            with Folder(self._folder, root=self._root, create=True, durable=False) as folder:
+                fd = folder.open(FILE, os.O_WRONLY | os.O_CREAT)
+                try:
+                    os.pwrite(fd, os.urandom(_SIZE), _place_of(agent))
+                finally:
+                    os.close(fd)
+        except (OSError, KeepstoneError) as error:
+            logger.warning("other servers are not told what was erased: %s", type(error).__name__)
+
+    def state(self, agent: str) -> bytes:
+        """Return a value that changes when memory of an agent, or of any (empty), is erased."""
+        place, size = (_place_of(agent), _SIZE) if agent else (0, _GROUPS * _SIZE)
+        try:
+            with Folder(self._folder, root=self._root) as folder:
+                fd = folder.open(FILE, os.O_RDONLY)
+                try:
+                    return os.pread(fd, size, place)
+                finally:
+                    os.close(fd)
+        except (OSError, KeepstoneError):
+            return b""
+
+
+def _place_of(agent: str) -> int:
+    return zlib.crc32(agent.encode()) % _GROUPS * _SIZE
