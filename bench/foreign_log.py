@@ -68,10 +68,11 @@ def report(root: Path, size: int, *, sync: bool) -> None:
         syncing = threading.Thread(target=home.sync)
         if sync:
             syncing.start()
-        asked = 0
+        asked = journal = 0
         while True:
             asked += 1
             hits = ask(agent, waits)
+            journal = max(journal, *(one.stat().st_size for one in root.rglob("index.db-wal")))
             if not hits.stale and not syncing.is_alive() and agent.entry_counts().get(LONG) == lines:
                 break
         took, used = time.perf_counter() - began, time.process_time() - used
@@ -84,6 +85,7 @@ def report(root: Path, size: int, *, sync: bool) -> None:
         line("taken in, s", took)
         line("MB/s of the clock", size / 1e6 / took)
         line("MB/s of the processor, with the others' work", size / 1e6 / used)
+        line("SQLite's journal at most, MB", journal / 1e6)
         line("asked for everything, times", asked)
         for where, taken, medians in found:
             for name, times in taken.items():

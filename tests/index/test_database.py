@@ -271,3 +271,19 @@ def test_vectors_of_384_numbers_leave_little_of_their_pages_free(tmp_path: Path)
     (path,) = tmp_path.rglob("index.db")
     sql = "SELECT sum(unused) < 0.1 * sum(pgsize) FROM dbstat WHERE name='vector'"
     assert apsw.Connection(str(path)).execute(sql).fetchall() == [(1,)]
+
+
+def test_long_journal_is_emptied_once_no_reader_uses_it_and_without_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("keepstone.index.database.LONG_JOURNAL", 1)
+    path = tmp_path / "index.db"
+    with closing(Database(path)) as database, closing(apsw.Connection(str(path))) as reader:
+        database.execute("INSERT INTO meta VALUES('x', 1)")
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM meta").fetchall()
+        assert not database.is_journal_short()
+        assert not database.turn.is_waiting
+        reader.execute("COMMIT")
+        assert database.is_journal_short()
+        assert Path(f"{path}-wal").stat().st_size == 0

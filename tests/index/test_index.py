@@ -1,6 +1,7 @@
 """Whatever was done to a log by others, the index follows."""
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import keepstone
 from keepstone import Agent, Home
 from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.lock import Lock
-from keepstone.index import Index, turn
+from keepstone.index import Index, reading, turn
 from keepstone.log import log_file as log_module
 from keepstone.log import rewrite
 from keepstone.log.line import entry_of
@@ -290,7 +291,9 @@ LINES = 2_500
 
 
 @pytest.fixture
-def long_log(tmp_path: Path) -> Iterator[Log]:
+def long_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Log]:
+    """A log of several transactions, however slow the machine is."""
+    monkeypatch.setattr(reading, "STEP_SECONDS", math.inf)
     with Folder(tmp_path) as folder:
         log = Log(folder, "s.ndjson", Lock(folder, "s.lock"))
         with log.locked():

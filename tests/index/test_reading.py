@@ -1,9 +1,12 @@
 """Reading a log into the index: the rows do not depend on how many lines a transaction takes in."""
 
 import json
+import math
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -17,7 +20,9 @@ from keepstone.filesystem.lock import Lock
 from keepstone.index import Index, entries, reading
 from keepstone.index.database import Database
 from keepstone.index.words import word_table
+from keepstone.log.fold import Folded, step
 from keepstone.log.log_file import Log
+from keepstone.log.scan import Line
 from keepstone.vector import encode
 
 VECTORS = [encode("given:2", np.array(pair, np.float32)) for pair in ([1, 0], [0, 1])]
@@ -36,12 +41,12 @@ LINES = st.fixed_dictionaries(
 )
 
 
-def rows_of(log: bytes, lines: int) -> tuple[Any, ...]:
-    """Return the rows and vectors that an index has of a log, read with some lines a transaction."""
+def rows_of(log: bytes, lines: int, portion: int = 100) -> tuple[Any, ...]:
+    """Return the rows and vectors that an index has of a log, with lines a transaction and a portion."""
     with TemporaryDirectory() as name, Folder(Path(name), root=Path(name)) as folder:
         (folder.path / "s.ndjson").write_bytes(log)
         index = Index(folder.path / "index.db")
-        with patch.object(reading, "STEP_LINES", lines):
+        with patch.object(reading, "STEP_LINES", lines), patch.object(reading, "_PORTION", portion):
             index.catch_up("s", Log(folder, "s.ndjson", Lock(folder, ".s.lock")))
         index.close()
         with closing(Database(folder.path / "index.db")) as database:
@@ -63,7 +68,31 @@ def line(**keys: Any) -> dict[str, Any]:
 @given(st.lists(LINES, max_size=12))
 def test_rows_are_the_same_however_many_lines_a_transaction_takes(lines: list[dict[str, Any]]) -> None:
     log = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
-    assert rows_of(log, 1000) == rows_of(log, 3) == rows_of(log, 1)
+    assert rows_of(log, 1000) == rows_of(log, 1000, portion=2) == rows_of(log, 3) == rows_of(log, 1)
+
+
+def test_step_ends_early_on_a_slow_machine_and_all_lines_arrive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = 0.0
+
+    def slow_fold(known: Folded | None, line: Line) -> Folded | None:
+        nonlocal clock
+        clock += 0.001
+        return step(known, line)
+
+    monkeypatch.setattr(reading, "step", slow_fold)
+    monkeypatch.setattr(reading, "time", SimpleNamespace(monotonic=lambda: clock), raising=False)
+    (tmp_path / "s.ndjson").write_bytes(
+        b"".join(b'{"id":"%d","type":"note","text":"walnut"}\n' % number for number in range(950))
+    )
+    counts = []
+    with Folder(tmp_path, root=tmp_path) as folder, closing(Index(None)) as index:
+        log = Log(folder, "s.ndjson", Lock(folder, ".s.lock"))
+        while index.step("s", log) is not None:
+            counts += index._database.rows("SELECT count(*) FROM entry")  # noqa: SLF001
+        assert index.counts("s") == {"s": 950}
+    assert counts == [(number,) for number in range(100, 950, 100)]
 
 
 def test_words_of_a_long_log_are_flushed_before_too_many_rows_wait(
@@ -85,3 +114,28 @@ def test_words_of_a_long_log_are_flushed_before_too_many_rows_wait(
     with Folder(tmp_path, root=tmp_path) as folder, closing(Index(None)) as index:
         index.catch_up("s", Log(folder, "s.ndjson", Lock(folder, ".s.lock")))
     assert flushed == [6, 12, 18, 20]
+
+
+def test_deletions_beyond_a_few_are_hidden_however_far_apart_their_lines_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dropped: list[int] = []
+
+    def drop(database: Database, eids: Sequence[int], **keys: bool) -> None:
+        dropped.extend(eids)
+        real(database, eids, **keys)
+
+    real = entries.drop
+    monkeypatch.setattr(entries, "drop", drop)
+    monkeypatch.setattr(reading, "STEP_SECONDS", math.inf)
+    monkeypatch.setattr(reading, "STEP_LINES", 300)
+    puts = [b'{"id":"%d","type":"note","text":"walnut"}\n' % number for number in range(300)]
+    deletions = [
+        b'{"id":"%d","deleted":true}\n{"id":"%d","pinned":true}\n{"id":"299","pinned":true}\n' % (n, n + 100)
+        for n in range(100)
+    ]
+    (tmp_path / "s.ndjson").write_bytes(b"".join(puts + deletions))
+    with Folder(tmp_path, root=tmp_path) as folder, closing(Index(None)) as index:
+        index.catch_up("s", Log(folder, "s.ndjson", Lock(folder, ".s.lock")))
+        assert index.counts("s") == {"s": 200}
+        assert len(dropped) <= 64

@@ -3,19 +3,25 @@
 import errno
 import json
 import logging
+import math
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 import keepstone
 from keepstone import Agent, Home
 from keepstone.errors import AccessDeniedError
 from keepstone.filesystem.layout import LAYOUTS
-from keepstone.index import Index, UnavailableError, reading
+from keepstone.index import Index, UnavailableError, database, reading
+from keepstone.index.turn import Turn
 from keepstone.index.vectors import vector_table
 from keepstone.log.log_file import Log
 from keepstone.store import agent_logs, filtering, intake, lookup
@@ -172,6 +178,7 @@ def test_a_long_log_is_taken_in_by_turns(home: Home, monkeypatch: pytest.MonkeyP
     write(home, 0, LINES)
     monkeypatch.setattr(intake, "AT_ONCE", 0)
     monkeypatch.setattr(intake, "_PIECE_SECONDS", 0.0)
+    monkeypatch.setattr(reading, "STEP_SECONDS", math.inf)
     logs = AgentLogs(
         home.root,
         LAYOUTS["default"],
@@ -305,6 +312,97 @@ def test_intake_asks_after_each_step_whether_others_are_at_work(
         logs.look(0)
         take_in_some(logs, steps.append, is_wanted)
     assert asked == set(range(1, len(steps) + 1))
+
+
+@pytest.mark.parametrize("piece", [0.0, 1000.0], ids=["steps outlast a piece", "a long piece"])
+def test_waiting_connection_has_its_turn_before_each_step(
+    home: Home, monkeypatch: pytest.MonkeyPatch, piece: float
+) -> None:
+    write(home, 0, LINES)
+    for name in ("short", "shorter"):
+        append(home, name)
+    monkeypatch.setattr(intake, "AT_ONCE", 0)
+    monkeypatch.setattr(intake, "_PIECE_SECONDS", piece)
+    overtaken: list[bool] = []
+    step, is_wanted = Index.step, Turn.is_wanted
+
+    def step_and_wait(index: Index, session: str, log: Log) -> int | None:
+        overtaken.append(waiting.is_waiting)
+        try:
+            return step(index, session, log)
+        finally:
+            waiting.wait(0)
+
+    def end_if_wanted(turn: Turn) -> bool:
+        found = is_wanted(turn)
+        if found:
+            waiting.end()
+        return found
+
+    with home._store._using("a") as logs:  # type: ignore[attr-defined]  # noqa: SLF001
+        monkeypatch.setattr(logs, "_leave", lambda _: None)
+        logs.look(0)
+        waiting = Turn(logs.index._database.path)  # noqa: SLF001
+        monkeypatch.setattr(Index, "step", step_and_wait)
+        monkeypatch.setattr(Turn, "is_wanted", end_if_wanted)
+        while take_in_some(logs):
+            pass
+    assert len(overtaken) >= 5
+    assert not any(overtaken)
+
+
+OVERLAPPING = """
+import apsw, sys, time
+readers = [apsw.Connection(sys.argv[1]) for _ in range(2)]
+while True:
+    for reader in readers:
+        if reader.in_transaction:
+            reader.execute("COMMIT")
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM meta").fetchall()
+        print(flush=True)
+        time.sleep(0.01)
+"""
+
+
+@contextmanager
+def overlapping_readers(index: Path) -> Iterator[None]:
+    """Let another process read all the while: each of its transactions begins before another ends."""
+    command = [sys.executable, "-c", OVERLAPPING, str(index)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield
+        process.kill()
+
+
+def test_journal_stays_short_while_readers_overlap(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    longest = 4 << 20
+    monkeypatch.setattr(database, "LONG_JOURNAL", longest)
+    monkeypatch.setattr("keepstone.index.index.BUSY_TIMEOUT", 60.0)
+    monkeypatch.setattr(intake, "AT_ONCE", 8192)
+    write(home, 0, 40_000)
+    [index] = home.root.rglob("index.db")
+    journal = Path(f"{index}-wal")
+    sizes: list[int] = []
+    with overlapping_readers(index):
+        home.sync(lambda *_: sizes.append(journal.stat().st_size))
+    assert max(sizes) < 2 * longest
+    assert home.agent("a").recall("pecan 39999", limit=1)[0].entry.id == "e39999"
+
+
+def test_intake_goes_on_beside_a_reader_that_never_ends(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "LONG_JOURNAL", 1)
+    monkeypatch.setattr("keepstone.index.index.BUSY_TIMEOUT", 0.0)
+    monkeypatch.setattr(intake, "AT_ONCE", 8192)
+    write(home, 0, LINES)
+    [index] = home.root.rglob("index.db")
+    reader = apsw.Connection(str(index))
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM meta").fetchall()
+    home.sync()
+    reader.close()
+    assert home.agent("a").count() == LINES + 2
 
 
 def test_logs_that_another_process_takes_in_are_left_to_it(home: Home, agent: Agent) -> None:

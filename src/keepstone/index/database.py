@@ -71,6 +71,10 @@ def is_damage(error: BaseException) -> bool:
 _SHORT_JOURNAL = 1 << 20
 """Bytes of a journal that the next open reads in less time than writing it back takes now."""
 
+LONG_JOURNAL = 32 << 20
+"""Bytes of a journal from which on long work rests until it can be emptied. SQLite writes it back from 8 MB
+on, but starts it over only at a moment without readers: those that overlap leave no such moment."""
+
 _epochs = count(1)
 """Numbers the files that this process opens or begins, so that rows of two of them are never confused."""
 
@@ -201,6 +205,23 @@ class Database:
                     self.discard()  # And with it all that was to be emptied.
             return True
 
+    def is_journal_short(self) -> bool:
+        """Tell whether the journal is short; if it is long, try to empty it, without waiting for anyone."""
+        if self._journal_bytes() < LONG_JOURNAL:
+            return True
+        try:
+            # Copies the pages without the write lock; later readers do not use the journal then.
+            pages, copied = self.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            if copied < pages:
+                return False
+            self.connection.set_busy_handler(None)
+            self.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except apsw.BusyError:
+            return False
+        finally:
+            self.connection.set_busy_handler(self.turn.wait)
+        return True
+
     def release_memory(self) -> None:
         """Let go of the pages that SQLite keeps in memory, unless a thread uses the connection."""
         if self.path is not None and self.guard.acquire(blocking=False):
@@ -211,8 +232,8 @@ class Database:
     def close(self, *, soon_reopened: bool = False) -> None:
         """Close the connection; if it is ``soon_reopened``, leave a short journal: writing it back syncs."""
         with self.guard:
-            with suppress(apsw.ConnectionClosedError, OSError):
-                if soon_reopened and self.path and Path(f"{self.path}-wal").stat().st_size < _SHORT_JOURNAL:
+            with suppress(apsw.ConnectionClosedError):
+                if soon_reopened and self._journal_bytes() < _SHORT_JOURNAL:
                     self.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             self.connection.close(force=True)
 
@@ -226,6 +247,12 @@ class Database:
             return _connect(self.path, self.language, self.turn)
         finally:
             self.turn.end()
+
+    def _journal_bytes(self) -> int:
+        try:
+            return os.stat(f"{self.path}-wal").st_size if self.path else 0  # noqa: PTH116  Each step looks.
+        except OSError:
+            return 0
 
     def _inode(self) -> int:
         try:

@@ -568,6 +568,16 @@ class Index:
         with self._database as database:
             return database.turn.is_wanted()
 
+    def shorten_journal(self) -> None:
+        """Empty SQLite's journal if it is long: wait for its readers, but no longer than for a busy index."""
+        until = time.monotonic() + BUSY_TIMEOUT
+        while not self._is_journal_short() and time.monotonic() < until:
+            time.sleep(LONGEST_POLL / 2)
+
+    def _is_journal_short(self) -> bool:
+        with self._database as database:
+            return database.is_journal_short()
+
     def flush(self) -> None:
         """Enter the words of rows that still wait, so that no recall has to."""
         with self._database as database:

@@ -7,6 +7,7 @@ that no file has, so that nothing is answered as if all of it were known.
 from __future__ import annotations
 
 import os
+import time
 import zlib
 from collections import Counter
 from collections.abc import Sequence
@@ -26,8 +27,13 @@ from keepstone.log.titles import is_title, title_of
 
 STEP_LINES = 1_000
 STEP_BYTES = 1 << 19
+STEP_SECONDS = 0.02
 """What one transaction takes in at most, so that others wait some hundredths of a second: one line or batch
-that is longer is taken in whole."""
+that is longer is taken in whole. On an idle machine the lines take half of that time; their words and the
+commit come on top of it."""
+
+_PORTION = 100
+"""Lines after which a transaction looks at the clock."""
 
 WAITING_AT_MOST = 4096
 """Rows that may wait for the full-text tables before a writer flushes them itself."""
@@ -36,7 +42,7 @@ LEFT_TO_RECALL = 1000
 """The same for a log that is read: a recall that wants other entries would have to flush its rows first."""
 
 _FEW = 64
-"""Deleted entries whose rows go at once; more of them are hidden, and go step by step."""
+"""Deleted entries whose rows go within one transaction; more are hidden, and go step by step."""
 
 _LARGEST_COUNT = 1 << 63
 """The smallest number that SQLite cannot hold as an integer."""
@@ -121,9 +127,8 @@ def _take_in(database: Database, session: str, known: LogState, fd: int) -> int 
     sid = known.sid or session_table.save_known(database, session, known)
     seen = _LineCounts(database, sid)
     scan = Scan(fd, known.offset, ts=None if known.ts is None else entries.instant_of(known.ts), seen=seen)
-    done, lines = _next_lines(scan)
     taking = _Step(database, sid, fd, is_moving=known.is_moving)
-    waiting = taking.take(lines)
+    done = _take_lines(scan, taking)
     database.connection.executemany(
         "INSERT OR REPLACE INTO seen VALUES(?, ?, ?)",
         ((sid, digest, count) for digest, count in seen.items()),
@@ -135,20 +140,25 @@ def _take_in(database: Database, session: str, known: LogState, fd: int) -> int 
     state = replace(known, sid=sid, stat=begun if done else _unfinished(begun), offset=scan.settled, ts=ts)
     session_table.save_known(database, session, checksummed(state, fd))
     read = scan.settled - known.offset
-    if done or waiting >= LEFT_TO_RECALL or read >= STEP_BYTES:
+    if done or taking.waiting >= LEFT_TO_RECALL or read >= STEP_BYTES:
         word_table.flush(database)
     # What was added since this reading of the log began is for the next transaction to judge.
     return None if done and begun.size == stat.size else read
 
 
-def _next_lines(scan: Scan) -> tuple[bool, list[Line]]:
-    """Return the lines of one transaction, and whether these are the last."""
-    begin, lines = scan.settled, []
-    for line in scan:
+def _take_lines(scan: Scan, taking: _Step) -> bool:
+    """Take in the lines of one transaction; tell whether these are the last."""
+    begin, until, lines = scan.settled, time.monotonic() + STEP_SECONDS, []
+    for number, line in enumerate(scan, 1):
         lines.append(line)
-        if len(lines) == STEP_LINES or scan.settled - begin >= STEP_BYTES:
-            return False, lines
-    return True, lines
+        is_full = number == STEP_LINES or scan.settled - begin >= STEP_BYTES
+        if is_full or len(lines) == _PORTION:
+            taking.take(lines)
+            lines = []
+            if is_full or time.monotonic() >= until:
+                return False
+    taking.take(lines)
+    return True
 
 
 class _LineCounts(Counter[str]):
@@ -174,6 +184,7 @@ class _Step:
         self._fd = fd
         self._is_moving = is_moving
         self._gone: list[str] = []
+        self._deleted = 0
         self._new: dict[str, int] = {}
         self._rows: list[Folded | None] = []
         """New entries by the order of their creation; None for one that is deleted again."""
@@ -181,9 +192,11 @@ class _Step:
         """Where they go."""
         self.taken: list[int] = []
         """The rows whose texts may be others now."""
+        self.waiting = 0
+        """About how many rows wait for their words."""
 
-    def take(self, lines: Sequence[Line]) -> int:
-        """Let lines change the rows of their entries; return about how many rows wait for their words."""
+    def take(self, lines: Sequence[Line]) -> None:
+        """Let lines change the rows of their entries."""
         named = [(entry_id, line) for line in lines if line.record and (entry_id := id_of(line.record))]
         ids = [entry_id for entry_id, _ in named]
         if self._is_moving:
@@ -197,7 +210,7 @@ class _Step:
                 self._take_new(entry_id, line)
             elif self._change(entry_id, line):
                 there.remove(entry_id)
-        return self._insert()
+        self._insert()
 
     def _may_lose_its_vector(self, entry_id: str, line: Line) -> bool:
         """Tell whether the text of a new entry may change, for which its vector was not given then."""
@@ -223,20 +236,21 @@ class _Step:
             session_table.set_title(self._database, self._sid, title_of(line.record))
 
     def _drop_gone(self) -> None:
-        if len(self._gone) > _FEW:
+        self._deleted += len(self._gone)
+        if self._gone and self._deleted > _FEW:
             row_places.hide(self._database, self._sid, self._gone)
         elif self._gone:
             entries.drop(self._database, entries.rows_named(self._database, self._sid, self._gone))
         self._gone = []
 
-    def _insert(self) -> int:
+    def _insert(self) -> None:
         self._drop_gone()
         if not self._rows:
-            return 0
+            return
         insert_new(self._database, self._sid, self._rows, self._room)
+        self.waiting = self._room.waiting + len(self._new)
         self.taken += [self._room.eid + at for at in self._new.values()]
         self._new, self._rows = {}, []
-        return self._room.waiting + len(self.taken)
 
     def _change(self, entry_id: str, line: Line) -> bool:
         """Let a line change the row of an entry; True if the row is gone."""

@@ -198,20 +198,20 @@ def _take_in_left(
             return False
         while (first := logs.arrears.first()) is not None:
             session, mark = first
+            began = time.monotonic()
             try:
-                began = time.monotonic()
-                while (read := _step(logs, index, session)) is not None:
-                    if progress:
-                        progress(read)
-                    if time.monotonic() >= until:
-                        return False
-                    _let_others_go_first(index, is_wanted, time.monotonic() - began)
-                    began = time.monotonic()
+                read = _step(logs, index, session)
             except (KeepstoneError, UnavailableError) as error:
                 _put_off(logs, session, mark, error)
             else:
-                logs.arrears.settle(session, mark)
-    return True
+                if read is None:
+                    logs.arrears.settle(session, mark)
+                elif progress:
+                    progress(read)
+            _let_others_go_first(index, is_wanted, time.monotonic() - began)
+            if time.monotonic() >= until:
+                break
+    return logs.arrears.first() is None
 
 
 def _step(logs: AgentLogs, index: Index, session: str) -> int | None:
@@ -225,6 +225,7 @@ def _step(logs: AgentLogs, index: Index, session: str) -> int | None:
 
 def _let_others_go_first(index: Index, is_wanted: Callable[[], bool], took: float) -> None:
     """Rest until no one waits, no longer than the last step took where others never cease to ask."""
+    index.shorten_journal()
     index.let_others_write()
     until = time.monotonic() + took
     while is_wanted() and time.monotonic() < until:
