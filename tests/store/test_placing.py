@@ -70,6 +70,20 @@ def while_it_prepares(monkeypatch: pytest.MonkeyPatch, do: Callable[[], object],
     return done
 
 
+def test_new_places_are_sorted_before_the_index_is_held(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    original, are_sorted = Index.write_places, list[bool]()
+
+    def write_places(index: Index, session: str, side: int, new: Replacement, *, folded: bool) -> None:
+        are_sorted.append([*new.moved] == sorted(new.moved))
+        original(index, session, side, new, folded=folded)
+
+    monkeypatch.setattr(Index, "write_places", write_places)
+    session = home.agent("a").session("s")
+    session.update("e7", text="pecan")
+    session.compact()
+    assert are_sorted == [True]
+
+
 def said(home: Home) -> dict[str, str]:
     """What the session says by its log, once the index was found to say the same."""
     agent, session = home.agent("a"), home.agent("a").session("s")

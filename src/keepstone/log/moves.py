@@ -29,8 +29,7 @@ class Moves(Mapping[int, tuple[int, int]]):
         self._lengths.append(length)
 
     def __getitem__(self, old: int) -> tuple[int, int]:
-        if not self._is_sorted:
-            self._sort()
+        self.sort()
         at = bisect_left(self._old, old)
         if at == len(self._old) or self._old[at] != old:
             raise KeyError(old)
@@ -42,7 +41,10 @@ class Moves(Mapping[int, tuple[int, int]]):
     def __len__(self) -> int:
         return len(self._old)
 
-    def _sort(self) -> None:
+    def sort(self) -> None:
+        """Sort what is not yet, as the first question does: that takes long, so not while others wait."""
+        if self._is_sorted:
+            return
         order = sorted(range(len(self._old)), key=self._old.__getitem__)
         for name in ("_old", "_new", "_lengths"):
             column = getattr(self, name)

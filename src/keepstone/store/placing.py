@@ -58,6 +58,7 @@ class IndexedPlacing(Placing):
         self._folded = folded
         try:
             self._catch_up()
+            new.moved.sort()
             self._logs.asking(Index.write_places, self._session, self._side, new, folded=folded)
             for _ in range(_ROUNDS):
                 if new.left < _SHORT:
