@@ -43,7 +43,6 @@ from keepstone.store.background import Background
 from keepstone.store.changes import Change
 from keepstone.store.decay import Decay
 from keepstone.store.dropped import dropped_at
-from keepstone.store.erasures import Erasures
 from keepstone.store.history import gone, state
 from keepstone.store.home_language import language_of, record_language
 from keepstone.store.home_space import HomeSpace
@@ -107,7 +106,7 @@ class FileStore:
         self.maintenance = FileMaintenance(
             self, root, layout, self._using, lambda folder: FileStore(folder, layout)
         )
-        self.erasures = Erasures(root, layout)
+        self.erasures = self._eraser.erasures
         self.erased: list[Callable[[str], None]] = []
         """Called with an agent after something of its memory was erased, in whatever thread did it."""
         self._eraser.finish_agents()
@@ -275,11 +274,12 @@ class FileStore:
 
     @contextmanager
     def _told(self, agent: str) -> Iterator[None]:
-        self.erasures.note(agent)  # A process that is killed tells no more.
+        before = self.erasures.state(agent)
         try:
             yield
         finally:
-            self.erasures.note(agent)
+            if self.erasures.state(agent) != before:  # Else nothing was erased.
+                self.erasures.note(agent)
             for tell in self.erased:
                 tell(agent)
 

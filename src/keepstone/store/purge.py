@@ -26,6 +26,7 @@ from keepstone.log.union import read_side
 from keepstone.model import Record
 from keepstone.store import purge_digests
 from keepstone.store.agent_logs import AgentLogs
+from keepstone.store.erasures import Erasures
 from keepstone.store.protocol import SessionCheck
 from keepstone.store.purge_digests import is_recording
 from keepstone.store.purge_marks import (
@@ -52,6 +53,8 @@ class Eraser:
     def __init__(self, root: Path, layout: Layout) -> None:
         self._root = root
         self._layout = layout
+        self.erasures = Erasures(root, layout)
+        """Noted before anything is erased, as a process that is killed tells no more."""
 
     def purge(self, logs: AgentLogs, session: str, ids: Sequence[str]) -> int:
         """Remove every byte of entries; return how many of them there were.
@@ -78,6 +81,7 @@ class Eraser:
             files.check()
             if not (gone := files.gone):
                 return []
+            self.erasures.note(logs.agent)
             made = marks.add(session, gone)
             with _all_or_pending(logs.folder, marks, made, session, files.logs):
                 if is_recording(logs.folder, self._root):
@@ -123,6 +127,7 @@ class Eraser:
         with log.locked():
             stat = log.stat()
             _check(session, stat, check)
+            self.erasures.note(logs.agent)
             self._record_all(logs, session)
             remove_others(logs.folder, log, logs.spellings(session))
             log.truncate()
@@ -150,6 +155,7 @@ class Eraser:
             _check(session, log.stat(), check)
             count = len(logs.records(session)) if dropped else 0
             others = logs.spellings(session)
+            self.erasures.note(logs.agent)
             made = marks.add(session, None, dropped, log)
             with _all_or_pending(logs.folder, marks, made, session, [log, *others]):
                 self._record_all(logs, session)
@@ -230,6 +236,7 @@ class Eraser:
 
     def purge_agent(self, agent: str) -> None:
         """Remove every byte of an agent: first out of sight in one step, then from the disk."""
+        self.erasures.note(agent)
         purge_digests.record_agent(self._root, self._layout, agent)
         _put_away(self._layout.agent_folders(self._root, agent))
         left = self.finish_agents()
