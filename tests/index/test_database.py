@@ -282,8 +282,8 @@ def test_long_journal_is_emptied_once_no_reader_uses_it_and_without_waiting(
         database.execute("INSERT INTO meta VALUES('x', 1)")
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM meta").fetchall()
-        assert not database.is_journal_short()
+        assert not database.shorten_journal()
         assert not database.turn.is_waiting
         reader.execute("COMMIT")
-        assert database.is_journal_short()
+        assert database.shorten_journal()
         assert Path(f"{path}-wal").stat().st_size == 0

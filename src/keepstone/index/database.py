@@ -205,8 +205,8 @@ class Database:
                     self.discard()  # And with it all that was to be emptied.
             return True
 
-    def is_journal_short(self) -> bool:
-        """Tell whether the journal is short; if it is long, try to empty it, without waiting for anyone."""
+    def shorten_journal(self) -> bool:
+        """Empty a long journal unless that means waiting for anyone; tell whether it is short now."""
         if self._journal_bytes() < LONG_JOURNAL:
             return True
         try:

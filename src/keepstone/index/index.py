@@ -560,23 +560,22 @@ class Index:
 
     def let_others_write(self) -> None:
         """Wait until no other connection waits to write. The caller is not within a transaction."""
-        until = time.monotonic() + BUSY_TIMEOUT
-        while self._is_wanted() and time.monotonic() < until:
-            time.sleep(LONGEST_POLL / 2)
-
-    def _is_wanted(self) -> bool:
-        with self._database as database:
-            return database.turn.is_wanted()
+        self._rest_until(lambda database: not database.turn.is_wanted())
 
     def shorten_journal(self) -> None:
-        """Empty SQLite's journal if it is long: wait for its readers, but no longer than for a busy index."""
-        until = time.monotonic() + BUSY_TIMEOUT
-        while not self._is_journal_short() and time.monotonic() < until:
-            time.sleep(LONGEST_POLL / 2)
+        """Empty SQLite's journal if it is long, once its readers are done."""
+        self._rest_until(Database.shorten_journal)
 
-    def _is_journal_short(self) -> bool:
-        with self._database as database:
-            return database.is_journal_short()
+    def _rest_until(self, is_done: Callable[[Database], bool]) -> None:
+        """Ask something of the database until it is so, but no longer than one waits for a busy index."""
+        until = time.monotonic() + BUSY_TIMEOUT
+        while True:
+            with self._database as database:
+                if is_done(database):
+                    return
+            if time.monotonic() >= until:
+                return
+            time.sleep(LONGEST_POLL / 2)
 
     def flush(self) -> None:
         """Enter the words of rows that still wait, so that no recall has to."""
