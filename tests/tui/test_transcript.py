@@ -47,8 +47,8 @@ The end, ~~nearly~~.
 """
 
 
-def shown(pieces: list[str]) -> str:
-    """Return the words on a screen after an answer has come in pieces."""
+def shown(pieces: list[str], last: str = "") -> str:
+    """Return the words on a screen after an answer has come in pieces, once the last of them stand there."""
 
     async def whole() -> str:
         app = App[None](css_path=STYLE)
@@ -58,8 +58,12 @@ def shown(pieces: list[str]) -> str:
             for piece in pieces:
                 await answer.grow(piece)
             await answer.end()
-            await pilot.pause()
-            return words_on(app.export_screenshot(simplify=True))
+            before = None
+            async with asyncio.timeout(20):
+                while (text := words_on(app.export_screenshot(simplify=True))) != before or last not in text:
+                    before = text
+                    await pilot.pause(0.01)
+            return text
 
     return asyncio.run(whole())
 
@@ -67,7 +71,7 @@ def shown(pieces: list[str]) -> str:
 @pytest.mark.parametrize("length", [1, 4, 9])
 def test_an_answer_in_small_pieces_looks_like_the_whole(length: int) -> None:
     pieces = [MARKDOWN[at : at + length] for at in range(0, len(MARKDOWN), length)]
-    assert shown(pieces) == shown([MARKDOWN])
+    assert shown(pieces, "The end") == shown([MARKDOWN], "The end")
 
 
 def test_only_what_a_model_says_is_markdown() -> None:
@@ -78,7 +82,7 @@ def test_only_what_a_model_says_is_markdown() -> None:
 
 def test_a_long_line_of_code_wraps() -> None:
     line = " ".join(f"word{number}" for number in range(40))
-    words = shown([f"```\n{line}\n```\n"])
+    words = shown([f"```\n{line}\n```\n"], "word39")
     assert all(f"word{number}" in words for number in range(40))
 
 
