@@ -27,6 +27,7 @@ from keepstone.log.line import (
     microseconds,
     parse,
     read_time,
+    text_of,
 )
 from keepstone.log.log_file import Stat
 from keepstone.log.scan import derived_id
@@ -166,7 +167,7 @@ def _columns(folded: Folded) -> tuple[Any, ...]:
 
 def indexed(record: Record) -> str:
     """Return the text of an entry as its row keeps it, with its aliases and the parts of names in it."""
-    text = searched_text(record)
+    text = searched_text(text_of(record), record)
     return text if text.isascii() else _storable(spread(text))
 
 

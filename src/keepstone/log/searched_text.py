@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from keepstone.log.line import text_of
 from keepstone.model import Record
 from keepstone.text.tokenizer import with_name_parts
 
 
-def searched_text(record: Record) -> str:
-    r"""Return the text of an entry, with its aliases and the parts of names in camelCase behind it.
+def searched_text(text: str, record: Record) -> str:
+    r"""Return the text of an entry with its aliases, and the parts of names in camelCase behind it.
 
     Example:
-        >>> searched_text({"text": "It calls getUserName.", "aliases": ["login"]})
+        >>> searched_text("It calls getUserName.", {"aliases": ["login"]})
         'It calls getUserName.\nlogin get User Name'
     """
-    text, aliases = text_of(record), record.get("aliases")
+    aliases = record.get("aliases")
     if isinstance(aliases, list):
         text = "\n".join((text, *[name for name in aliases if isinstance(name, str)]))
     return with_name_parts(text)

@@ -167,7 +167,7 @@ class _Search:
 
     def _read(self, text: str) -> None:
         self._text = text
-        self._terms = terms_of(text)
+        self._terms, self._names = terms_of(text), [name.lower() for name in identifiers_of(text)]
         now = self._question.as_of or self._question.now
         self._times = times_of(text, now) if MENTION.search(text) else Times((), text)
         self._periods: list[Period | Span] = [*periods_of(self._times.rest), *self._times.spans]
@@ -222,7 +222,7 @@ class _Search:
 
     def _by_words(self, limit: int, *, again: bool) -> Matches:
         """Return the entries that hold the question's words, typing errors in unknown ones corrected once."""
-        matches = self._reader.search(self._terms, self._scope, limit)
+        matches = self._reader.search(self._terms, self._scope, limit, self._names)
         unknown = [term for term in self._terms if not again and not matches.holders.get(term)]
         if not unknown:
             return matches
@@ -301,8 +301,7 @@ class _Search:
         An identifier of several parts is searched as a whole; a single word counts if few entries hold it.
         """
         held, rarely = matches.holders, min(FEW, matches.rows // SPARSE)
-        names = [name.lower() for name in identifiers_of(self._text)]
-        wanted = [[name] for name in names if held.get(name, 0) <= FEW]
+        wanted = [[name] for name in self._names if held.get(name, 0) <= FEW]
         main = relevance.main_words()
         if main and len(main) <= MOST_RARE and all(0 < held.get(word, 0) <= rarely for word in main):
             wanted.append(main)

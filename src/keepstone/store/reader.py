@@ -1,7 +1,4 @@
-"""Readers: the part of a store's contract that a recall needs, and how files keep it.
-
-A recall imports this before any index is open, so nothing here loads SQLite.
-"""
+"""Readers, loaded before any index is open: what a recall needs of a store, and how files keep it."""
 
 from __future__ import annotations
 
@@ -110,10 +107,11 @@ class Reader(Protocol):
     def stale(self) -> bool:
         """Whether an answer of this reader may lack entries because the index is behind what is stored."""
 
-    def search(self, terms: Sequence[str], scope: Scope, limit: int) -> Matches:
+    def search(self, terms: Sequence[str], scope: Scope, limit: int, names: Sequence[str] = ()) -> Matches:
         """Return entries in scope that hold any of the words, best first; none, and stale, if that fails.
 
-        How many entries hold a word is counted over the whole agent, whatever the scope.
+        How many entries hold a word is counted over the whole agent, whatever the scope. ``names`` are
+        identifiers about which ``holding`` is going to be asked.
         """
 
     def holding(self, words: Sequence[str], scope: Scope, limit: int) -> dict[str, set[int]]:
@@ -233,7 +231,13 @@ class IndexReader(ABC):
             raise ExpiredError("a key is of another epoch")
         return rows
 
-    def search(self, terms: Sequence[str], scope: Scope, limit: int) -> Matches:
+    def search(
+        self,
+        terms: Sequence[str],
+        scope: Scope,
+        limit: int,
+        names: Sequence[str] = (),  # noqa: ARG002  The index is near.
+    ) -> Matches:
         if not terms:
             return Matches()
         self._reach(scope.sessions)

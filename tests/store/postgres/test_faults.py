@@ -10,6 +10,7 @@ from contextlib import closing
 import psycopg
 import pytest
 from tests.postgres_server import PASSWORD, PostgresServer, running_server, schema_of, second_server
+from tests.store.postgres.steps import note, until
 
 import keepstone
 from keepstone.errors import LockTimeoutError, StoreError
@@ -17,10 +18,6 @@ from keepstone.store.postgres import connecting
 from keepstone.store.postgres.postgres_store import PostgresStore
 from keepstone.store.postgres.statements import HomeConnection, Statement, StatementResult
 from keepstone.testing import START
-
-
-def _record(name: str) -> dict[str, object]:
-    return {"id": name, "ts": "2026-01-11T14:31:00.000000Z", "type": "note", "text": f"walnut {name}"}
 
 
 def _lines(dsn: str) -> int:
@@ -44,9 +41,9 @@ def _cut(dsn: str) -> None:
 
 def test_a_connection_that_was_cut_is_replaced(dsn: str) -> None:
     with closing(PostgresStore(dsn)) as store:
-        store.append("a", "s", [_record("x")])
+        store.append("a", "s", [note("x")])
         _cut(dsn)
-        store.append("a", "s", [_record("y")])
+        store.append("a", "s", [note("y")])
         _cut(dsn)
         assert [entry.id for entry in store.entries("a", "s", None, None)] == ["x", "y"]
 
@@ -69,9 +66,9 @@ def test_a_write_cut_at_its_commit_is_there_once(
         return results
 
     with closing(PostgresStore(dsn)) as store:
-        store.append("a", "s", [_record("x")])
+        store.append("a", "s", [note("x")])
         monkeypatch.setattr(HomeConnection, "send_all", send_all)
-        how(store, "a", "s", [_record("y") | {"text": "pecan"}])
+        how(store, "a", "s", [note("y") | {"text": "pecan"}])
         assert [entry.text for entry in store.entries("a", "s", None, None)] == ["walnut x", "pecan"]
     assert next(cuts, None) is None
     assert _lines(dsn) == 2
@@ -79,11 +76,11 @@ def test_a_write_cut_at_its_commit_is_there_once(
 
 def test_an_entry_that_cannot_be_written_leaves_nothing(dsn: str) -> None:
     with closing(PostgresStore(dsn)) as store:
-        store.append("a", "s", [_record("x")])
+        store.append("a", "s", [note("x")])
         with psycopg.connect(dsn, autocommit=True) as connection:
             connection.execute("ALTER TABLE entries ADD CONSTRAINT full_disk CHECK (id <> 'y')")
         with pytest.raises(StoreError, match="full_disk"):
-            store.append("a", "s", [_record("z"), _record("y")])
+            store.append("a", "s", [note("z"), note("y")])
         assert [entry.id for entry in store.entries("a", "s", None, None)] == ["x"]
     assert _lines(dsn) == 1
 
@@ -98,7 +95,7 @@ def test_a_deadlock_is_tried_again(dsn: str, monkeypatch: pytest.MonkeyPatch) ->
 
     with closing(PostgresStore(dsn)) as store:
         monkeypatch.setattr(HomeConnection, "send_all", send_all)
-        store.append("a", "s", [_record("x")])
+        store.append("a", "s", [note("x")])
         assert next(failures, None) is None
         assert len(store.entries("a", "s", None, None)) == 1
 
@@ -108,10 +105,10 @@ def test_a_session_that_another_client_holds_is_a_lock_timeout(
 ) -> None:
     monkeypatch.setattr(connecting, "LOCK_SECONDS", 1)
     with closing(PostgresStore(dsn)) as store, psycopg.connect(dsn) as other:
-        store.append("a", "s", [_record("x")])
+        store.append("a", "s", [note("x")])
         other.execute("SELECT 1 FROM sessions FOR UPDATE")
         with pytest.raises(LockTimeoutError, match="another writer"):
-            store.append("a", "s", [_record("y")])
+            store.append("a", "s", [note("y")])
         assert store.count("a", "s", {"x": 1}, wait=False) is False
         other.rollback()
         assert [entry.id for entry in store.entries("a", "s", None, None)] == ["x"]
@@ -120,7 +117,7 @@ def test_a_session_that_another_client_holds_is_a_lock_timeout(
 def test_a_statement_timeout_is_a_store_error_with_a_remedy(dsn: str) -> None:
     url = dsn.replace("options=", "options=-cstatement_timeout%3D300%20")
     with closing(PostgresStore(url)) as store, psycopg.connect(dsn) as other:
-        store.append("a", "s", [_record("x")])
+        store.append("a", "s", [note("x")])
         other.execute("LOCK TABLE entries IN ACCESS EXCLUSIVE MODE")
         with pytest.raises(StoreError, match="statement_timeout"):
             store.entries("a", "s", None, None)
@@ -130,7 +127,7 @@ def test_more_threads_than_connections_wait_their_turn(dsn: str) -> None:
     with closing(PostgresStore(dsn)) as store:
         names = [f"{at}" for at in range(3 * connecting.MOST_CONNECTIONS)]
         threads = [
-            threading.Thread(target=store.append, args=("a", f"s{name}", [_record(name)])) for name in names
+            threading.Thread(target=store.append, args=("a", f"s{name}", [note(name)])) for name in names
         ]
         for thread in threads:
             thread.start()
@@ -149,7 +146,7 @@ def test_an_exhausted_pool_is_a_store_error_with_a_remedy(dsn: str, monkeypatch:
             began.set()
             go_on.wait(30)
 
-        store.append("a", "s", [_record("x")])
+        store.append("a", "s", [note("x")])
         thread = threading.Thread(target=store.modify, args=("a", "s", "x", slowly))
         thread.start()
         began.wait(30)
@@ -161,15 +158,15 @@ def test_an_exhausted_pool_is_a_store_error_with_a_remedy(dsn: str, monkeypatch:
 
 def test_a_forked_child_opens_connections_of_its_own(dsn: str) -> None:
     with closing(PostgresStore(dsn)) as store:
-        store.append("a", "s", [_record("x")])
+        store.append("a", "s", [note("x")])
         child = os.fork()
         if child == 0:
             try:
-                store.append("a", "s", [_record("child")])
+                store.append("a", "s", [note("child")])
             finally:
                 os._exit(0)
         os.waitpid(child, 0)
-        store.append("a", "s", [_record("y")])
+        store.append("a", "s", [note("y")])
         assert [entry.id for entry in store.entries("a", "s", None, None)] == ["x", "child", "y"]
 
 
@@ -188,16 +185,16 @@ def test_acknowledged_writes_survive_a_crash_of_the_server(server: PostgresServe
             for at in range(10_000):
                 if stopped.is_set():
                     return
-                store.append("a", "s", [_record(str(at))])
+                store.append("a", "s", [note(str(at))])
                 acknowledged.append(str(at))
 
         thread = threading.Thread(target=write)
         thread.start()
-        _until(lambda: len(acknowledged) > 20)
+        until(lambda: len(acknowledged) > 20)
         server.crash()
         server.start()
         count = len(acknowledged)
-        _until(lambda: len(acknowledged) > count + 20)
+        until(lambda: len(acknowledged) > count + 20)
         stopped.set()
         thread.join(60)
         found = [entry.id for entry in store.entries("a", "s", None, None)]
@@ -205,25 +202,17 @@ def test_acknowledged_writes_survive_a_crash_of_the_server(server: PostgresServe
         assert _lines(dsn) == len(acknowledged)
 
 
-def _until(reached: Callable[[], bool]) -> None:
-    for _ in range(6_000):
-        if reached():
-            return
-        threading.Event().wait(0.01)
-    raise AssertionError("it was not reached within a minute")
-
-
 def test_a_server_that_is_gone_is_a_store_error_with_a_remedy(
     server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connecting, "POOL_SECONDS", 0.5)
     with closing(PostgresStore(server.dsn)) as store:
-        store.append("a", "s", [_record("x")])
+        store.append("a", "s", [note("x")])
         server.stop()
         with pytest.raises(StoreError, match="check that the server runs"):
-            store.append("a", "s", [_record("y")])
+            store.append("a", "s", [note("y")])
         server.start()
-        store.append("a", "s", [_record("y")])
+        store.append("a", "s", [note("y")])
         assert [entry.id for entry in store.entries("a", "s", None, None)] == ["x", "y"]
 
 

@@ -12,8 +12,14 @@ from tests.postgres_server import schema_of
 
 import keepstone
 from keepstone.model import Scope
-from keepstone.store.postgres import candidate_rows, longer_lists, vector_rows
+from keepstone.store.postgres import (
+    candidate_rows,
+    longer_lists,
+    vector_rows,
+    vector_samples,
+)
 from keepstone.store.postgres.connecting import Connections
+from keepstone.store.postgres.word_scores import phrase_query
 from keepstone.vector import unit
 
 ENTRIES = 3_000
@@ -27,6 +33,8 @@ ASKED: dict[str, dict[str, Any]] = {
     "misspelt": {"query": "aplpe of word1", "vector": NEAR},
     "unknown": {"query": "word1 pomegranate xylophone", "vector": NEAR},
     "identifier": {"query": "what about ORD-48213", "vector": NEAR},
+    "misspelt and identifier": {"query": "aplpe about ORD-48213", "vector": NEAR},
+    "words of both": {"query": "aplpe about ORD-48213"},
     "speaker": {"query": "what did Ann say of word1", "vector": NEAR},
     "neighbours": {"query": "word1 word20", "vector": NEAR, "neighbours": 3},
     "vector and neighbours": {"query": None, "vector": NEAR, "neighbours": 3},
@@ -92,8 +100,12 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[keepstone.Agent]
 
 @pytest.fixture
 def trips(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Every transaction that waits for the database, but for the sample of vectors, fetched once a minute."""
-    monkeypatch.setattr(vector_rows, "_KEPT", 1e9)
+    """Every transaction that waits for the database; a sample of vectors is due each time.
+
+    What else is read anew after a second is not, however slow the machine is.
+    """
+    monkeypatch.setattr(vector_samples, "_KEPT", -1)
+    monkeypatch.setattr(vector_rows, "_FRESH", 60.0)
     made: list[object] = []
     original = Connections.run
 
@@ -169,6 +181,26 @@ def test_lists_of_other_words_are_not_mixed_up_in_one_reader(
     assert found(database) == found(files)
 
 
+def test_an_identifier_is_looked_up_once_in_a_scope(
+    database: keepstone.Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[str]()
+
+    def counted(word: str, scope: Scope, language: str) -> Any:
+        asked.append(word)
+        return phrase_query(word, scope, language)
+
+    monkeypatch.setattr("keepstone.store.postgres.postgres_reader.phrase_query", counted)
+    with database._store.reader("a") as reader:  # noqa: SLF001  A recall asks again for longer lists only.
+        for limit in (10, 40):
+            reader.search(["word1"], Scope("a"), limit, ["ord-48213"])
+        found = reader.holding(["ord-48213"], Scope("a"), 10)
+        reader.search(["word1"], Scope("a", ("s1",)), 10, ["ord-48213"])
+        within = reader.holding(["ord-48213"], Scope("a", ("s1",)), 10)
+    assert asked == ["ord-48213"] * 2
+    assert found["ord-48213"] > within["ord-48213"]
+
+
 def test_longer_lists_of_words_without_tokens_are_empty(database: keepstone.Agent) -> None:
     with database._store.reader("a") as reader:  # noqa: SLF001  Queries have no such words.
         assert [reader.search(["?!"], Scope("a"), limit) for limit in (5, 20)] == [[], []]
@@ -187,6 +219,18 @@ def test_a_filter_that_most_entries_pass_asks_for_no_longer_lists(
 ) -> None:
     monkeypatch.delattr(longer_lists, "with_all")
     assert len(database.recall(**ASKED["both"], where=WHERE["not equal"])) == 10
+
+
+@pytest.mark.parametrize("asked", [*ASKED])
+def test_a_least_priority_that_refuses_all_takes_at_most_two_more(
+    database: keepstone.Agent, files: keepstone.Agent, trips: list[object], asked: str
+) -> None:
+    given = {**ASKED[asked], "min_priority": 0.9}
+    database.recall(**given)
+    trips.clear()
+    found = database.recall(**given)
+    assert len(trips) <= 6
+    assert _said(found) == _said(files.recall(**given))
 
 
 def test_a_least_relevance_takes_at_most_four_round_trips(

@@ -10,13 +10,10 @@ from typing import Any
 
 import psycopg
 import pytest
+from tests.store.postgres.steps import note
 
 from keepstone.errors import EntryExistsError, StoreError
 from keepstone.store.postgres.postgres_store import PostgresStore
-
-
-def _record(name: str, **more: Any) -> dict[str, Any]:
-    return {"id": name, "ts": "2026-01-11T14:31:00.000000Z", "type": "note", "text": f"walnut {name}", **more}
 
 
 def test_an_add_to_a_session_takes_one_round_trip(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -27,21 +24,21 @@ def test_an_add_to_a_session_takes_one_round_trip(dsn: str, monkeypatch: pytest.
         return original(connection, *values)
 
     with closing(PostgresStore(dsn)) as store:
-        store.append("a", "s", [_record("x")])
+        store.append("a", "s", [note("x")])
         monkeypatch.setattr(psycopg.Connection, "wait", counted)
-        store.append("a", "s", [_record("y")])
+        store.append("a", "s", [note("y")])
         assert trips == [1]
 
 
 def test_an_add_reads_no_other_entry_of_its_session(dsn: str) -> None:
     # The tables are new, so the server plans without knowing how large they are.
     with closing(PostgresStore(dsn)) as store, psycopg.connect(dsn, autocommit=True) as other:
-        store.append("a", "s", [_record("first")])
+        store.append("a", "s", [note("first")])
         for number in range(20):  # The statement is prepared while the session is small.
-            store.append("a", "s", [_record(f"few-{number}")])
-        store.append("a", "s", [_record(f"many-{number}") for number in range(2_000)])
+            store.append("a", "s", [note(f"few-{number}")])
+        store.append("a", "s", [note(f"many-{number}") for number in range(2_000)])
         for number in range(20):
-            store.append("a", "s", [_record(f"late-{number}")])
+            store.append("a", "s", [note(f"late-{number}")])
         store.close()
         read = (
             "SELECT n_tup_ins, idx_tup_fetch + seq_tup_read FROM pg_stat_user_tables "
@@ -54,10 +51,10 @@ def test_an_add_reads_no_other_entry_of_its_session(dsn: str) -> None:
 
 def test_an_add_of_a_known_id_writes_nothing(dsn: str) -> None:
     with closing(PostgresStore(dsn)) as store:
-        store.append("a", "s", [_record("x")])
-        store.append("a", "s", [_record("x")])
+        store.append("a", "s", [note("x")])
+        store.append("a", "s", [note("x")])
         with pytest.raises(EntryExistsError):
-            store.append("a", "s", [_record("x", text="pecan")])
+            store.append("a", "s", [note("x", text="pecan")])
         assert [line["text"] for line in store.lines("a", "s")] == ["walnut x"]
         assert store.entry_counts("a") == {"s": 1}
         assert {finding.level for finding in store.maintenance.doctor(deep=True)} == {"ok"}
@@ -66,24 +63,24 @@ def test_an_add_of_a_known_id_writes_nothing(dsn: str) -> None:
 def test_an_add_of_a_known_id_gives_its_entry_no_vector(dsn: str) -> None:
     vector = {"space": "given:2", "f32": "AACAPwAAAAA="}
     with closing(PostgresStore(dsn)) as store:
-        store.append("a", "s", [_record("x")])
+        store.append("a", "s", [note("x")])
         with pytest.raises(EntryExistsError):
-            store.append("a", "s", [_record("x", text="pecan", embedding=vector)])
+            store.append("a", "s", [note("x", text="pecan", embedding=vector)])
         assert store.spaces("a") == []
 
 
 def test_statements_are_known_after_one_that_failed(dsn: str) -> None:
     url = dsn.replace("options=", "options=-cstatement_timeout%3D1000%20")
     with closing(PostgresStore(url)) as store, psycopg.connect(dsn) as other:
-        store.append("a", "s", [_record("x")])
+        store.append("a", "s", [note("x")])
         for _ in range(4):  # The next statements of this kind are prepared.
-            store.append("a", "s", [_record("x")])
+            store.append("a", "s", [note("x")])
         other.execute("LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE")
         with pytest.raises(StoreError, match="statement_timeout"):
-            store.append("a", "s", [_record("y")])
+            store.append("a", "s", [note("y")])
         other.rollback()
         for name in "yz":
-            store.append("a", "s", [_record(name)])
+            store.append("a", "s", [note(name)])
         assert [entry.id for entry in store.entries("a", "s", None, None)] == ["x", "y", "z"]
 
 
@@ -91,12 +88,12 @@ def test_a_notice_is_sent_only_while_somebody_watches(dsn: str) -> None:
     with closing(PostgresStore(dsn)) as store, psycopg.connect(dsn, autocommit=True) as listener:
         listener.execute("LISTEN keepstone")
         for name in ("w", "x"):
-            store.append("a", "s", [_record(name)])
+            store.append("a", "s", [note(name)])
         assert list(listener.notifies(timeout=0.2)) == []
         look = store.changes(None, None)
         look()
-        store.append("a", "s", [_record("y")])
-        store.put("a", "s", [_record("z")])
+        store.append("a", "s", [note("y")])
+        store.put("a", "s", [note("z")])
         assert len(list(listener.notifies(timeout=10, stop_after=2))) == 2
         assert [change.id for change in look()] == ["y", "z"]
 
@@ -104,7 +101,7 @@ def test_a_notice_is_sent_only_while_somebody_watches(dsn: str) -> None:
 def test_adds_that_begin_a_session_together_all_count(dsn: str) -> None:
     with closing(PostgresStore(dsn)) as store, ThreadPoolExecutor(8) as threads:
         for session in range(20):
-            records = [[_record(f"{session}-{at}")] for at in range(8)]
+            records = [[note(f"{session}-{at}")] for at in range(8)]
             list(threads.map(partial(store.append, "a", f"s{session}"), records))
         assert set(store.entry_counts("a").values()) == {8}
         assert {finding.level for finding in store.maintenance.doctor(deep=True)} == {"ok"}

@@ -65,6 +65,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "vector": {"query": None, "vector": NEAR},
     "vector and neighbours": {"query": None, "vector": NEAR, "neighbours": 3},
     "vector and words": {"query": "word1 tart", "vector": NEAR, "sessions": ["s1"]},
+    "misspelt and identifier": {"query": "aplpe ORD-48213"},
     "vector and misspelt words": {"query": "aplpe tart", "vector": NEAR, "neighbours": 1},
 }
 

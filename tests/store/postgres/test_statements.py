@@ -18,7 +18,7 @@ from keepstone.vector import unit
 
 @pytest.fixture
 def connection(dsn: str) -> Iterator[HomeConnection]:
-    with closing(Connections(dsn, durable=True)) as connections, connections.connection() as connection:
+    with closing(Connections(dsn, durable=True)) as connections, connections.alone() as connection:
         connection.execute("CREATE TABLE t (n integer CHECK (n > 0))")
         yield connection
 

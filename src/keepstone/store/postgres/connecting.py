@@ -23,6 +23,7 @@ from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from keepstone.errors import KeepstoneError, LockTimeoutError, StoreError
 from keepstone.filesystem.fork import reset_in_child
+from keepstone.store.postgres.groups import Groups
 from keepstone.store.postgres.row_arrays import BinaryArray, BinaryArrayDumper
 from keepstone.store.postgres.statements import HomeConnection, Statement
 from keepstone.store.postgres.vector_format import VectorDumper
@@ -59,6 +60,9 @@ PLANNED_ONCE = ", set_config('plan_cache_mode', 'force_generic_plan', true)"
 
 class VanishedError(Exception):
     """A row that was to be locked was removed at this moment: the transaction begins again."""
+
+
+_TRANSLATED = (psycopg.Error, VanishedError)
 
 
 class Target:
@@ -110,6 +114,8 @@ class Connections:
 
     def _reset(self) -> None:
         self._guard = threading.Lock()
+        self.adds = Groups[Any]()
+        """New entries of several threads, which are written together."""
         self._pool: ConnectionPool[Connection] | None = None
 
     def reset(self) -> None:
@@ -174,9 +180,8 @@ class Connections:
             begin = [("SET LOCAL citus.propagate_set_commands TO 'local'", ()), (told, ())]
         return [*begin, (f"SELECT set_config('keepstone.agent', %s, true){more}", (agent,))]
 
-    @contextmanager
-    def connection(self) -> Iterator[Connection]:
-        """Lease a connection inside a ``with``; errors are those of psycopg."""
+    def once(self, work: Callable[[Connection], T]) -> T:
+        """Do something with a leased connection; errors of statements are those of psycopg."""
         pool = self._opened()
         try:
             connection = pool.getconn()
@@ -184,7 +189,7 @@ class Connections:
             self.alone().close()  # Tells why, if that is the server's doing.
             raise
         try:
-            yield connection
+            return work(connection)
         except BaseException:
             with suppress(psycopg.Error):
                 connection.execute("ROLLBACK")
@@ -200,19 +205,16 @@ class Connections:
         Raises:
             StoreError, LockTimeoutError: The database failed, with what to do.
         """
-        with self.translated():
-            for attempt in range(_TRIES):
-                try:
-                    with self.connection() as connection:
-                        return work(connection)
-                except (*AGAIN, VanishedError):
-                    if attempt == _TRIES - 1:
-                        raise
-                except psycopg.OperationalError as error:
-                    if attempt == _TRIES - 1 or not is_cut(error):
-                        raise
+        for attempt in range(_TRIES):
+            try:
+                return self.once(work)
+            except _TRANSLATED as error:
+                was_cut = isinstance(error, psycopg.Error) and is_cut(error)
+                if attempt == _TRIES - 1 or not (was_cut or isinstance(error, (*AGAIN, VanishedError))):
+                    raise self._translated(error) from None
+                if was_cut:
                     self._drop_broken()
-                time.sleep(random.uniform(0, 0.02 * 3**attempt))
+            time.sleep(random.uniform(0, 0.02 * 3**attempt))
         raise AssertionError
 
     def read(self, agent: str, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -248,16 +250,14 @@ class Connections:
         """Raise errors of the database as ours, with a remedy and without the password."""
         try:
             yield
-        except KeepstoneError:
-            raise
-        except pg.LockNotAvailable:
-            raise LockTimeoutError(
-                f"another writer held the lock for {LOCK_SECONDS} s; try again, or end what holds it"
-            ) from None
-        except (psycopg.Error, PoolTimeout, PoolClosed, VanishedError) as error:
-            raise self._store_error(error) from None
+        except _TRANSLATED as error:
+            raise self._translated(error) from None
 
-    def _store_error(self, error: Exception) -> StoreError:
+    def _translated(self, error: Exception) -> KeepstoneError:
+        if isinstance(error, pg.LockNotAvailable):
+            return LockTimeoutError(
+                f"another writer held the lock for {LOCK_SECONDS} s; try again, or end what holds it"
+            )
         said = self.target.without_secrets(" ".join(str(error).split())[:300])
         return StoreError(f"the database {self.target.shown()} failed: {said}; {_remedy(error)}")
 

@@ -19,13 +19,10 @@ from keepstone.log.line import (
     dump_read,
     links_of,
     parse,
-    payload_of,
-    read_time,
-    text_of,
 )
 from keepstone.log.searched_text import searched_text
 from keepstone.log.where import TIMES
-from keepstone.model import Comparison, Record
+from keepstone.model import Comparison, Entry, Record
 from keepstone.text.tokenizer import is_unspaced, pairs, stem, stems_of
 
 _HEAD = 64
@@ -81,29 +78,27 @@ class Columns(NamedTuple):
     times: str
 
 
-def columns_of(agent: str, record: Record, language: str) -> Columns:
-    """Return the columns of an entry of an agent."""
-    moment = read_time(record["ts"])
-    if moment is None:
-        raise ValueError(f"{record['ts']!r:.80} is not a time")
-    text, tags = text_of(record), record.get("tags")
-    stems = Counter(stems_of(searched_text(record)[:_LONGEST_INDEXED], language))
-    length = sum(stems.values())
-    for token, count in [(token, count) for token, count in stems.items() if not token.isascii()]:
-        if is_unspaced(token):
-            stems[f"{token[0]}*"] += count  # One character alone finds every pair that begins with it.
+def columns_of(entry: Entry, language: str) -> Columns:
+    """Return the columns of an entry."""
+    record, text, tags, links = entry.line, entry.text, entry.line.get("tags"), links_of(entry.line)
+    searched = searched_text(text, record)[:_LONGEST_INDEXED]
+    found = stems_of(searched, language)
+    times = Counter(found)
+    if not searched.isascii():
+        for token, count in [one for one in times.items() if is_unspaced(one[0])]:
+            times[f"{token[0]}*"] += count  # One character alone finds every pair that begins with it.
     return Columns(
-        moment,
-        stored(record["type"]),
+        entry.ts,
+        stored(entry.type),
         record.get("pinned") is True,
         _names(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else "{}",
-        _names(sorted({link["to"] for link in links_of(record)})),
-        _array(facts_of(agent, record)),
+        _names(sorted({link["to"] for link in links})) if links else "{}",
+        _array(facts_of(entry)),
         stored(text[:_HEAD]),
         digest(text) if text else None,
-        length,
-        f"{{{','.join([_term(agent, token) for token in stems])}}}",
-        _array(stems.values()),
+        len(found),
+        f"{{{','.join([_term(entry.agent, token) for token in times])}}}",
+        _array(times.values()),
     )
 
 
@@ -114,8 +109,8 @@ def _names(texts: Iterable[str]) -> str:
 
 
 def _array(numbers: Iterable[int]) -> str:
-    """Return numbers as PostgreSQL writes an array, which costs less than to adapt each of them."""
-    return f"{{{','.join(map(str, numbers))}}}"
+    """Return numbers as PostgreSQL reads an array, which costs less than to adapt each of them."""
+    return f"{{{repr([*numbers])[1:-1]}}}"
 
 
 @lru_cache(maxsize=50_000)
@@ -140,17 +135,17 @@ def tokens_of(agent: str, term: str, language: str) -> list[int]:
 # Values, for filters
 
 
-def facts_of(agent: str, record: Record) -> set[int]:
-    """Return the digests of the keys that an entry has, and of the values at them."""
-    found: set[int] = set()
-    level = [*payload_of(record).items(), *((key, record[key]) for key in record.keys() & _KNOWN)]
+def facts_of(entry: Entry) -> set[int]:
+    """Return the digests of the keys that an entry has, and of the values at them but for times."""
+    agent, record, found = entry.agent, entry.line, set[int]()
+    level = [*entry.data.items(), *[(key, record[key]) for key in record.keys() & _KNOWN]]
     for _ in range(_DEEPEST):
         deeper: list[tuple[str, Any]] = []
         for path, value in level:
             found.add(_key(agent, path))
             if isinstance(value, dict):
                 deeper += [(f"{path}.{key}", item) for key, item in value.items()]
-            elif not isinstance(value, list):
+            elif path not in TIMES and not isinstance(value, list):
                 found.add(digest(agent, path, _said(value)))
         if len(found) + len(deeper) > _MOST_FACTS:
             break
@@ -159,6 +154,8 @@ def facts_of(agent: str, record: Record) -> set[int]:
 
 
 def _said(value: Any) -> str:
+    if isinstance(value, str):
+        return f"text {value}"
     if isinstance(value, bool) or value is None:
         return str(value)
     if isinstance(value, int | float):

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 from keepstone.log.fold import Folded
+from keepstone.log.line import entry_of
 from keepstone.model import Record
 from keepstone.store.postgres.connecting import Connection, Connections, VanishedError
-from keepstone.store.postgres.entry_rows import record_of, shown, stored
+from keepstone.store.postgres.entry_rows import Columns, columns_of, record_of, shown, stored
 from keepstone.store.postgres.row_arrays import selections
 from keepstone.store.postgres.statements import Statement, StatementResult
 
@@ -94,6 +95,10 @@ class LockedSession:
         """Agent and session, as rows have them."""
         return self.agent, stored(self.name)
 
+    def columns_of(self, record: Record) -> Columns:
+        """Return the columns of an entry of this session."""
+        return columns_of(entry_of(self.agent, self.name, record), self.language)
+
     def look_up(self, ids: Sequence[str] | None) -> None:
         """Look up live entries, all of them for None."""
         [found] = self.connection.send_all([_rows_of(self.place, ids)])
@@ -142,7 +147,7 @@ def locked(
     def attempt(connection: Connection) -> T:
         if settle:
             earlier, result = settle.pop()
-            if is_committed(connections, connection, earlier):
+            if is_committed(connections, connection, earlier.place, earlier.token):
                 return result
         held = _begin(connections, connection, agent, session, ids, create=create, wait=wait)
         result = work(held)
@@ -162,22 +167,22 @@ def locked(
         connections.writes += 1
 
 
-def is_committed(connections: Connections, connection: Connection, earlier: LockedSession) -> bool:
-    """Tell whether a transaction succeeded whose connection was cut at its commit, by its events.
+def is_committed(
+    connections: Connections, connection: Connection, place: tuple[str, str], token: int
+) -> bool:
+    """Tell whether a transaction of a session succeeded whose connection was cut at its end, by its events.
 
-    Waits until the server has ended it, whether or not it made the session. One that left no event can be
+    Waits until the server has ended it, whether or not it made the session; one that wrote entries of other
+    sessions first may still go on, and finds the id taken then. One that left no event can be
     repeated: it counted, compacted or kept vectors.
     """
     *_, found, _ = connection.send_all(
         [
             ("BEGIN", ()),
-            *connections.entering(earlier.agent),
-            (_MAKE, earlier.place),
-            (f"{_LOCK} FOR UPDATE", earlier.place),
-            (
-                "SELECT 1 FROM events WHERE agent = %s AND token = %s LIMIT 1",
-                (earlier.agent, earlier.token),
-            ),
+            *connections.entering(place[0]),
+            (_MAKE, place),
+            (f"{_LOCK} FOR UPDATE", place),
+            ("SELECT 1 FROM events WHERE agent = %s AND token = %s LIMIT 1", (place[0], token)),
             ("ROLLBACK", ()),
         ]
     )

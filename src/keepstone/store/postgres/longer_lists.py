@@ -4,12 +4,12 @@
 recall asks for lists four times as long, and again, and its scores are those of the last ones: so they may
 not be asked for as long ones from the start, nor be filtered. This reader fetches longer lists with all that
 a recall asks of their entries, in one round trip: first those that it is asked for, and where they do not
-suffice either, or round trips went into spelling or identifiers, much longer ones, to be cut to each length.
+suffice either, or three round trips went before, much longer ones, to be cut to each length.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import inf
 from typing import Any, NamedTuple
 
@@ -20,6 +20,8 @@ from keepstone.store.postgres.postgres_reader import PostgresReader
 from keepstone.store.reader import HNSW_FROM, Ahead, Candidate, Matches, Similar
 from keepstone.vector import Vector
 
+_TRIPS = 4
+"""Round trips of a recall. The last one brings all there is, where a scope is not too large for that."""
 _WHOLE = 10_000
 """Entries of a scope up to which longer lists have all of them."""
 _FURTHER = 4
@@ -50,9 +52,8 @@ class RecallReader(PostgresReader):
     """Whether a graph found the vectors: an exact search of so many would take too long."""
     _has_loaded = False
     _longer: _Lists | None = None
-    _held: Mapping[str, tuple[Scope, set[int]]] = {}
 
-    def search(self, terms: Sequence[str], scope: Scope, limit: int) -> Matches:
+    def search(self, terms: Sequence[str], scope: Scope, limit: int, names: Sequence[str] = ()) -> Matches:
         """Return entries in scope that hold any of the words, best first."""
         self._terms = terms
         if 0 < self._first_words < limit:
@@ -62,7 +63,7 @@ class RecallReader(PostgresReader):
                 return Matches(matches[:limit], matches.rows, matches.holders, matches.length)
         else:
             self._first_words = limit
-        return super().search(terms, scope, limit)
+        return super().search(terms, scope, limit, names)
 
     def similar(
         self,
@@ -91,13 +92,6 @@ class RecallReader(PostgresReader):
         """Return keys with the other entries in scope at most ``reach`` places from them."""
         self._reach = reach
         return super().neighbours(keys, reach, scope)
-
-    def holding(self, words: Sequence[str], scope: Scope, limit: int) -> dict[str, set[int]]:
-        """Return the keys of the entries in scope that hold each word; a word is asked about once."""
-        known = {word: self._held[word][1] for word in words if self._held.get(word, ())[:1] == (scope,)}
-        new = super().holding([word for word in words if word not in known], scope, limit)
-        self._held = {**self._held, **{word: (scope, keys) for word, keys in new.items()}}
-        return known | new
 
     def pending(
         self,
@@ -134,7 +128,7 @@ class RecallReader(PostgresReader):
         if self._is_by_graph:
             return None
         if longer is None or longer[:2] != (self._terms, scope) or longer.times < times:
-            is_late = longer is not None or len(self._searched) > 1 or bool(self._held)
+            is_late = longer is not None or self._trips >= _TRIPS - 1
             self._longer = longer = self._longer_lists(scope, times, is_late=is_late)
         return longer
 
@@ -152,7 +146,7 @@ class RecallReader(PostgresReader):
             return None
         every = with_all(words, nearest, self._reach, scope, measured(self._asked))
         by_kind: dict[str, list[Any]] = {"words": [], "vectors": [], "links": [], "entries": []}
-        for kind, *row in self._connections.read(self._agent, *every):
+        for kind, *row in self._ask([every])[0]:
             by_kind[kind].append(row)
         matches = Matches()
         if words is not None:

@@ -1,4 +1,4 @@
-"""Adding one new entry in one round trip and one transaction, as most writes do.
+"""Adding new entries in one round trip and one transaction, as most writes do.
 
 The row of the session gives the line its number while it is locked. Where the id is taken nothing is counted
 or written.
@@ -6,16 +6,26 @@ or written.
 
 from __future__ import annotations
 
-from keepstone.log.line import create
-from keepstone.store.postgres.connecting import Connection, Connections
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
+from typing import Any
+
+import psycopg
+
+from keepstone.log.line import create, entry_of
+from keepstone.model import Entry
+from keepstone.store.postgres.connecting import Connection, Connections, is_cut
 from keepstone.store.postgres.entry_rows import Columns, columns_of, stored
 from keepstone.store.postgres.locked_session import (
     BEGUN,
     CHANNEL,
-    LockedSession,
     begun,
     is_committed,
 )
+from keepstone.store.postgres.statements import Statement
 from keepstone.store.put import Written
 
 _ADD = (
@@ -28,43 +38,85 @@ _ADD = (
     "SELECT agent, session, seq, id, ts, %s FROM entry), "
     "event AS (INSERT INTO events (agent, session, id, kind, xid, token) "
     "SELECT agent, session, id, 'add', pg_current_xact_id(), %s FROM entry) "
-    "UPDATE sessions SET next_seq = next_seq + 1, entries = entries + 1, texts = texts + %s, "
+    "UPDATE sessions SET next_seq = next_seq + 1, entries = entries + 1, texts = texts + %s::integer, "
     "words = words + %s, size = size + %s, modified = statement_timestamp() "
     "FROM entry WHERE sessions.agent = %s AND sessions.session = %s"
 )
 """Whether the id is taken is asked of its key alone: a plan for any values, made while the tables are empty,
 would look for it among all entries of the session."""
+_BRIEFLY = ", set_config('lock_timeout', '100ms', true)"
+"""Lets a group wait for a lock longer than commits take, but not as long as one entry alone."""
+_SMALL = 65_536
+"""Bytes of a line up to which its entry is in a group."""
 
 
-def add_new(connections: Connections, agent: str, session: str, one: Written) -> bool:
-    """Write an entry without a given vector, and return whether that was done.
+@dataclass(slots=True)
+class _Add:
+    """An entry to add, and what came of it."""
+
+    place: tuple[str, str]
+    token: int
+    values: tuple[Any, ...]
+    is_written: bool | None = None
+    """None until an answer of the database tells."""
+    may_be_written: bool = False
+    """Whether it was sent, and no answer told that it failed."""
+
+
+def add_new(connections: Connections, agent: str, session: str, one: Written) -> Entry | None:
+    """Write an entry without a given vector and return it, or None where that was not done.
 
     Nothing is written where its id is taken, or the session is missing; on a Citus cluster neither, where
-    statements without BEGIN are transactions of their own.
+    statements without BEGIN are transactions of their own. Entries that threads add while others are on
+    their way are written together. Where that fails each thread writes its own, and waits for locks.
     """
     if connections.is_distributed or "embedding" in one.record:
-        return False
-    record = create(one.record)
-    columns = columns_of(agent, record, connections.language)
-    place = (agent, stored(session))
-    entry = (*place, stored(str(record["id"])), *columns, one.raw.rstrip(b"\n"))
-    counts = (int(columns.sum is not None), columns.length, len(one.raw))
-    tried: list[LockedSession] = []
+        return None
+    entry = entry_of(agent, session, create(one.record))
+    columns = columns_of(entry, connections.language)
+    place, token = (agent, stored(session)), random.getrandbits(63)
+    counts = (columns.sum is not None, columns.length, len(one.raw))
+    values = (*place, stored(entry.id), *columns, one.raw[:-1], token, *counts, *place)
+    add = _Add(place, token, values)
 
-    def attempt(connection: Connection) -> bool:
-        if tried and is_committed(connections, connection, tried[0]):
-            return True
-        held = LockedSession(connection, agent, session, "", 0, connections.language)
-        held.token = tried[0].token if tried else held.token
-        tried.append(held)
-        [begin] = connections.entering(agent, BEGUN)
-        values = (*entry, held.token, *counts, *place)
-        entered, added = connection.send_all([begin, (_ADD, values)])
-        if added.changed and begun(entered)[0]:
-            connection.execute(f"NOTIFY {CHANNEL}")
-        return added.changed == 1
+    def alone(connection: Connection) -> None:
+        if add.may_be_written and is_committed(connections, connection, place, token):
+            add.is_written = True
+        else:
+            add.may_be_written = True
+            _write(connections, [add], "", connection)
 
     try:
-        return connections.run(attempt)
+        if len(one.raw) <= _SMALL:
+            connections.adds.do(add, partial(_write_group, connections))
+        if add.is_written is None:
+            connections.run(alone)
+        return entry if add.is_written else None
     finally:
         connections.writes += 1
+
+
+def _write_group(connections: Connections, adds: Sequence[_Add]) -> None:
+    for add in adds:
+        add.may_be_written = True
+    try:
+        connections.once(partial(_write, connections, adds, _BRIEFLY))
+    except psycopg.Error as error:  # Each thread writes its own, and says what fails.
+        for add in adds:
+            add.may_be_written = is_cut(error)
+
+
+def _write(connections: Connections, adds: Sequence[_Add], more: str, connection: Connection) -> None:
+    statements, agent, places = list[Statement](), None, list[int]()
+    adds = sorted(adds, key=attrgetter("place"))  # All writers lock sessions in one order.
+    for add in adds:
+        if add.place[0] != agent:
+            agent = add.place[0]
+            statements += connections.entering(agent, more + BEGUN)
+        places.append(len(statements))
+        statements.append((_ADD, add.values))
+    results = connection.send_all(statements)
+    for add, at in zip(adds, places, strict=True):
+        add.is_written = results[at].changed == 1
+    if begun(results[0])[0]:
+        connection.execute(f"NOTIFY {CHANNEL}")

@@ -20,9 +20,10 @@ from keepstone.store.postgres.connecting import PLANNED_ONCE, Connections
 from keepstone.store.postgres.entry_lists import FROM, LOADED, conditions, loaded
 from keepstone.store.postgres.entry_rows import shown, stored
 from keepstone.store.postgres.vector_rows import Query
+from keepstone.store.postgres.vector_samples import FEWEST_SAMPLED, VectorSamples
 from keepstone.store.postgres.word_scores import HolderCounts, WordQuery, holds_phrase, phrase_query
 from keepstone.store.reader import HNSW_FROM, Ahead, Candidate, Matches, Similar
-from keepstone.vector import Vector
+from keepstone.vector import Space, Vector
 
 _SMALL = 5_000
 """Vectors of a session below which the plan of their comparison is kept."""
@@ -42,7 +43,7 @@ class PostgresReader:
         counts: HolderCounts,
         due: set[tuple[str, str, int]],
         spaces: vector_rows.AgentSpaces,
-        samples: vector_rows.VectorSamples,
+        samples: VectorSamples,
         sizes: vector_rows.Sizes,
     ) -> None:
         self._connections = connections
@@ -64,66 +65,99 @@ class PostgresReader:
         self._entries = 0
         """How many entries the sessions in scope have, at most."""
         self._links: tuple[int, Scope, frozenset[int], list[tuple[int, int, int]]] | None = None
+        self._held: dict[str, tuple[Scope, set[int]]] = {}
+        """Which entries hold the words that were asked about one by one."""
+        self._trips = 0
+        """How many times the database was asked."""
 
-    def search(self, terms: Sequence[str], scope: Scope, limit: int) -> Matches:
+    def search(self, terms: Sequence[str], scope: Scope, limit: int, names: Sequence[str] = ()) -> Matches:
         """Return entries in scope that hold any of the words, best first."""
         query = self._words(terms, scope, limit)
         if not query.sql or not limit:
             return Matches()
-        home, writes = self._spaces.home, self._connections.writes
-        queries: list[Query] = [(query.sql, query.values), home.query]
-        space, is_due = home.known, self._spaces.is_due(self._agent)
+        writes, space = self._connections.writes, self._spaces.home.known
+        new = [name for name in names if self._held.get(name, ())[:1] != (scope,)]
+        asked, phrases = self._asked_with(query, scope, space), self._phrases(new, scope)
+        answers = self._ask([*asked.values(), *phrases.values()])
+        for word, rows in zip(phrases, answers[len(asked) :], strict=True):
+            self._held[word] = scope, self._with_phrase(word, rows)
+        told = dict(zip(asked, answers, strict=False))
+        self._spaces.home.take(told["home"])
         if space is not None:
-            queries += [_pending_count(space.id, scope), vector_rows.sizes(space.id, scope)]
-        if is_due:
-            queries.append(self._spaces.query(self._agent))
-        is_sampled = self._counts.common.is_due(self._agent)
-        if is_sampled:
-            queries.append(sample(self._agent))
-        if is_counted := bool(scope.where and scope.sessions):
-            queries.append(_entry_count(scope))
-        rows, recorded, *more = self._connections.read_all(self._agent, queries)
-        counted = more.pop() if is_counted else None
-        home.take(recorded)
-        if space is not None:
-            self._pending = (space.id, scope, more[0][0][0])
-            self._sizes.take(space.id, scope, more[1])
-        if is_due:
-            self._spaces.take(self._agent, writes, more[-2 if is_sampled else -1])
-        if is_sampled:
-            self._counts.common.take(self._agent, more[-1])
-        ranked = query.ranked(rows)
+            self._pending = (space.id, scope, told["pending"][0][0])
+            self._sizes.take(space.id, scope, told["sizes"])
+        if "spaces" in told:
+            self._spaces.take(self._agent, writes, told["spaces"])
+        if "sample" in told:
+            self._counts.common.take(self._agent, told["sample"])
+        ranked = query.ranked(told["words"])
         if query.is_refused:
-            return self.search(terms, scope, limit)
-        self._entries = int(counted[0][0]) if counted else query.counted()[0]
+            return self.search(terms, scope, limit, names)
+        self._entries = int(told["entries"][0][0]) if "entries" in told else query.counted()[0]
         self._searched.append((scope, query))
         self._heads |= {one.key: (shown(one.head), one.ts.astimezone(UTC)) for one in ranked}
         return Matches([Candidate(one.key, one.score) for one in ranked], *query.counted())
+
+    def _asked_with(self, query: WordQuery, scope: Scope, space: Space | None) -> dict[str, Query]:
+        """Return the query of words with others that a recall needs, by what they are about."""
+        queries: dict[str, Query] = {"words": (query.sql, query.values), "home": self._spaces.home.query}
+        if space is not None:
+            queries["pending"] = _pending_count(space.id, scope)
+            queries["sizes"] = vector_rows.sizes(space.id, scope)
+        if self._spaces.is_due(self._agent):
+            queries["spaces"] = self._spaces.query(self._agent)
+        if self._counts.common.is_due(self._agent):
+            queries["sample"] = sample(self._agent)
+        if scope.where and scope.sessions:
+            queries["entries"] = _entry_count(scope)
+        return queries
 
     def _words(self, terms: Sequence[str], scope: Scope, limit: int) -> WordQuery:
         return WordQuery(terms, scope, limit, self._counts, self._connections.language)
 
     def holding(self, words: Sequence[str], scope: Scope, limit: int) -> dict[str, set[int]]:
-        """Return the keys of the entries in scope that hold each word, of at most ``limit`` the best."""
-        language = self._connections.language
-        found: dict[str, set[int]] = {}
-        asked: dict[str, tuple[Query, WordQuery | None]] = {}
-        for word in words:
+        """Return the keys of the entries in scope that hold each word, of at most ``limit`` the best.
+
+        A word is asked about once.
+        """
+        found = {word: self._held[word][1] for word in words if self._held.get(word, ())[:1] == (scope,)}
+        for word in {*words} - found.keys():
             told = (query.holding(word) for within, query in self._searched if within == scope)
             known = next((keys for keys in told if keys is not None), None)
-            found[word] = known or set()
-            phrase, query = phrase_query(word, scope, language), self._words([word], scope, limit)
-            if known is None and query.sql:
-                asked[word] = ((query.sql, query.values), query) if phrase is None else (phrase, None)
-        answers = self._connections.read_all(self._agent, [one for one, _ in asked.values()]) if asked else []
-        for (word, (_, by_score)), rows in zip(asked.items(), answers, strict=True):
-            if by_score is not None:
-                found[word] = {one.key for one in by_score.ranked(rows)}
-                continue
-            entries = {key: loaded(self._agent, row) for key, *row in rows}
-            self._loaded |= entries
-            found[word] = {key for key, entry in entries.items() if holds_phrase(entry, word, language)}
-        return found
+            if known is not None:
+                found[word] = known
+        phrases = self._phrases([word for word in words if word not in found], scope)
+        scored = {
+            word: query
+            for word in words
+            if word not in found and word not in phrases and (query := self._words([word], scope, limit)).sql
+        }
+        queries = [*phrases.values(), *((query.sql, query.values) for query in scored.values())]
+        answers = self._ask(queries) if queries else []
+        for word, rows in zip([*phrases, *scored], answers, strict=True):
+            if word in phrases:
+                found[word] = self._with_phrase(word, rows)
+            else:
+                found[word] = {one.key for one in scored[word].ranked(rows)}
+        self._held |= {word: (scope, keys) for word, keys in found.items()}
+        return {word: found.get(word, set()) for word in words}
+
+    def _phrases(self, words: Sequence[str], scope: Scope) -> dict[str, Query]:
+        """Return the queries of the entries that may hold identifiers of several parts."""
+        queries = {word: phrase_query(word, scope, self._connections.language) for word in words}
+        return {word: query for word, query in queries.items() if query is not None}
+
+    def _with_phrase(self, word: str, rows: Sequence[tuple[Any, ...]]) -> set[int]:
+        """Return the keys of those entries that hold an identifier."""
+        entries = {key: loaded(self._agent, row) for key, *row in rows}
+        self._loaded |= entries
+        language = self._connections.language
+        return {key for key, entry in entries.items() if holds_phrase(entry, word, language)}
+
+    def _ask(self, queries: Sequence[Query], more: str = "") -> list[list[tuple[Any, ...]]]:
+        """Return the rows of queries, in one round trip."""
+        self._trips += 1
+        return self._connections.read_all(self._agent, queries, more)
 
     def similar(
         self,
@@ -147,7 +181,7 @@ class PostgresReader:
         is_due_to_count = self._sizes.is_due(space, scope)
         queries: list[Query] = [vector_rows.sizes(space, scope)] if is_due_to_count else []
         if self._sampled is None:
-            queries.append(vector_rows.sampled_cosines(vector, space, self._agent))
+            queries.append(self._samples.query(self._agent, space, vector))
         if by_graph:
             queries.append((vector_rows.graph_settings(limit), ()))
             nearest = vector_rows.nearest_by_graph(vector, space, scope, limit)
@@ -162,11 +196,11 @@ class PostgresReader:
             )
         queries.append(nearest)
         more = PLANNED_ONCE if self._is_small(space, scope) else ""
-        *sampled, rows = self._connections.read_all(self._agent, queries, more)
+        *sampled, rows = self._ask(queries, more)
         if is_due_to_count:
             self._sizes.take(space, scope, sampled.pop(0))
         if self._sampled is None:
-            self._take_sample(space, sampled[0])
+            self._sampled = self._samples.take(self._agent, space, vector, sampled[0])
         near = [row[:2] for row in rows if ahead is None or not ahead.reach or row[2] is None]
         count, _ = self._sizes.get(space, scope) or (0, False)
         if by_graph and len(near) < min(limit, count):  # It ended before the filter had let enough through.
@@ -187,16 +221,13 @@ class PostgresReader:
         if self._sampled is None:  # Else it came with the nearest ones.
             self._sampled = self._samples.cosines(self._agent, space, vector)
         if self._sampled is None:
-            query = vector_rows.sampled_cosines(vector, space, self._agent)
-            self._take_sample(space, self._connections.read(self._agent, *query))
+            query = self._samples.query(self._agent, space, vector)
+            [rows] = self._ask([query])
+            self._sampled = self._samples.take(self._agent, space, vector, rows)
         found = sorted(self._sampled or ())
-        if len(found) < vector_rows.FEWEST_SAMPLED:
+        if len(found) < FEWEST_SAMPLED:
             return None
         return found[len(found) // 2], found[3 * len(found) // 4]
-
-    def _take_sample(self, space: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        self._sampled = [cosine for cosine, _ in rows]
-        self._samples.learn(self._agent, space, rows)
 
     def _is_small(self, space: str, scope: Scope) -> bool:
         """Tell whether to compare all vectors in scope takes less time than to plan that."""
@@ -211,7 +242,7 @@ class PostgresReader:
             return False, False
         count, is_there = self._sizes.get(space, scope) or (hnsw_from, False)
         if count >= hnsw_from and not is_there:  # Asked again, as one may have been made.
-            rows = self._connections.read(self._agent, *vector_rows.sizes(space, scope))
+            [rows] = self._ask([vector_rows.sizes(space, scope)])
             self._sizes.take(space, scope, rows)
             [(count, is_there)] = rows
         if count < hnsw_from:
@@ -234,7 +265,7 @@ class PostgresReader:
             wanted = {*keys}
             return [link for link in self._links[3] if link[0] in wanted]
         query = linked("%s::bigint[]", [list(keys)], reach, scope, measured(self._asked))
-        links = self._learned_links(self._connections.read(self._agent, *query))
+        links = self._learned_links(self._ask([query])[0])
         self._links = (reach, scope, frozenset(keys), links)
         return links
 
@@ -265,14 +296,11 @@ class PostgresReader:
         if not keys:
             return
         near = measured(self._asked)
-        self._learn(
-            self._connections.read(
-                self._agent,
-                f"SELECT e.key, {near.column}, e.head, e.ts FROM entries e {near.joined} "
-                "WHERE e.agent = %s AND e.key = ANY(%s)",
-                [*near.vector, *near.space, self._agent, list(keys)],
-            )
+        sql = (
+            f"SELECT e.key, {near.column}, e.head, e.ts FROM entries e {near.joined} "
+            "WHERE e.agent = %s AND e.key = ANY(%s)"
         )
+        self._learn(self._ask([(sql, [*near.vector, *near.space, self._agent, list(keys)])])[0])
 
     def load(self, keys: Sequence[int]) -> dict[int, Entry]:
         """Return the entries that keys name, without those that are gone."""
@@ -287,7 +315,7 @@ class PostgresReader:
     def _fetched(self, keys: Sequence[int]) -> dict[int, Sequence[Any]]:
         """Return the rows of entries that are to be loaded."""
         sql = f"SELECT e.key, {LOADED} {FROM} WHERE e.agent = %s AND e.key = ANY(%s)"
-        return {key: row for key, *row in self._connections.read(self._agent, sql, (self._agent, list(keys)))}
+        return {key: row for key, *row in self._ask([(sql, (self._agent, list(keys)))])[0]}
 
     def pending(
         self,
@@ -309,7 +337,7 @@ class PostgresReader:
             source += " AND e.key = ANY(%s)"
             values = [*values, list(keys)]
         sql = f"SELECT e.key {source} ORDER BY e.key {'DESC' if newest_first else 'ASC'} LIMIT %s"
-        return [key for (key,) in self._connections.read(self._agent, sql, [*values, limit])]
+        return [key for (key,) in self._ask([(sql, [*values, limit])])[0]]
 
     def pending_count(self, space: str, scope: Scope) -> int:
         """Return how many entries in scope have text and no vector of a space."""
@@ -317,7 +345,7 @@ class PostgresReader:
         if known is not None and known[:2] == (space, scope):
             return known[2]
         queries = [_pending_count(space, scope), vector_rows.sizes(space, scope)]
-        [[count]], sized = self._connections.read_all(self._agent, queries)
+        [[count]], sized = self._ask(queries)
         self._sizes.take(space, scope, sized)
         self._pending = (space, scope, int(count))
         return int(count)

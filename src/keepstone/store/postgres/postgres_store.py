@@ -34,6 +34,7 @@ from keepstone.store.postgres.entry_rows import shown, stored
 from keepstone.store.postgres.longer_lists import RecallReader
 from keepstone.store.postgres.postgres_maintenance import AGENT_TABLES, PostgresMaintenance
 from keepstone.store.postgres.sign_in_rows import SignInRows
+from keepstone.store.postgres.vector_samples import VectorSamples
 from keepstone.store.postgres.word_scores import HolderCounts
 from keepstone.store.protocol import Compacted, Modification, Revision, SessionCheck
 from keepstone.store.purge_digests import GoneIds, PurgedIds
@@ -57,7 +58,7 @@ class PostgresStore:
         self.answers = AnswerRows(self._connections)
         self._due: set[tuple[str, str, int]] = set()
         self._space = vector_rows.RecordedSpace(self._connections)
-        self._samples = vector_rows.VectorSamples(self._connections)
+        self._samples = VectorSamples()
         self._sizes = vector_rows.Sizes()
         self._spaces = vector_rows.AgentSpaces(self._connections, self._space)
         self.maintenance = PostgresMaintenance(self._connections, self._due)

@@ -10,7 +10,7 @@ from keepstone.log.fold import Fold
 from keepstone.log.line import format_time, id_of, parse, read_time, text_of
 from keepstone.log.scan import Line
 from keepstone.store.postgres.connecting import Connection
-from keepstone.store.postgres.entry_rows import columns_of, shown, stored
+from keepstone.store.postgres.entry_rows import shown, stored
 from keepstone.store.postgres.locked_session import LockedSession
 from keepstone.store.postgres.session_lines import embedding_in, insert_entries, insert_vectors
 from keepstone.store.postgres.vector_format import vector_of
@@ -86,10 +86,7 @@ def fill(held: LockedSession, *, keep_made: bool, lines: Iterable[Line] | None =
     found = unfold(lines)
     for table in ("spaces", "vectors", "entries") if keys else ():
         held.do(f"DELETE FROM {table} WHERE agent = %s AND session = %s", held.place)
-    rows = [
-        (one, folded, columns_of(held.agent, folded.record, held.language))
-        for one, folded in found.fold.entries.items()
-    ]
+    rows = [(one, folded, held.columns_of(folded.record)) for one, folded in found.fold.entries.items()]
     insert_entries(held, rows, keys)
     _insert_vectors(held, found.given, {one: columns.sum for one, _, columns in rows}, kept)
     held.do(

@@ -13,7 +13,7 @@ from keepstone.log.line import read_time
 from keepstone.log.scan import Line
 from keepstone.model import Record
 from keepstone.store.changes import Kind
-from keepstone.store.postgres.entry_rows import Columns, columns_of, kept_record, stored
+from keepstone.store.postgres.entry_rows import Columns, kept_record, stored
 from keepstone.store.postgres.locked_session import Held, LockedSession
 from keepstone.store.put import Written
 from keepstone.vector import Embedding, Vector, decode
@@ -114,7 +114,7 @@ def _save(held: LockedSession, planned: _Planned) -> tuple[int, int, int]:
     count = texts = words = 0
     for entry_id, after in planned.entries.items():
         row = held.held.get(entry_id)
-        columns = None if after is None else columns_of(held.agent, after.record, held.language)
+        columns = None if after is None else held.columns_of(after.record)
         if row is not None:
             count, texts, words = count - 1, texts - (row.sum is not None), words - row.length
         if columns is not None:

@@ -34,8 +34,10 @@ def add(
     written = [Written(record, dump(record)) for record in records]
     if not written:
         return []
-    if len(written) == 1 and on_conflict is refuse_other and add_new(connections, agent, session, written[0]):
-        return [entry_of(agent, session, create(records[0]))]
+    if len(written) == 1 and on_conflict is refuse_other:
+        added = add_new(connections, agent, session, written[0])
+        if added is not None:
+            return [added]
 
     def work(held: LockedSession | None) -> list[Record]:
         assert held is not None  # noqa: S101  It was made.

@@ -61,8 +61,9 @@ class HomeConnection(psycopg.Connection[tuple[Any, ...]]):
             converted.append(((_numbered(sql), transformer.types or ()), params, transformer.formats))
         self.pgconn.enter_pipeline_mode()
         try:
+            names: dict[_Key, bytes] = {}
             for key, params, formats in converted:
-                prepared += self._send(key, params, formats)
+                prepared += self._send(key, params, formats, names)
             self.pgconn.pipeline_sync()
             results = self.wait(self._results(len(prepared)))
         except BaseException:
@@ -76,19 +77,28 @@ class HomeConnection(psycopg.Connection[tuple[Any, ...]]):
             if new is not None:
                 self._known[new[0]] = new[1]
                 continue
-            transformer.set_pgresult(result)
-            rows = transformer.load_rows(0, result.ntuples, tuple) if result.nfields else []
+            rows: list[tuple[Any, ...]] = []
+            if result.nfields:
+                transformer.set_pgresult(result)
+                rows = transformer.load_rows(0, result.ntuples, tuple)
             found.append(StatementResult(rows, result.command_tuples or 0))
         return found
 
     def _send(
-        self, key: _Key, params: Sequence[Buffer | None], formats: Sequence[Format] | None
+        self,
+        key: _Key,
+        params: Sequence[Buffer | None],
+        formats: Sequence[Format] | None,
+        names: dict[_Key, bytes],
     ) -> list[tuple[_Key, bytes] | None]:
-        """Queue a statement for sending; return what is prepared by each message."""
-        name, sent = self._known.get(key), list["tuple[_Key, bytes] | None"]([None])
+        """Queue a statement for sending; return what is prepared by each message.
+
+        ``names`` are those that earlier messages on the way prepare.
+        """
+        name, sent = self._known.get(key) or names.get(key), list["tuple[_Key, bytes] | None"]([None])
         if name is None and self._is_often(key):
             self._named += 1
-            name = b"keepstone_%d" % self._named
+            name = names[key] = b"keepstone_%d" % self._named
             self.pgconn.send_prepare(name, *key)
             sent = [(key, name), None]
         if name is None:

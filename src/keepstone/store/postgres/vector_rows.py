@@ -25,65 +25,12 @@ Query: TypeAlias = "tuple[str, Sequence[Any]]"
 MOST_DIMENSIONS = 2000
 """Dimensions that a graph of pgvector can have."""
 
-_SAMPLED, FEWEST_SAMPLED = 64, 8
-"""Vectors that are sampled to learn what cosines are usual, and the fewest that suffice."""
-
-_MANY = 1_000
-"""Keys between the first and the last one from which on a sample is kept."""
-_KEPT = 60.0
 _MOST_SIZES = 10_000
 _SPACE = "space"
 _DROP = sql.SQL("DROP INDEX CONCURRENTLY IF EXISTS {}")
 _SPACES = "SELECT space, max(dim) FROM spaces WHERE agent = %s AND vectors > 0 GROUP BY space ORDER BY space"
 _FRESH = 1.0
 """Seconds for which what was read counts."""
-
-
-def _sampled(agent: str, space: str, what: str, *values: object) -> Query:
-    """Return the query of something about vectors of an agent whose keys are at even distances."""
-    those = "SELECT key FROM vectors WHERE agent = %s AND space = %s"
-    own = [agent, stored(space)]
-    return (
-        f"WITH bounds AS (SELECT ({those} ORDER BY key LIMIT 1) AS low, "
-        f"({those} ORDER BY key DESC LIMIT 1) AS high), "
-        f"chosen AS (SELECT DISTINCT ({those} AND key >= low + (high - low) * step / {_SAMPLED - 1} "
-        f"ORDER BY key LIMIT 1) AS key FROM bounds, generate_series(0, {_SAMPLED - 1}) AS step) "
-        f"SELECT {what}, (SELECT high - low FROM bounds) FROM chosen JOIN vectors v ON v.key = chosen.key "
-        "WHERE v.agent = %s AND v.space = %s",
-        [*own, *own, *own, *values, *own],
-    )
-
-
-def sampled_cosines(vector: Vector, space: str, agent: str) -> Query:
-    """Return the query of the cosines with sampled vectors, each with the distance of the farthest keys."""
-    return _sampled(agent, space, "-(v.embedding <#> %s::vector)", vector)
-
-
-class VectorSamples:
-    """Sampled vectors of agents that have many, kept for a time: they hardly change what is usual."""
-
-    def __init__(self, connections: Connections) -> None:
-        self._connections = connections
-        self._known: dict[tuple[str, str], tuple[float, Any]] = {}
-
-    def cosines(self, agent: str, space: str, vector: Vector) -> list[float] | None:
-        """Return a vector's cosines with the sample, None if there is none."""
-        at, sample = self._known.get((agent, space), (float("-inf"), None))
-        return None if time.monotonic() - at > _KEPT else (sample @ vector).tolist()
-
-    def learn(self, agent: str, space: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Keep a sample if the query of its cosines says that there are many vectors."""
-        if rows and rows[0][1] >= _MANY:
-            import numpy as np
-
-            found = self._connections.read(agent, *_sampled(agent, space, "vector_send(v.embedding)"))
-            self._known = {one: kept for one, kept in self._known.items() if one[0] != agent}
-            if found:
-                self._known[agent, space] = (time.monotonic(), np.array([vector_of(raw) for raw, _ in found]))
-
-    def forget(self, agent: str) -> None:
-        """Let go of an agent's vectors, some of which are purged."""
-        self._known = {one: kept for one, kept in self._known.items() if one[0] != agent}
 
 
 _Sized: TypeAlias = "tuple[str, str, tuple[str, ...] | None]"

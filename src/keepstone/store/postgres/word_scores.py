@@ -244,5 +244,5 @@ def phrase_query(word: str, scope: Scope, language: str) -> tuple[str, list[Any]
 
 def holds_phrase(entry: Entry, word: str, language: str) -> bool:
     """Tell whether an entry holds the parts of an identifier one after the other."""
-    parts, stems = stem(word, language).split(), stems_of(searched_text(entry.line), language)
+    parts, stems = stem(word, language).split(), stems_of(searched_text(entry.text, entry.line), language)
     return any(stems[at : at + len(parts)] == parts for at in range(len(stems) - len(parts) + 1))

@@ -1,0 +1,97 @@
+"""Work of several threads that is done together: what begins while other work is done waits for it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+_AT_WORK = 2
+"""Groups at a time: with one the database waits while the next one is made, with more they are small."""
+_LARGEST = 50
+_PATIENCE = 0.02
+"""Seconds after which those who wait are a group, whatever holds up the others."""
+_LONGEST = 30.0
+"""Seconds after which a group is given up: its thread was interrupted before it could tell the others."""
+
+
+class _Waiter(Generic[T]):
+    def __init__(self, item: T) -> None:
+        self.item = item
+        self.group: list[_Waiter[T]] = []
+        self.turn = threading.Lock()
+        """Held until the item is done, or the thread has a group to do."""
+        self.turn.acquire()
+
+
+class Groups(Generic[T]):
+    """Groups of items that threads bring.
+
+    Example:
+        >>> Groups[str]().do("item", print)
+        ['item']
+    """
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._at_work = 0
+        self.waiting: list[_Waiter[T]] = []
+        """What is in no group yet."""
+
+    def do(self, item: T, work: Callable[[Sequence[T]], None]) -> None:
+        """Call ``work`` with a group that has this item, or wait for another thread that does.
+
+        An error of ``work`` is raised in the thread that called it, and not told to the others.
+        """
+        with self._guard:
+            is_free = self._at_work < _AT_WORK
+            if is_free:
+                self._at_work += 1
+            else:
+                waiter = _Waiter(item)
+                self.waiting.append(waiter)
+        group = [] if is_free else self._turn(waiter)
+        if is_free or group:
+            try:
+                work([one.item for one in group] or [item])
+            finally:
+                self._end(group)
+
+    def _turn(self, waiter: _Waiter[T]) -> list[_Waiter[T]]:
+        """Wait until the item is done or given up; return a group where this thread is to do it."""
+        end = time.monotonic() + _LONGEST
+        try:
+            while not waiter.turn.acquire(timeout=_PATIENCE):
+                with self._guard:
+                    if waiter in self.waiting[:1]:
+                        self._at_work += 1
+                        self._begin()
+                    elif time.monotonic() > end and waiter not in self.waiting:
+                        break
+        except BaseException:  # Interrupted.
+            with self._guard:
+                if waiter in self.waiting:
+                    self.waiting.remove(waiter)
+            if waiter.group:
+                self._end(waiter.group)
+            raise
+        return waiter.group
+
+    def _begin(self) -> None:
+        """Give those who wait longest to the first of them."""
+        group, self.waiting = self.waiting[:_LARGEST], self.waiting[_LARGEST:]
+        group[0].group = group
+        group[0].turn.release()
+
+    def _end(self, group: Sequence[_Waiter[T]]) -> None:
+        """Begin the next group, and wake the threads of the one that has ended."""
+        with self._guard:
+            if self.waiting and self._at_work <= _AT_WORK:
+                self._begin()
+            else:
+                self._at_work -= 1
+        for one in group[1:]:
+            one.turn.release()

@@ -1,0 +1,70 @@
+"""Samples of an agent's vectors, which tell what cosines are usual."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from keepstone.store.postgres.entry_rows import stored
+from keepstone.store.postgres.statements import Statement
+from keepstone.store.postgres.vector_format import vector_of
+from keepstone.vector import Vector
+
+_SAMPLED, FEWEST_SAMPLED = 64, 8
+"""Vectors of a sample, and the fewest that suffice."""
+_MANY = 1_000
+"""Keys between the first and the last one from which on a sample is kept."""
+_KEPT = 60.0
+"""Seconds for which it is kept."""
+
+
+def _sampled(agent: str, space: str, what: str, *values: object) -> Statement:
+    """Return the query of something about vectors of an agent whose keys are at even distances."""
+    those = "SELECT key FROM vectors WHERE agent = %s AND space = %s"
+    own = [agent, stored(space)]
+    return (
+        f"WITH bounds AS (SELECT ({those} ORDER BY key LIMIT 1) AS low, "
+        f"({those} ORDER BY key DESC LIMIT 1) AS high), "
+        f"chosen AS (SELECT DISTINCT ({those} AND key >= low + (high - low) * step / {_SAMPLED - 1} "
+        f"ORDER BY key LIMIT 1) AS key FROM bounds, generate_series(0, {_SAMPLED - 1}) AS step) "
+        f"SELECT {what}, (SELECT high - low FROM bounds) FROM chosen JOIN vectors v ON v.key = chosen.key "
+        "WHERE v.agent = %s AND v.space = %s",
+        [*own, *own, *own, *values, *own],
+    )
+
+
+class VectorSamples:
+    """Sampled vectors of agents that have many, kept for a time: they hardly change what is usual."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], tuple[float, Any]] = {}
+
+    def cosines(self, agent: str, space: str, vector: Vector) -> list[float] | None:
+        """Return a vector's cosines with the sample, None if it is to be asked for."""
+        at, sample = self._known.get((agent, space), (float("-inf"), None))
+        return None if time.monotonic() - at > _KEPT else (sample @ vector).tolist()
+
+    def query(self, agent: str, space: str, vector: Vector) -> Statement:
+        """Return the query of a sample, or of a vector's cosines with it where an agent may have few."""
+        if (agent, space) in self._known:
+            return _sampled(agent, space, "vector_send(v.embedding)")
+        return _sampled(agent, space, "-(v.embedding <#> %s::vector)", vector)
+
+    def take(self, agent: str, space: str, vector: Vector, rows: Sequence[tuple[Any, ...]]) -> list[float]:
+        """Return a vector's cosines with the sample that the query brought."""
+        known = {one: kept for one, kept in self._known.items() if one[0] != agent}
+        at, sample, found = float("-inf"), None, [one for one, _ in rows]
+        if found and isinstance(found[0], bytes):
+            import numpy as np
+
+            at, sample = time.monotonic(), np.array([vector_of(raw) for raw in found])
+            found = (sample @ vector).tolist()
+        if rows and rows[0][1] >= _MANY:
+            known[agent, space] = (at, sample)
+        self._known = known
+        return found
+
+    def forget(self, agent: str) -> None:
+        """Let go of an agent's vectors, some of which are purged."""
+        self._known = {one: kept for one, kept in self._known.items() if one[0] != agent}
