@@ -34,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests.postgres_server import PostgresServer, programs, running_server, schema_of
 
 import keepstone
-from keepstone.log.line import dump
+from keepstone.log.line import dump, entry_of
 from keepstone.model import Record
 from keepstone.store.postgres.entry_rows import Columns, columns_of
 
@@ -159,7 +159,7 @@ def _literal(value: object) -> str:
 
 def script(record: Record, *, pipelined: bool) -> str:
     """Return the transaction of an add: its line, its entry, its event and what its session counts."""
-    columns = columns_of(AGENT, record, "en")
+    columns = columns_of(entry_of(AGENT, "h", record), "en")
     raw = dump(record)[:-1]
     session, seq = "'h' || :client_id", ":seq"
     entry = ", ".join(_literal(value) for value in columns)
