@@ -63,6 +63,19 @@ def test_each_row_is_nearest_to_itself(folder: Folder, generation: Generation) -
         assert cosines[0] == pytest.approx(1, abs=0.01)
 
 
+def test_a_small_graph_finds_all_however_many_processors_make_it(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 16)
+    many = create(Header("of this index", 1, 24, 300, 300, 0))
+    vectors = np.random.default_rng(2).normal(size=(300, 24)).astype(np.float32)
+    many.rows[:], many.scales[:] = quantized(vectors, many.header.stride)
+    for _ in range(5):
+        graph = grown(folder, many, (0, 300))
+        assert [graph.nearest(row, 1)[0].tolist() for row in many.rows] == [[at] for at in range(300)]
+        assert {len(graph.nearest(row, 300)[0]) for row in many.rows[:9]} == {300}
+
+
 def test_only_live_rows_of_the_range_are_in_a_graph(folder: Folder, generation: Generation) -> None:
     graph = grown(folder, generation, (10, 30), np.array([5, 10, 12, 29, 30]))
     rows, _ = graph.nearest(generation.rows[15], ROWS)

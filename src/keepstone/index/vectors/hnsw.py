@@ -73,7 +73,11 @@ class Growing:
         end = min(self.done + _STEP, self._end)
         live = np.setdiff1d(np.arange(self.done, end), self._dead, assume_unique=True)
         rows = self._generation.between(self.done, end)[live - self.done]
-        with_idle_processors(lambda threads: self._index.add(live.astype(np.uint64), rows, threads=threads))
+        # Rows added at the same time do not find each other; in a small graph some would be found by nobody.
+        is_alone = len(self._index) == 0
+        with_idle_processors(
+            lambda count: self._index.add(live.astype(np.uint64), rows, threads=1 if is_alone else count)
+        )
         self.done = end
         return end == self._end
 
