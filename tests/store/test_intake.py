@@ -144,16 +144,53 @@ def test_recall_of_everything_says_that_a_long_log_is_missing(agent: Agent) -> N
     assert not agent.recall("walnut", sessions=["other"]).stale
 
 
-def test_sync_takes_a_long_log_in_and_tells_its_progress(home: Home, agent: Agent) -> None:
+def test_sync_takes_a_long_log_in_and_tells_its_progress(
+    home: Home, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intake, "_PIECE_SECONDS", 0.0)
+    monkeypatch.setattr(reading, "STEP_SECONDS", math.inf)
     told: list[tuple[int, int]] = []
-    home.sync(lambda done, total: told.append((done, total)))
+    with home._store._using("a") as logs:  # type: ignore[attr-defined]  # noqa: SLF001
+        monkeypatch.setattr(logs, "_leave", lambda _: None)
+        home.sync(lambda done, total: told.append((done, total)))
     size = os.stat(home.root / "agents/a/memory/sessions/long.ndjson").st_size
-    assert len(told) >= 2
-    assert told == sorted(told)
-    assert told[-1] == (size, size)
-    assert told[0] < told[-1]
+    assert [total for _, total in told] == [size] * len(told)
+    assert len(told) == 3
+    assert 0 < told[0][0] < told[1][0] < told[2][0] == size
     hits = agent.recall("pecan 2499", limit=1)
     assert ([hit.entry.id for hit in hits], hits.stale) == (["e2499"], False)
+
+
+def test_sync_tells_what_the_background_takes_in(
+    home: Home, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps, asked, told, real = (
+        [threading.Event(), threading.Event()],
+        threading.Event(),
+        set[int](),
+        Index.step,
+    )
+    waits = iter(steps)
+
+    def step(index: Index, session: str, log: Log) -> int | None:
+        asked.set()
+        if wait := next(waits, None):
+            assert wait.wait(60)
+        return real(index, session, log)
+
+    def tell(done: int, total: int) -> None:
+        steps[done > 0].set()
+        told.add(done)
+        assert total == size
+
+    size = os.stat(home.root / "agents/a/memory/sessions/long.ndjson").st_size
+    monkeypatch.setattr(reading, "STEP_SECONDS", math.inf)
+    monkeypatch.setattr(intake, "_PIECE_SECONDS", 1000.0)
+    monkeypatch.setattr(Index, "step", step)
+    agent.recall("walnut")
+    assert asked.wait(60)
+    home.sync(tell)
+    assert {0, size} < told
 
 
 def test_readers_do_not_wait_for_a_sync(home: Home, agent: Agent, held: threading.Event) -> None:
@@ -300,17 +337,22 @@ def test_intake_asks_after_each_step_whether_others_are_at_work(
     write(home, 0, LINES)
     monkeypatch.setattr(intake, "AT_ONCE", 0)
     monkeypatch.setattr(intake, "_PIECE_SECONDS", 1000.0)
-    steps: list[int] = []
+    steps, real = list[str](), Index.step
     asked: set[int] = set()
 
     def is_wanted() -> bool:
         asked.add(len(steps))
         return False
 
+    def step(index: Index, session: str, log: Log) -> int | None:
+        steps.append(session)
+        return real(index, session, log)
+
+    monkeypatch.setattr(Index, "step", step)
     with home._store._using("a") as logs:  # type: ignore[attr-defined]  # noqa: SLF001
         monkeypatch.setattr(logs, "_leave", lambda _: None)
         logs.look(0)
-        take_in_some(logs, steps.append, is_wanted)
+        take_in_some(logs, is_wanted)
     assert asked == set(range(1, len(steps) + 1))
 
 

@@ -527,22 +527,17 @@ class FileStore:
     def _take_in_left(self, logs: AgentLogs, progress: Callable[[int, int], None] | None) -> None:
         """Take in what a look left to the background; no lock is held between two steps."""
         total, done = logs.arrears.total(), 0
-
-        def tell(read: int) -> None:
-            nonlocal done
-            done += read
-            if progress:
-                progress(min(done, total), total)
-
-        while take_in_some(logs, tell, self._agents.are_others_at_work):
-            pass
-        if total:
-            tell(total)
+        while take_in_some(logs, self._agents.are_others_at_work):
+            done = max(done, total - logs.arrears.total())  # What other threads take in counts, too.
+            if progress and total:
+                progress(done, total)
+        if progress and total:
+            progress(total, total)
 
     def _take_in_some(self, agent: str) -> bool:
         """Do one piece of the background's work on what looks left to it."""
         with self._using(agent) as logs:
-            return logs is not None and take_in_some(logs, is_wanted=self._agents.are_others_at_work)
+            return logs is not None and take_in_some(logs, self._agents.are_others_at_work)
 
     def close(self) -> None:
         self._intake.close()

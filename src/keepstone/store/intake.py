@@ -69,6 +69,13 @@ class Arrears(dict[str, tuple[int, object]]):
             self._unreadable[session] = mark
             return is_news
 
+    def lessen(self, session: str, read: int) -> None:
+        """Take note that so many more bytes of a session's log were read."""
+        with self._guard:
+            if session in self:
+                size, mark = self[session]
+                self[session] = (max(size - read, 0), mark)
+
     def settle(self, session: str, mark: object = None) -> None:
         """Take note that a session was taken in, unless it was left again since its mark was given."""
         with self._guard:
@@ -166,18 +173,14 @@ def _take_in_at_once(logs: AgentLogs, changed: Mapping[str, int]) -> None:
             logs.arrears.settle(session)
 
 
-def take_in_some(
-    logs: AgentLogs,
-    progress: Callable[[int], None] | None = None,
-    is_wanted: Callable[[], bool] = lambda: False,
-) -> bool:
+def take_in_some(logs: AgentLogs, is_wanted: Callable[[], bool] = lambda: False) -> bool:
     """Take in a part of what is left to the background; tell whether more can be taken in now.
 
-    ``progress`` receives how many more bytes were read. Between two steps, those who wait to write to the
-    index go first, and while ``is_wanted`` says so other calls of this process, too.
+    Between two steps, those who wait to write to the index go first, and while ``is_wanted`` says so other
+    calls of this process, too.
     """
     try:
-        if logs.arrears.first() is not None and not _take_in_left(logs, progress, is_wanted):
+        if logs.arrears.first() is not None and not _take_in_left(logs, is_wanted):
             return True
         if logs.index.has_hidden() and not logs.index.drop_some_hidden():
             logs.index.give_way()
@@ -187,9 +190,7 @@ def take_in_some(
     return False
 
 
-def _take_in_left(
-    logs: AgentLogs, progress: Callable[[int], None] | None, is_wanted: Callable[[], bool]
-) -> bool:
+def _take_in_left(logs: AgentLogs, is_wanted: Callable[[], bool]) -> bool:
     """Take in a part of what is left; tell whether that is all."""
     until = time.monotonic() + _PIECE_SECONDS
     with logs.second_index() as index:
@@ -206,8 +207,8 @@ def _take_in_left(
             else:
                 if read is None:
                     logs.arrears.settle(session, mark)
-                elif progress:
-                    progress(read)
+                else:
+                    logs.arrears.lessen(session, read)
             _let_others_go_first(index, is_wanted, time.monotonic() - began)
             if time.monotonic() >= until:
                 break
