@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.embed.conftest import e5_folder
-from tests.quality.languages import BESIDE, FACTS, FEW_FACTS, OTHER_WORDS
+from tests.quality.languages import BESIDE, FACTS, FACTS_WITH_SIGNS, FEW_FACTS, OTHER_WORDS
 
 import keepstone
 from keepstone.embed.e5 import E5
@@ -59,6 +59,21 @@ def test_words_within_a_text_without_spaces_are_found(tmp_path: Path, code: str)
             best = agent.recall(asked)[0]
             assert best.entry.text == fact
             assert best.relevance >= RELEVANT
+
+
+@pytest.mark.parametrize("language", [None, "same"])
+@pytest.mark.parametrize("code", FACTS_WITH_SIGNS)
+def test_words_with_vowel_signs_are_found_whole(tmp_path: Path, code: str, language: str | None) -> None:
+    facts, foreign = FACTS_WITH_SIGNS[code]
+    named = code if language and code != "bn" else None  # There is no stemmer of Bengali.
+    with keepstone.open(tmp_path, embedder="none", language=named) as home:
+        agent = home.agent("a")
+        agent.session("s").add_many({"type": "fact", "text": fact} for fact, _ in facts)
+        for fact, asked in facts:
+            best = agent.recall(asked)[0]
+            assert best.entry.text == fact
+            assert set(best.why.words) <= set(asked.split())
+        assert not worth_telling(agent.recall(foreign))
 
 
 def test_relevance_tells_thai_facts_from_others(tmp_path: Path) -> None:

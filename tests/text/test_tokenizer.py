@@ -1,3 +1,5 @@
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -56,6 +58,36 @@ def test_a_run_is_spread_into_pairs_and_its_last_character() -> None:
 def test_vowels_and_tones_stay_in_the_pairs_of_a_run(language: str) -> None:
     assert stems_of("ชุ่ม", language) == ["ชุ", "ุ่", "่ม", "ม"]
     assert stems_of("ទឹក တွေ့", language) == ["ទឹ", "ឹក", "ក", "တွ", "ွေ", "ေ့", "့"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "हिन्दी ज़रूर",
+        "বৈঠক মঙ্গলবার",
+        "ਪੰਜਾਬੀ ਬੱਚਾ",
+        "ગુજરાતી",
+        "ଓଡ଼ିଆ",
+        "கூட்டம்",
+        "తెలుగు",
+        "ಕನ್ನಡ",
+        "മലയാളം",
+        "සිංහල",
+        "བོད་སྐད་",
+        "ދިވެހި",
+    ],
+)
+def test_vowels_and_other_signs_stay_in_their_words(text: str) -> None:
+    assert words_of(text) == unicodedata.normalize("NFC", text.replace("\u0f0b", " ")).split()
+    assert stems_of(text) == words_of(text)
+
+
+def test_a_joiner_of_letters_makes_no_other_word() -> None:
+    assert words_of("ශ්\N{ZERO WIDTH JOINER}රී") == words_of("ශ්රී") == stems_of("ශ්\N{ZERO WIDTH JOINER}රී")
+
+
+def test_words_with_signs_are_stemmed_whole() -> None:
+    assert stem("लड़कियों", "hi") == stem("लड़की", "hi")
 
 
 @pytest.mark.parametrize(("run", "found"), [("東京都", ["東京", "京都"]), ("ชุ่ม", ["ชุ่", "ุ่ม"])])

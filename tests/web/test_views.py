@@ -169,6 +169,14 @@ def test_bars_of_hits_are_drawn_to_the_scale_of_the_best(place: Place) -> None:
     assert best["sum"] == "Score is the sum of words 3.00, meaning 1.00"
 
 
+def test_words_of_a_hit_are_marked_whole_in_any_script(agent: Agent, place: Place) -> None:
+    agent.session("s").add("note", text="Die हिन्दी, बैठक_में ක්\N{ZERO WIDTH JOINER}රමය!")
+    [view] = hit_views(agent.recall("बैठक हिन्दी ක්\N{ZERO WIDTH JOINER}රමය"), place)
+    marked = [part["text"] for part in view["marked"] if part["kind"] == "mark"]
+    assert marked == ["हिन्दी", "बैठक", "ක්\N{ZERO WIDTH JOINER}රමය"]
+    assert "".join(part["text"] for part in view["marked"]) == view["text"]
+
+
 def test_relevance_of_a_hit_does_not_depend_on_the_others(place: Place) -> None:
     made = replace(hit(entry(), {"words": 3.0}), relevance=0.8124)
     alone, beside = (

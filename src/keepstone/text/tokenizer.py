@@ -63,7 +63,6 @@ LANGUAGES = MappingProxyType(
 
 _GREEK, _CYRILLIC = "\u0370-\u03ff\u1f00-\u1fff", "\u0400-\u052f"
 _BY_SCRIPT = re.compile(f"[{_GREEK}]+|[{_CYRILLIC}]+|[\N{LATIN SMALL LETTER SHARP S}\u1e9e]")
-_ANY = re.compile(r"[^\W_]+")
 _OTHER_LETTERS = str.maketrans({"\u0451": "\u0435", "\u00df": "ss"})
 """Russian io, which people write as ie, and the German sharp s."""
 
@@ -75,13 +74,33 @@ _UNSPACED = f"{_THAI}{_LAO}{_KHMER}{_BURMESE}{_CJK}"
 """The letters of languages without spaces between words, and the vowels and tones that stand at them."""
 _RUN = re.compile(f"[{_UNSPACED}]+")
 
+_INDIC = "".join(
+    f"{chr(block + begin)}-{chr(block + end)}"
+    for block in range(0x0900, 0x0D80, 0x80)  # Devanagari to Malayalam: their blocks have one layout.
+    for begin, end in ((0x00, 0x03), (0x3A, 0x3C), (0x3E, 0x4F), (0x51, 0x57), (0x62, 0x63))
+)
+_MARKS = (
+    f"{_INDIC}\u09fe\u0a70\u0a71\u0a75\u0afa-\u0aff"
+    "\u0d81-\u0d83\u0dca-\u0ddf\u0df2\u0df3"  # Sinhala
+    "\u0f71-\u0f84\u0f8d-\u0fbc"  # Tibetan
+    "\u07a6-\u07b0"  # Thaana
+    "\N{ZERO WIDTH JOINER}"
+)
+"""Vowels and other signs that stand at the letters of languages with spaces between words."""
+_LETTER = rf"[^\W_{_UNSPACED}]"
+_SPACED = rf"{_LETTER}+(?:[{_MARKS}]+{_LETTER}*)*"
+WORD = re.compile(rf"[{_UNSPACED}]+|{_SPACED}")
+"""A word, or a run of a language without spaces between words."""
+
 
 @cache
 def tokenizer_of(language: str) -> tuple[str, ...]:
     """Return SQLite's FTS5 tokenizer for a language, and its arguments."""
-    # Vowels and tones are no letters to it; without them a pair of characters would be cut where they stand.
+    # Vowels and tones are no letters to it: words, and pairs of characters, would be cut where they stand.
     marks = (mark for mark in map(chr, range(0x0E00, 0x1800)) if unicodedata.category(mark)[0] == "M")
-    unicode = ("unicode61", "remove_diacritics", "2", "tokenchars", "".join(filter(_RUN.match, marks)))
+    spaced = filter(re.compile(f"[{_MARKS}]").match, map(chr, range(0x0780, 0x1000)))
+    letters = "".join((*spaced, *filter(_RUN.match, marks)))
+    unicode = ("unicode61", "remove_diacritics", "2", "tokenchars", letters)
     return ("porter", *unicode) if language == ENGLISH else unicode
 
 
@@ -99,7 +118,6 @@ STOP_WORDS = frozenset(
 _CAMEL_CASE = re.compile(r"\b[A-Za-z0-9]*[a-z][A-Z][A-Za-z0-9]*\b")
 _HUMP = re.compile(r"[A-Z](?<=[a-z][A-Z])")  # Begins with what is rare, so that most of a text is skipped.
 _CAMEL_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_WORD = re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}]+")
 _ASCII_WORD = re.compile("[a-z0-9]+")
 
 
@@ -107,7 +125,12 @@ def words_of(text: str) -> list[str]:
     """Return the words of a text in lower case; where no spaces stand between words, a run is one word."""
     if text.isascii():
         return _ASCII_WORD.findall(text.lower())  # The same, in a third of the time.
-    return list(map(str.lower, _WORD.findall(unicodedata.normalize("NFC", text))))
+    return list(map(str.lower, WORD.findall(_normal(text))))
+
+
+def _normal(text: str) -> str:
+    """Return a text in NFC, without what only says how letters join."""
+    return unicodedata.normalize("NFC", text.replace("\N{ZERO WIDTH JOINER}", ""))
 
 
 def containing(wanted: str) -> Callable[[str], bool]:
@@ -219,8 +242,8 @@ def stemmed(text: str, language: str = ENGLISH) -> str:
             return text
         pattern = _BY_SCRIPT
     else:
-        pattern = _ANY
-    return pattern.sub(lambda word: _stem(word[0].lower(), language), unicodedata.normalize("NFC", text))
+        pattern = WORD
+    return pattern.sub(lambda word: _stem(word[0].lower(), language), _normal(text))
 
 
 @lru_cache(maxsize=50_000)
@@ -254,7 +277,7 @@ def stems_of(text: str, language: str = ENGLISH) -> list[str]:
 
     One call of the tokenizer is many times faster than one per word.
     """
-    return _tokenized(text if text.isascii() else spread(unicodedata.normalize("NFC", text)), language)
+    return _tokenized(text if text.isascii() else spread(_normal(text)), language)
 
 
 def _tokenized(text: str, language: str) -> list[str]:

@@ -14,7 +14,7 @@ from keepstone.notes.notes import MemoryEntry
 from keepstone.operations.payload import unindexed
 from keepstone.store.decay import worth_of
 from keepstone.text.display import clipped, counted, size
-from keepstone.text.tokenizer import stem
+from keepstone.text.tokenizer import WORD, stem
 from keepstone.web.diff import word_diff
 from keepstone.web.phrases import LONGEST, ago, key_of, local, moment, shown
 from keepstone.web.site import Place
@@ -26,7 +26,7 @@ _TONES = ("decision", "finding", "preference")
 _NAMES = {"words": "words", "vectors": "meaning", "neighbours": "near it", "exact": "rare words"}
 _COLOURS = {"words": "words", "vectors": "meaning", "neighbours": "near"}
 _START = 40
-_PIECES = re.compile(r"\w+|\W+")
+_PIECES = re.compile(f"({WORD.pattern})")
 _NEAR = 600
 _CERTAIN = 0.6
 """The relevance above which an entry says just what is asked."""
@@ -242,7 +242,7 @@ def _marked(text: str, words: Iterable[str]) -> list[View]:
     """Return the parts of a text, of which those in the query are marked, in whatever form."""
     wanted = {stem(word) for word in words}
     parts: list[View] = []
-    for piece in _PIECES.findall(text):
+    for piece in filter(None, _PIECES.split(text)):
         kind = "mark" if stem(piece.casefold()) in wanted else ""
         if parts and parts[-1]["kind"] == kind == "":
             parts[-1]["text"] += piece

@@ -6,9 +6,11 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from typing import Any
 
 import psycopg
 import pytest
+from psycopg_pool import ConnectionPool
 from tests.postgres_server import PASSWORD, PostgresServer, running_server, schema_of, second_server
 from tests.store.postgres.steps import note, until
 
@@ -139,6 +141,13 @@ def test_more_threads_than_connections_wait_their_turn(dsn: str) -> None:
 def test_an_exhausted_pool_is_a_store_error_with_a_remedy(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connecting, "MOST_CONNECTIONS", 1)
     monkeypatch.setattr(connecting, "POOL_SECONDS", 0.5)
+    monkeypatch.setattr(connecting, "_BACK_SECONDS", 0.25)
+    waits, getconn = list[float | None](), ConnectionPool.getconn
+
+    def count(pool: ConnectionPool[Any], timeout: float | None = None) -> Any:
+        waits.append(timeout)
+        return getconn(pool, timeout)
+
     with closing(PostgresStore(dsn)) as store:
         began, go_on = threading.Event(), threading.Event()
 
@@ -150,8 +159,10 @@ def test_an_exhausted_pool_is_a_store_error_with_a_remedy(dsn: str, monkeypatch:
         thread = threading.Thread(target=store.modify, args=("a", "s", "x", slowly))
         thread.start()
         began.wait(30)
+        monkeypatch.setattr(ConnectionPool, "getconn", count)
         with pytest.raises(StoreError, match="use fewer threads"):
             store.entries("a", "s", None, None)
+        assert waits == [None, 0.25]
         go_on.set()
         thread.join(30)
 

@@ -37,6 +37,8 @@ LOCK_SECONDS = 5
 """Seconds that a writer waits for another one's lock."""
 POOL_SECONDS = 10.0
 """Seconds that a call waits for a connection."""
+_BACK_SECONDS = 1.0
+"""Seconds that it waits once more where the server answers: it may have come back at this moment."""
 MOST_CONNECTIONS = 10
 """Connections of one process."""
 
@@ -187,7 +189,7 @@ class Connections:
             connection = pool.getconn()
         except PoolTimeout:
             self.alone().close()  # Tells why, if that is the server's doing.
-            raise
+            connection = pool.getconn(_BACK_SECONDS)
         try:
             return work(connection)
         except BaseException:
@@ -266,7 +268,8 @@ def is_cut(error: psycopg.Error) -> bool:
     """Tell whether an error means that the connection is gone, or that the server starts or stops."""
     if isinstance(error, pg.AdminShutdown | pg.CrashShutdown | pg.CannotConnectNow | pg.ConnectionException):
         return True
-    return isinstance(error, psycopg.OperationalError) and error.sqlstate is None
+    is_unsaid = isinstance(error, psycopg.OperationalError) and error.sqlstate is None
+    return is_unsaid and not isinstance(error, PoolTimeout)
 
 
 def _remedy(error: Exception) -> str:
