@@ -87,9 +87,7 @@ _MARKS = (
     "\N{ZERO WIDTH JOINER}"
 )
 """Vowels and other signs that stand at the letters of languages with spaces between words."""
-_LETTER = rf"[^\W_{_UNSPACED}]"
-_SPACED = rf"{_LETTER}+(?:[{_MARKS}]+{_LETTER}*)*"
-WORD = re.compile(rf"[{_UNSPACED}]+|{_SPACED}")
+WORD = re.compile(rf"[{_UNSPACED}]+|(?:[^\W_{_UNSPACED}]+[{_MARKS}]*)+")
 """A word, or a run of a language without spaces between words."""
 
 
