@@ -84,7 +84,7 @@ _MARKS = (
     "\u0d81-\u0d83\u0dca-\u0ddf\u0df2\u0df3"  # Sinhala
     "\u0f71-\u0f84\u0f8d-\u0fbc"  # Tibetan
     "\u07a6-\u07b0"  # Thaana
-    "\N{ZERO WIDTH JOINER}"
+    "\N{ZERO WIDTH JOINER}"  # Stands in words that are shown; those that are compared have none.
 )
 """Vowels and other signs that stand at the letters of languages with spaces between words."""
 WORD = re.compile(rf"[{_UNSPACED}]+|(?:[^\W_{_UNSPACED}]+[{_MARKS}]*)+")

@@ -268,8 +268,9 @@ def is_cut(error: psycopg.Error) -> bool:
     """Tell whether an error means that the connection is gone, or that the server starts or stops."""
     if isinstance(error, pg.AdminShutdown | pg.CrashShutdown | pg.CannotConnectNow | pg.ConnectionException):
         return True
-    is_unsaid = isinstance(error, psycopg.OperationalError) and error.sqlstate is None
-    return is_unsaid and not isinstance(error, PoolTimeout)
+    if isinstance(error, PoolTimeout):
+        return False
+    return isinstance(error, psycopg.OperationalError) and error.sqlstate is None
 
 
 def _remedy(error: Exception) -> str:
