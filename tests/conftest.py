@@ -1,6 +1,7 @@
 """What every test gets: a user of its own, and hypothesis without a stopwatch."""
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,6 +26,13 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the pages first: their tests wait the most, and so run beside those that only compute."""
     items.sort(key=lambda item: item.path.parent.name != "web")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say in a line for each reason which tests were left out."""
+    reasons = Counter(report.longrepr[2] for report in terminalreporter.stats.get("skipped", []))
+    for reason, number in sorted(reasons.items()):
+        terminalreporter.write_line(f"Left out: {number} tests: {reason.removeprefix('Skipped: ')}")
 
 
 @pytest.fixture(autouse=True)

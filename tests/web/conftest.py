@@ -148,7 +148,7 @@ def site(server: Site) -> Iterator[Site]:
 def chromium() -> Iterator[Browser]:
     """A browser for the tests of one module: while it lives, no other event loop can run in this thread."""
     if CHROMIUM is None:
-        pytest.skip("no Chromium is installed")
+        pytest.skip("no Chromium is here (Debian: apt-get install chromium-headless-shell)")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield browser

@@ -91,13 +91,13 @@ class KeepstoneRetriever(BaseRetriever):
     Args:
         home: What ``keepstone.open`` takes, or a Home.
         agent: The agent of the home. Memory of other agents cannot be accessed.
-        k: Maximum number of documents.
-        filters: Filters of ``Agent.recall``, such as ``{"types": ["decision"]}``.
-        fields: What ``BaseRetriever`` takes: ``tags``, ``metadata``, ``name``.
+        fields: ``k``, ``filters``, and what ``BaseRetriever`` takes: ``tags``, ``metadata``, ``name``.
     """
 
     k: int = 10
+    """Maximum number of documents."""
     filters: Mapping[str, Any] = {}
+    """Filters of ``Agent.recall``, such as ``{"types": ["decision"]}``."""
     _agent: Agent = PrivateAttr()
 
     def __init__(self, home: Target = None, *, agent: str = DEFAULT_AGENT, **fields: Any) -> None:
