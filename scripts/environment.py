@@ -60,7 +60,7 @@ def main(arguments: list) -> int:
         STATE.unlink()  # Until all is there again, the environment counts as interrupted.
     for lock in locks:
         print(f"Installing what {lock} names into .venv (once, about a minute) ...", flush=True)
-        _pip(wanted, "install", "--require-hashes", "--no-compile", "--retries", "2", "-r", lock)
+        _pip(wanted, "install", "--require-hashes", "--no-compile", "--no-deps", "--retries", "2", "-r", lock)
         state[lock] = digests[lock]
     _pip(wanted, "install", "--no-deps", "--no-build-isolation", "-e", ".")
     state["pyproject.toml"] = digests["pyproject.toml"]
