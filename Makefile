@@ -130,5 +130,6 @@ clean:
 
 $(VOLTAGENT_INSTALLED): $(VOLTAGENT)/package-lock.json
 	@echo "Installing what package-lock.json names into $(VOLTAGENT)/node_modules (once, about a minute) ..."
-	@$(NPM) ci --include=dev --ignore-scripts --loglevel=error || $(NPM) ci --include=dev --ignore-scripts --loglevel=error
+	@$(NPM) ci --include=dev --ignore-scripts --loglevel=error || $(NPM) ci --include=dev --ignore-scripts --loglevel=error || \
+		{ echo "keepstone: npm could not install them: check the network and 'npm config list', then run make again"; exit 1; }
 	@touch $@

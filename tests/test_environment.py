@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -158,3 +159,27 @@ def test_a_full_disk_is_refused_with_what_is_needed(clone: Path) -> None:
     assert told.startswith("keepstone: 0.8 GB are needed in ")
     assert told.endswith("and 0.3 GB are free: free some and run make again")
     assert not (clone / ".venv").exists()
+
+
+def test_without_a_recent_node_its_tests_are_left_out_in_one_line() -> None:
+    planned = subprocess.run(
+        [shutil.which("make") or "make", "--dry-run", "test", "NODE=this is Node 18.20.8"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert (
+        "Left out: packages/voltagent, which needs npm and Node 20.15 or newer (this is Node 18.20.8)."
+        in planned
+    )
+    assert "npm --prefix" not in planned
+
+
+def test_tests_that_are_left_out_are_named_in_one_line(tmp_path: Path) -> None:
+    tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/web/test_settings.py"]
+    ended = subprocess.run(
+        tests, cwd=ROOT, capture_output=True, text=True, env={**os.environ, "PATH": str(tmp_path)}, check=True
+    )
+    (line,) = [line for line in ended.stdout.splitlines() if line.startswith("Left out: ")]
+    assert line.endswith("tests: no Chromium is here (Debian: apt-get install chromium-headless-shell)")
