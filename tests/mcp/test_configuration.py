@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from keepstone.mcp import jsonc
-from keepstone.mcp.clients import CLIENTS, ClientKind, client_of
+from keepstone.mcp.clients import CLIENTS, ClientKind, client_of, command_of
 from keepstone.mcp.configuration import installed
 
 from .processes import COMMAND
@@ -165,6 +165,19 @@ def test_a_shared_file_names_no_path_of_this_machine(user_folder: Path, tmp_path
     assert shared == {"type": "stdio", "command": "keepstone", "args": ["mcp", "--agent", "auto"]}
     assert "keepstone" in json.loads((tmp_path / ".vscode/mcp.json").read_text())["servers"]
     assert list(user_folder.iterdir()) == []
+
+
+def test_the_installed_command_runs_no_module_of_the_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "keepstone.py").write_text("print('a module of the project')", "utf-8")
+    python = tmp_path / "python"  # Without a script keepstone beside it.
+    python.symlink_to(sys.executable)
+    monkeypatch.setattr(sys, "executable", str(python))
+    command = command_of(["--version"])
+    assert command[0] == str(python)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "a module of the project" not in done.stdout
 
 
 def test_unknown_clients_and_those_without_a_shared_file_are_refused() -> None:

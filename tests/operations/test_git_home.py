@@ -13,6 +13,7 @@ import keepstone
 from keepstone.agent import Agent
 from keepstone.errors import StoreError
 from keepstone.filesystem.layout import LAYOUTS
+from keepstone.model import Finding
 from keepstone.operations.git_home import init
 
 LOG = "agents/a/memory/sessions/main.ndjson"
@@ -198,6 +199,60 @@ def test_conflict_markers_are_named_by_the_doctor(devices: tuple[Path, Path]) ->
         found = [finding for finding in home.doctor() if "conflict markers" in finding.message]
         assert [finding.subject for finding in found] == ["a/main"]
         assert "line" in found[0].message
+
+
+def push_modules(folder: Path, proof: Path) -> None:
+    """Commit modules that a merge driver would import if it looked into the work tree, and an entry."""
+    code = f"open({str(proof)!r}, 'a').write(__name__)\n"
+    (folder / "keepstone").mkdir()
+    for name in ("keepstone/__init__.py", "keepstone/__main__.py", "json.py", "typer.py"):
+        (folder / name).write_text(code, "utf-8")
+    agent(folder).session("main").add("note", text="theirs", id="theirs")
+
+
+def test_a_merge_runs_no_module_of_the_work_tree(devices: tuple[Path, Path], tmp_path: Path) -> None:
+    one, two = devices
+    push_modules(two, tmp_path / "proof")
+    agent(one).session("main").add("note", text="ours", id="ours")
+    pull(one, two)
+    agent(one).session("main").add("note", text="again", id="again")
+    agent(two).session("main").add("note", text="there", id="there")
+    pull(one, two)
+    assert (one / "json.py").exists()
+    assert not (tmp_path / "proof").exists()
+    assert {"ours", "theirs", "again", "there"} <= texts(one).keys()
+
+
+OLD_DRIVER = f"{sys.executable} -m keepstone git merge-log %O %A %B %P"
+
+
+def test_git_init_replaces_a_driver_that_imports_from_the_work_tree(devices: tuple[Path, Path]) -> None:
+    git(devices[0], "config", "merge.keepstone.driver", OLD_DRIVER)
+    init(devices[0], LAYOUTS["default"])
+    driver = git(devices[0], "config", "--get-all", "merge.keepstone.driver")
+    assert driver.splitlines() == [f"{sys.executable} -P -m keepstone git merge-log %O %A %B %P"]
+
+
+def about_the_driver(folder: Path) -> list[Finding]:
+    with keepstone.open(folder, embedder="none") as home:
+        return [finding for finding in home.doctor() if "merge driver" in finding.message]
+
+
+def test_the_doctor_names_a_driver_that_imports_from_the_work_tree(devices: tuple[Path, Path]) -> None:
+    git(devices[0], "config", "merge.keepstone.driver", OLD_DRIVER)
+    (finding,) = about_the_driver(devices[0])
+    assert finding.level == "error"
+    assert OLD_DRIVER in finding.message
+    assert finding.remedy == f"keepstone git init --home {devices[0]}"
+
+
+@pytest.mark.parametrize("options", ["-P", "-I", "-IB"])
+def test_the_doctor_accepts_a_driver_that_ignores_the_work_tree(
+    devices: tuple[Path, Path], options: str
+) -> None:
+    line = f"python3 {options} -m keepstone git merge-log %O %A %B %P"
+    git(devices[0], "config", "merge.keepstone.driver", line)
+    assert about_the_driver(devices[0]) == []
 
 
 def test_a_home_inside_a_repository_keeps_that(tmp_path: Path) -> None:

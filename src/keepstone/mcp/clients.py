@@ -154,5 +154,6 @@ def command_of(words: Sequence[str], *, shared: bool = False) -> list[str]:
         return [NAME, *words]
     # Applications that are not started from a shell do not see the user's PATH.
     script = Path(sys.executable).parent / NAME
-    started = [str(script)] if script.is_file() else [sys.executable, "-m", NAME]
+    # Clients start it in the project's folder. Without -P Python would import modules from there.
+    started = [str(script)] if script.is_file() else [sys.executable, "-P", "-m", NAME]
     return [*started, *words]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from collections.abc import Container, Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from keepstone.errors import StoreError
+from keepstone.filesystem.git_command import git
 from keepstone.filesystem.layout import ARCHIVE, PURGED, Layout
 from keepstone.log.union import Knowledge, merged_lines, side_of
 from keepstone.store import purge_digests
@@ -76,23 +76,3 @@ def _other_heads() -> list[str]:
         done = Path(os.fsdecode(git(Path(), "rev-parse", "--git-path", "rebase-merge/done")).strip())
         named = [_content(done).decode("utf-8", "replace").split("\n")[-2].split()[1]]
     return [*named, *_HEADS]
-
-
-def git(folder: Path, *words: str) -> bytes:
-    """Run git in a folder and return what it prints.
-
-    Raises:
-        StoreError: git is not installed, or failed.
-    """
-    try:
-        done = subprocess.run(  # noqa: S603  A list of our own; names from outside stand behind options.
-            ["git", "-C", str(folder), *words],  # noqa: S607  The user's own git.
-            capture_output=True,
-            check=False,
-        )
-    except FileNotFoundError as error:
-        raise StoreError("git is not installed: install it, then try again") from error
-    if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip()
-        raise StoreError(f"git {words[0]} failed: {said[:500]}")
-    return done.stdout

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import shlex
-import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from keepstone.errors import StoreError
 from keepstone.filesystem.confine import Folder, border
+from keepstone.filesystem.git_command import git
 from keepstone.filesystem.layout import (
     ARCHIVE,
     DROPPED,
@@ -21,11 +20,11 @@ from keepstone.filesystem.layout import (
     TEMPORARY,
     Layout,
 )
-from keepstone.operations.git_driver import git
 from keepstone.store import purge_digests
+from keepstone.store.maintenance import merge_driver
+from keepstone.store.maintenance.merge_driver import DRIVER
 from keepstone.store.opening import is_database
 
-DRIVER = "keepstone"
 _BEGIN, _END = "# keepstone: begin", "# keepstone: end"
 
 
@@ -58,9 +57,7 @@ def init(root: Path, layout: Layout) -> list[str]:
         ignored += [f"{sessions}/{ARCHIVE}/*{TEMPORARY}"]
         written = [GIT_ATTRIBUTES] if _write_block(root / GIT_ATTRIBUTES, attributes) else []
         written += [".gitignore"] if _write_block(root / ".gitignore", ignored) else []
-        driver = f"{shlex.quote(sys.executable)} -m keepstone git merge-log %O %A %B %P"
-        git(root, "config", f"merge.{DRIVER}.name", "keepstone: union of log lines")
-        git(root, "config", f"merge.{DRIVER}.driver", driver)
+        merge_driver.register(root)
     for agent in layout.agents(root):
         written += _begin_recording(root, layout, agent)
     return written

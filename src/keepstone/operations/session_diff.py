@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from keepstone.errors import StoreError
+from keepstone.filesystem.git_command import git
 from keepstone.filesystem.layout import Layout
 from keepstone.home import Home
 from keepstone.log.fold import Fold
@@ -15,7 +16,6 @@ from keepstone.log.line import instant
 from keepstone.log.scan import Scan
 from keepstone.log.where import same
 from keepstone.model import Record
-from keepstone.operations.git_driver import git
 from keepstone.store.protocol import SessionNotFoundError
 
 _UNSAID = frozenset({"access", "modified", "batch"})

@@ -18,6 +18,7 @@ from keepstone.filesystem.confine import Folder, border
 from keepstone.filesystem.layout import FILES_LOCK, FILES_TEMPORARY, INDEX, TEMPORARY, Layout
 from keepstone.filesystem.lock import Lock
 from keepstone.model import Finding
+from keepstone.store.maintenance import merge_driver
 
 MOUNTS = Path("/proc/self/mountinfo")
 _NETWORK = frozenset(
@@ -48,6 +49,7 @@ def examine_home(root: Path, layout: Layout) -> list[Finding]:
         partial(_hard_links, root, layout),
         partial(_modes, root, layout),
         partial(_leftovers, root, layout),
+        partial(merge_driver.findings, root),
     )
     findings: list[Finding] = []
     for look in looks:
