@@ -102,3 +102,17 @@ def test_list_marks_the_model_that_auto_means(
 def test_the_shell_completes_the_names_of_models() -> None:
     assert complete_models("mini") == ["minilm"]
     assert complete_models("x") == []
+
+
+def test_a_server_is_allowed_listed_and_disallowed(cli: Command) -> None:
+    server = "http://localhost:11434/v1"
+    assert cli.json("model", "allow", f"{server}?model=nomic") == {"server": server, "added": True}
+    assert cli.json("model", "allow", server) == {"server": server, "added": False}
+    assert cli.json("model", "list")["servers"] == [server]
+    assert cli.json("model", "disallow", server) == {"server": server, "removed": True}
+    assert cli("model", "disallow", server).exit_code == 1
+    assert cli.json("model", "list")["servers"] == []
+
+
+def test_a_model_of_this_machine_is_no_server_to_allow(cli: Command) -> None:
+    assert cli.error("model", "allow", "minilm") == (2, "invalid_argument")

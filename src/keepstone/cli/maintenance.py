@@ -170,7 +170,8 @@ def index(
 ) -> Answer:
     """Update the indexes from the logs.
 
-    If an embedder is installed, entries without a vector are embedded.
+    If an embedder is installed, entries without a vector are embedded. A server that --re-embed
+    names is allowed for later commands, too (keepstone model allow).
     """
     sessions = _indexed(home, rebuild=rebuild)
     made = _embed(home, embedder if re_embed else None)
@@ -202,11 +203,20 @@ def _embed(home: "Home", embedder: str | None) -> int | None:
             bar.update(task, completed=done, total=total)
 
         if embedder is not None:
-            return home.reembed(embedder, tell)
+            return _reembed(home, embedder, tell)
         try:
             return home.embed(tell)
         except EmbedderUnavailableError:
             return None
+
+
+def _reembed(home: "Home", embedder: str, tell: Callable[[int, int], None]) -> int:
+    from keepstone.embed import servers
+
+    made = home.reembed(embedder, tell)
+    if servers.server_of(embedder) is not None:
+        servers.allow(embedder)
+    return made
 
 
 ArchiveOption = Annotated[

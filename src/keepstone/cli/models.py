@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from keepstone.cli.command import Answer, show
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="model",
-    help="Install, list or remove embedding models.",
+    help="Install, list or remove embedding models, and allow servers.",
     no_args_is_help=True,
     epilog="Example: keepstone model install minilm",
 )
@@ -36,6 +36,10 @@ ModelArgument = Annotated[
     typer.Argument(
         metavar="MODEL", help="The model: minilm or e5.", autocompletion=complete_models, show_default=False
     ),
+]
+ServerArgument = Annotated[
+    str,
+    typer.Argument(metavar="ADDRESS", help="The server: http://HOST:PORT/v1, or openai.", show_default=False),
 ]
 SourceOption = Annotated[
     str,
@@ -78,12 +82,16 @@ def _install(model: "Model", source: str) -> Path:
 
 @app.command("list", epilog="Example: keepstone model list")
 def list_models(json: JsonOption = False) -> None:
-    """List the embedders of this machine, which of them can be used, and which one auto selects."""
+    """List the embedders of this machine, which one auto selects, and the servers that homes may name."""
     from keepstone.embed.choose import LOCAL
+    from keepstone.embed.servers import allowed
 
     models = [_model_document(name) for name in LOCAL]
     auto = next((model["name"] for model in models if model["usable"]), "none")
-    show(Answer({"models": models, "auto": auto}, _models_view(models, auto)), as_json=json)
+    servers = allowed()
+    document = {"models": models, "auto": auto, "servers": servers}
+    view = Group(_models_view(models, auto), Text(f"allowed servers: {', '.join(servers) or 'none'}"))
+    show(Answer(document, view), as_json=json)
 
 
 def _model_document(name: str) -> Document:
@@ -112,6 +120,33 @@ def _models_view(models: list[Document], auto: str) -> RenderableType:
         for model in models
     ]
     return table(("embedder", "auto", "size", "state"), rows)
+
+
+@app.command(epilog="Example: keepstone model allow http://localhost:11434/v1")
+def allow(server: ServerArgument, json: JsonOption = False) -> None:
+    """Allow a server to receive the texts of every home that names it as its embedder.
+
+    A server that only a home names receives nothing. One that you name by yourself, as an argument or in
+    KEEPSTONE_EMBEDDER, needs no permission.
+    """
+    from keepstone.embed import servers
+
+    added = servers.allow(server)
+    name = servers.server_of(server)
+    words = f"allowed {name}" if added else f"{name} was allowed before"
+    show(Answer({"server": name, "added": added}, Text(words)), as_json=json)
+
+
+@app.command(epilog="Example: keepstone model disallow http://localhost:11434/v1")
+def disallow(server: ServerArgument, json: JsonOption = False) -> None:
+    """Take the permission of a server back; the status is 1 if it had none."""
+    from keepstone.embed import servers
+
+    removed = servers.disallow(server)
+    name = servers.server_of(server)
+    words = f"{name} is not allowed any more" if removed else f"{name} was not allowed"
+    answer = Answer({"server": name, "removed": removed}, Text(words), status=0 if removed else 1)
+    show(answer, as_json=json)
 
 
 @app.command(epilog="Example: keepstone model remove minilm")

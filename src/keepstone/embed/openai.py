@@ -149,6 +149,20 @@ def server_named(address: str) -> OpenAIEmbedder:
         ValueError: The address has another form, or names no model.
         EmbedderUnavailableError: The package ``openai`` is not installed.
     """
+    base_url = base_url_of(address)
+    wanted = parse_qs(urlsplit(address).query)
+    model = wanted.get("model", [os.environ.get("KEEPSTONE_EMBED_MODEL", "")])[-1]
+    if not model:
+        raise ValueError(f"{address!r:.200} names no model: add ?model=NAME, or set KEEPSTONE_EMBED_MODEL")
+    return OpenAIEmbedder(model, base_url, _dim_of(wanted.get("dim", [""])[-1]))
+
+
+def base_url_of(address: str) -> str:
+    """Return the server's part of an embedder's address: all but model and dimension.
+
+    Raises:
+        ValueError: The address has another form.
+    """
     parts = urlsplit(address)
     wanted = parse_qs(parts.query)
     if not parts.hostname or "@" in parts.netloc or parts.fragment or not wanted.keys() <= {"model", "dim"}:
@@ -156,11 +170,7 @@ def server_named(address: str) -> OpenAIEmbedder:
             "an embedder's address must be http://HOST:PORT/v1?model=NAME, optionally with &dim=N; "
             "put a key into KEEPSTONE_EMBED_KEY"
         )
-    model = wanted.get("model", [os.environ.get("KEEPSTONE_EMBED_MODEL", "")])[-1]
-    if not model:
-        raise ValueError(f"{address!r:.200} names no model: add ?model=NAME, or set KEEPSTONE_EMBED_MODEL")
-    base_url = urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/"), "", ""))
-    return OpenAIEmbedder(model, base_url, _dim_of(wanted.get("dim", [""])[-1]))
+    return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/"), "", ""))
 
 
 def _dim_of(word: str) -> int | None:

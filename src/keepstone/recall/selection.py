@@ -42,6 +42,8 @@ class Choice:
     reason: str
     remote: bool = False
     """Whether it asks a server, so that no call should wait for it."""
+    remedy: str = ""
+    """The command that allows the server that a home names; empty if nothing was refused."""
 
 
 class Meaning:
@@ -93,7 +95,8 @@ class Meaning:
         if self.named is not None:
             return self.named
         recorded = self._store.home_space()
-        if self._chosen is None or self._chosen[0] != recorded:
+        # A server may have been allowed since it was refused.
+        if self._chosen is None or self._chosen[0] != recorded or self._chosen[1].remedy:
             self._chosen = (recorded, best() if recorded is None else _recorded(recorded))
         return self._chosen[1]
 
@@ -183,7 +186,11 @@ class Meaning:
         if choice.embedder is not None:
             return Finding("ok", "embedder", f"{choice.embedder.id}: {choice.reason}")
         level = "warning" if self._is_auto else "ok"
-        return Finding(level, "embedder", f"none, recall is by words only: {choice.reason}")
+        message = f"none, recall is by words only: {choice.reason}"
+        if not choice.remedy:
+            return Finding(level, "embedder", message)
+        cost = "entries are found by their words only"
+        return Finding(level, "embedder", message, f"if you trust this server: {choice.remedy}", cost)
 
     def _check_recorded(self, dim: int = 0) -> None:
         embedder = self.own
@@ -214,7 +221,18 @@ def chosen(wanted: Any, reason: str) -> Choice:
 
 
 def _recorded(space: Space) -> Choice:
+    """Return the embedder that a home names. A server is asked only if the user's own list has it."""
+    from keepstone.embed.servers import allowed, how_to_allow, server_of
+
     try:
+        server = server_of(space.id)
+        if server is not None and server not in allowed():
+            remedy = how_to_allow(server)
+            reason = (
+                f"this home asks to send its texts to {space.id!r:.400}, which you did not allow on this "
+                f"machine, so nothing is sent; if you trust that server, run {remedy}"
+            )
+            return Choice(None, reason, remedy=remedy)
         return chosen(space.id, "the home's vectors are made by it")
     except (EmbedderUnavailableError, ValueError) as error:
         return Choice(None, f"the home's vectors are of {space.id!r:.80}, which cannot be used here: {error}")
