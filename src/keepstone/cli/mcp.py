@@ -49,6 +49,9 @@ DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would c
 SharedOption = Annotated[
     bool, typer.Option("--project", help="The file in the repository, which all who work on it share.")
 ]
+StartOption = Annotated[
+    bool, typer.Option("--start", help="Start also commands that keepstone mcp install did not write.")
+]
 HooksOption = Annotated[
     bool,
     typer.Option("--hooks", help="Also hooks that add context and store turns: claude-code, codex, gemini."),
@@ -145,17 +148,22 @@ def uninstall(
 
 
 @app.command(epilog="Example: keepstone mcp status")
-def status(shared: SharedOption = False, folder: FolderOption = Path(), as_json: JsonOption = False) -> None:
+def status(
+    shared: SharedOption = False,
+    start: StartOption = False,
+    folder: FolderOption = Path(),
+    as_json: JsonOption = False,
+) -> None:
     """Show in which clients keepstone is installed, and start each server to see whether it answers.
 
-    The status is 1 if something is wrong.
+    A command that install does not write is shown, not started. The status is 1 if something is wrong.
     """
     from keepstone.cli.command import Answer, show
     from keepstone.cli.screen import table
     from keepstone.mcp.clients import CLIENTS
 
     clients = [client for client in CLIENTS if not shared or client.project_file]
-    rows = [_state_of(client, folder if shared else None) for client in clients]
+    rows = [_state_of(client, folder if shared else None, start=start) for client in clients]
     document = {"clients": rows}
     view = table(
         ("client", "state", "file", "trouble"),
@@ -164,7 +172,7 @@ def status(shared: SharedOption = False, folder: FolderOption = Path(), as_json:
     show(Answer(document, view, status=int(any(row["trouble"] for row in rows))), as_json=as_json)
 
 
-def _state_of(client: "ClientKind", folder: Path | None) -> dict[str, str | None]:
+def _state_of(client: "ClientKind", folder: Path | None, *, start: bool) -> dict[str, str | None]:
     from keepstone.mcp.clients import is_present
     from keepstone.mcp.configuration import installed
     from keepstone.mcp.status import trouble_of
@@ -176,7 +184,8 @@ def _state_of(client: "ClientKind", folder: Path | None) -> dict[str, str | None
         state, trouble = "unreadable", str(error)
     else:
         if entry is not None:
-            state, trouble = "installed", trouble_of(entry)
+            state = "installed"
+            trouble = trouble_of(entry, shared=folder is not None, start=start)
         else:
             state = "not installed" if folder is not None or is_present(client) else "not found"
     return {"client": client.name, "state": state, "file": str(path), "trouble": trouble}
