@@ -135,3 +135,9 @@ def test_any_front_matter_is_understood_or_refused(text: str) -> None:
         parse_yaml(text)
     except ValueError:
         return
+
+
+def test_apostrophes_do_not_join_the_items_of_a_list() -> None:
+    assert parse_yaml("a: [it's, that's, 'x, ''y''', \"p, q\"]") == {
+        "a": ["it's", "that's", "x, 'y'", "p, q"]
+    }

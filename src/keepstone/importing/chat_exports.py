@@ -12,7 +12,7 @@ from keepstone.importing.json_text import elements
 from keepstone.importing.origin import Origin
 from keepstone.model import Record
 
-_CONVERSATIONS = re.compile(r"(?:.*/)?conversations[-_0-9]*\.json")
+_CONVERSATIONS = re.compile(r"^(?:.*/)?conversations[-_0-9]*+\.json$")
 
 
 def is_chatgpt(origin: Origin) -> bool:

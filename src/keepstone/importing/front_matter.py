@@ -8,13 +8,19 @@ from typing import Any
 
 _FENCE = "---"
 _KEY = re.compile(
-    r"(?P<indent> *)"
-    r"(?P<key>\"(?:[^\"\\]|\\.)*\"|'[^']*'|[^\s#:'\"\[\]{}&*!|>%@`-][^:#]*?|[^\s:#]+)"
-    r"\s*:(?:\s+(?P<value>.*))?$"
+    r"^(?P<indent> *+)"
+    r"(?P<key>\"[^\"\\]*+(?:\\.[^\"\\]*+)*\"|'[^']*+'|[^\s#:'\"\[\]{}&*!|>%@`-][^:#]*+|[^\s:#]++)"
+    r"\s*+:(?:\s++(?P<value>.*+))?$"
 )
-_ITEM = re.compile(r"(?P<indent> *)-(?:\s+(?P<value>.*))?$")
-_BLOCK = re.compile(r"[|>][+-]?\d?$")
-_NUMBER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?$")
+_ITEM = re.compile(r"^(?P<indent> *+)-(?:\s++(?P<value>.*+))?$")
+_BLOCK = re.compile(r"^[|>][+-]?\d?$")
+_NUMBER = re.compile(r"^[-+]?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][-+]?[0-9]++)?$")
+_SINGLE_QUOTED = re.compile(r"^'([^']*+(?:''[^']*+)*)'\s*+(?:#.*+)?$")
+_PART = re.compile(
+    # Quotes count at the beginning of a value only; without an end they reach to that of the text.
+    r"(?:(?<![^\s:,])(?:\"[^\"\\]*+(?:\\.[^\"\\]*+)*(?:\"|\\?\Z)|'[^']*+(?:''[^']*+)*(?:'|\Z))|[^,])++",
+    re.DOTALL,
+)
 _WORDS = {"true": True, "false": False, "null": None, "~": None, "": None, "yes": "yes", "no": "no"}
 _DEEPEST = 20
 _LONGEST = 1 << 20
@@ -138,7 +144,7 @@ def _scalar(text: str) -> Any:
             raise ValueError(f"{text[:80]!r} goes on after its quotes")
         return value
     if text[:1] == "'":
-        found = re.match(r"'((?:[^']|'')*)'\s*(?:#.*)?$", text)
+        found = _SINGLE_QUOTED.match(text)
         if found is None:
             raise ValueError(f"{text[:80]!r} has no closing quote")
         return found[1].replace("''", "'")
@@ -169,5 +175,4 @@ def _flow(text: str) -> Any:
 
 def _parts(text: str) -> list[str]:
     """Return the parts between commas, which do not count within quotes."""
-    found = re.findall(r"""((?:"(?:[^"\\]|\\.)*"|'[^']*'|[^,])+)""", text)
-    return [part.strip() for part in found if part.strip()]
+    return [part.strip() for part in _PART.findall(text) if part.strip()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from posixpath import basename, dirname, join, normpath
 from typing import Any
 from urllib.parse import unquote
@@ -18,12 +19,14 @@ from keepstone.operations.exporting.parts import join_text
 _MARKDOWN = ".md"
 _RESERVED = frozenset({"index.md", "log.md"})
 _LONGEST = 8 << 20
+_MOST_LINKS = 1000
 _TIMES = ("timestamp", "created", "created_at", "date", "generated", "updated", "modified")
-_WIKI = re.compile(r"\[\[([^\]\[|#^\n]+)(?:[#^][^\]\[|\n]*)?(?:\|[^\]\[\n]*)?\]\]")
+_WIKI = re.compile(r"\[\[([^\]\[|#^\n]++)(?:[#^][^\]\[|\n]*+)?(?:\|[^\]\[\n]*+)?\]\]")
 _LINK = re.compile(r"\]\(([^()\s#]+\.md)(?:#[^()\s]*)?\)")
-_RELATION = re.compile(r"^\s*[-*] +([^\[\]\n]*?) *\[\[([^\]\n]+)\]\]", re.MULTILINE)
-_OBSERVATION = re.compile(r"^\s*[-*] +\[([^\]\s][^\]\n]*)\] +\S", re.MULTILINE)
-_INLINE_TAG = re.compile(r"(?:^|(?<=\s))#([A-Za-z_][\w/-]*)")
+_RELATION = re.compile(r"^[ \t]*+[-*] ++([^\[\]\n]*+)\[\[([^\]\n]++)\]\]", re.MULTILINE)
+_OBSERVATION = re.compile(r"^[ \t]*+[-*] ++\[([^\]\s][^\]\n]*+)\] ++\S", re.MULTILINE)
+_INLINE_TAG = re.compile(r"(?:^|(?<=\s))#([A-Za-z_][\w/-]*+)")
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*+`", re.DOTALL)
 _CHECKBOXES = frozenset(" xX-/>")
 
 
@@ -193,13 +196,13 @@ def _linked_notes(origin: Origin, id_key: str, links_of: Any) -> Items:
         }
         tags = [*note.tags, *(_tags_in(note.body))]
         line |= {"tags": list(dict.fromkeys(tags))} if tags else {}
-        links = [
-            {"to": targets[key], "rel": rel}
+        found = dict.fromkeys(
+            (targets[key], rel)
             for rel, name in links_of(note.body)
             if (key := name.strip().lower()) in targets and targets[key] != line["id"]
-        ]
-        unique = [link for number, link in enumerate(links) if link not in links[:number]][:1000]
-        line |= {"links": unique} if unique else {}
+        )
+        links = [{"to": to, "rel": rel} for to, rel in islice(found, _MOST_LINKS)]
+        line |= {"links": links} if links else {}
         if isinstance(note.keys.get("aliases"), list):
             line["aliases"] = [str(alias) for alias in note.keys["aliases"] if alias]
             line["data"].pop("aliases", None)
@@ -237,6 +240,6 @@ def _relations(body: str) -> list[tuple[str, str]]:
 
 def _tags_in(body: str) -> list[str]:
     """Return the tags and the categories of observations in a body, outside of code."""
-    text = re.sub(r"```.*?(?:```|\Z)|`[^`\n]*`", "", body, flags=re.DOTALL)
+    text = _CODE.sub("", body)
     categories = [name for name in _OBSERVATION.findall(text) if name not in _CHECKBOXES]
     return [*_INLINE_TAG.findall(text), *categories]
