@@ -28,9 +28,9 @@ def example(parsed: Any) -> str:
     return "".join(_one(kind, value) for kind, value in parsed)
 
 
-def _one(kind: Any, value: Any) -> str:
+def _one(kind: object, value: Any) -> str:
     if kind in (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT):
-        return example(value[2]) * max(value[0], 1)
+        return example(value[2]) * max(int(value[0]), 1)
     if kind in (op.SUBPATTERN, op.BRANCH, op.ATOMIC_GROUP):
         return example(value[3] if kind is op.SUBPATTERN else value[1][0] if kind is op.BRANCH else value)
     if kind is op.IN:
