@@ -12,6 +12,7 @@ import apsw
 import numpy as np
 import pytest
 from tests.recall.concepts import Concepts
+from tests.rollback_journals import lay_beside
 
 import keepstone
 from keepstone import Home
@@ -139,6 +140,21 @@ def test_a_damaged_journal_of_a_killed_process_loses_nothing(
     damage(left)
     with keepstone.open(root) as home:
         assert answers(home) == expected
+
+
+def test_a_rollback_journal_beside_the_index_is_removed_unread(
+    root: Path, expected: list[object], tmp_path: Path
+) -> None:
+    named = tmp_path / "named"
+    named.write_text("not ours")
+    with closing(apsw.Connection(str(index_of(root)))) as database:
+        database.pragma("user_version", 77)
+    journal = lay_beside(index_of(root), named)
+    with keepstone.open(root) as home:
+        assert answers(home) == expected
+    assert (named.read_text(), journal.exists()) == ("not ours", False)
+    with closing(apsw.Connection(str(index_of(root)))) as database:
+        assert database.pragma("user_version") == 77
 
 
 def test_an_index_deleted_while_the_home_is_open_is_made_again(root: Path, expected: list[object]) -> None:

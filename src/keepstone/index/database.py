@@ -22,6 +22,8 @@ from keepstone.index.table_schema import TABLES
 from keepstone.index.turn import Turn
 from keepstone.text.tokenizer import ENGLISH, stemmed, stemming_of, tokenizer_of
 
+_ROLLBACK = "-journal"
+
 SCHEMA = 9
 """Part of the index's path, so that versions lie side by side and do not undo one another."""
 
@@ -262,18 +264,36 @@ class Database:
 
 
 def remove_files(path: Path) -> None:
-    """Remove a database with its journal; a folder in its place is moved aside."""
-    for name in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
-        if name.is_dir() and not name.is_symlink():
-            name.rename(f"{name}.{time.time_ns()}.aside")
-        else:
-            name.unlink(missing_ok=True)
+    """Remove a database with its journals; a folder in its place is moved aside."""
+    for suffix in ("", "-wal", "-shm", _ROLLBACK):
+        _remove(Path(f"{path}{suffix}"))
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or a link; move a folder aside."""
+    if path.is_dir() and not path.is_symlink():
+        path.rename(f"{path}.{time.time_ns()}.aside")
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _remove_rollback_journal(path: Path) -> None:
+    """Remove a rollback journal beside a database that is not empty.
+
+    An index is in WAL mode from its first page on. SQLite would roll back a stranger's journal, which
+    may name another file to delete. That of an empty file it removes unread.
+    """
+    with suppress(FileNotFoundError):
+        if path.stat().st_size:
+            _remove(Path(f"{path}{_ROLLBACK}"))
 
 
 def _connect(path: Path | None, language: str, turn: Turn) -> apsw.Connection:
     if path is not None and path.is_dir():
         remove_files(path)
     fresh = path if path is not None and not path.exists() else None
+    if path is not None:
+        _remove_rollback_journal(path)
     connection = apsw.Connection(str(path) if path else ":memory:")
     try:
         if fresh is not None:
