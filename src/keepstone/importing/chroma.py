@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+from keepstone.errors import KeepstoneError
+from keepstone.filesystem.confine import Folder
 from keepstone.importing.inert import Object, read_pickle
 from keepstone.importing.item import Item, Items, Options, SourceError, Unread, named, time_of
 from keepstone.importing.origin import Origin
@@ -15,6 +18,7 @@ from keepstone.model import Record
 
 FILE = "chroma.sqlite3"
 _DOCUMENT = "chroma:document"
+_DATA = "data_level0.bin"
 _LABELS = 4_000_000
 """Vectors of one segment that can be read."""
 
@@ -24,10 +28,7 @@ def database_of(origin: Origin) -> Path | None:
     if not origin.is_folder:
         is_it = origin.path.name == FILE and is_sqlite(origin.path)
         return origin.path if is_it else None
-    places = [origin.path / FILE, *sorted(origin.path.glob(f"*/{FILE}"))]
-    return next(
-        (path for path in places if path.is_file() and not path.is_symlink() and is_sqlite(path)), None
-    )
+    return next((path for path in origin.near(FILE) if is_sqlite(path)), None)
 
 
 def is_chroma(origin: Origin) -> bool:
@@ -126,13 +127,21 @@ class _Vectors:
             "SELECT id FROM segments WHERE collection = ? AND scope = 'VECTOR'", (collection,)
         )
         for (segment,) in found:
-            files = folder / Path(str(segment)).name
             try:
-                if (files / "index_metadata.pickle").is_file():
-                    self._labels = _labels(files / "index_metadata.pickle")
-                    self._data = _Level0(files)
-            except (ValueError, OSError, struct.error) as error:
-                self.problem = Unread(f"{files.name}: vectors", f"its files cannot be read: {error}")
+                self._read(folder / Path(str(segment)).name)
+            except (ValueError, OSError, KeepstoneError, struct.error) as error:
+                self.problem = Unread(f"{segment}: vectors", f"its files cannot be read: {error}")
+
+    def _read(self, files: Path) -> None:
+        """Read where the vectors of a segment are; one that is not written to the disk yet has no files."""
+        if not files.is_dir():
+            return
+        with Folder(files, root=files.parent) as folder:
+            if "index_metadata.pickle" not in (entry.name for entry in folder.scan()):
+                return
+            with _file(folder, "index_metadata.pickle") as file:
+                self._labels = _labels(file.read())
+            self._data = _Level0(folder)
 
     def get(self, entry_id: Any) -> Any:
         import numpy as np
@@ -149,15 +158,20 @@ class _Vectors:
 def _queued(database: ForeignDatabase, collection: str) -> dict[str, int]:
     """Return the place of the newest vector of each id in the queue of a collection."""
     statement = (
-        "SELECT id, MAX(seq_id) FROM embeddings_queue WHERE topic LIKE ? AND encoding = 'FLOAT32' "
-        "AND vector IS NOT NULL GROUP BY id"
+        "SELECT id, MAX(seq_id) FROM embeddings_queue WHERE substr(topic, -length(?1)) = ?1 "
+        "AND encoding = 'FLOAT32' AND vector IS NOT NULL GROUP BY id"
     )
-    return {str(name): place for name, place in database.rows(statement, (f"%/{collection}",))}
+    return {str(name): place for name, place in database.rows(statement, (f"/{collection}",))}
 
 
-def _labels(path: Path) -> Mapping[str, int]:
+def _file(folder: Folder, name: str) -> IO[bytes]:
+    """Open a file of a segment, through no link."""
+    return os.fdopen(folder.open(name, os.O_RDONLY), "rb")
+
+
+def _labels(raw: bytes) -> Mapping[str, int]:
     """Return the HNSW label of each id, from the pickle that Chroma keeps; it is read as data only."""
-    found = read_pickle(path.read_bytes())
+    found = read_pickle(raw)
     if isinstance(found, Object):
         found = found.state
     labels = found.get("id_to_label") if isinstance(found, dict) else None
@@ -171,16 +185,16 @@ class _Level0:
 
     _HEADER = struct.Struct("<iQQQQQQ")
 
-    def __init__(self, folder: Path) -> None:
-        header = (folder / "header.bin").read_bytes()
-        _, _, _, count, size, label_at, data_at = self._HEADER.unpack_from(header)
-        self._path = folder / "data_level0.bin"
-        length = self._path.stat().st_size
+    def __init__(self, folder: Folder) -> None:
+        with _file(folder, "header.bin") as file:
+            _, _, _, count, size, label_at, data_at = self._HEADER.unpack(file.read(self._HEADER.size))
+        self._path = folder.path
+        length = folder.stat(_DATA).st_size
         if not (0 < count <= _LABELS and data_at < label_at <= size - 8 and count * size <= length):
             raise ValueError("header.bin does not fit data_level0.bin")
         self._size, self._data_at, self._dim = size, data_at, (label_at - data_at) // 4
         self._places: dict[int, int] = {}
-        with self._path.open("rb") as file:
+        with _file(folder, _DATA) as file:
             for place in range(count):
                 file.seek(place * size + label_at)
                 (label,) = struct.unpack("<Q", file.read(8))
@@ -192,6 +206,6 @@ class _Level0:
         place = self._places.get(label)
         if place is None:
             return None
-        with self._path.open("rb") as file:
+        with Folder(self._path) as folder, _file(folder, _DATA) as file:
             file.seek(place * self._size + self._data_at)
             return np.frombuffer(file.read(4 * self._dim), "<f4")

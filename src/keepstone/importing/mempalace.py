@@ -33,8 +33,7 @@ def is_mempalace(origin: Origin) -> bool:
 
 
 def _files(origin: Origin, name: str) -> list[Path]:
-    places = [origin.path / name, *sorted(origin.path.glob(f"*/{name}"))]
-    return [path for path in places if path.is_file() and not path.is_symlink() and is_sqlite(path)]
+    return [path for path in origin.near(name) if is_sqlite(path)]
 
 
 def read_mempalace(origin: Origin, _: Options) -> Items:

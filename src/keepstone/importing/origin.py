@@ -71,6 +71,12 @@ class Origin:
             return [self.path.name]
         return sorted(name for name in found if not extensions or name.lower().endswith(extensions))
 
+    def near(self, name: str) -> list[Path]:
+        """Return the files of a name in a folder, or in a folder right below it, that no link leads to."""
+        folders = [self.path, *sorted(self.path.glob("*/"))]
+        places = [folder / name for folder in folders if folder == self.path or not folder.is_symlink()]
+        return [path for path in places if path.is_file() and not path.is_symlink()]
+
     def _below(self, folder: Folder, sub: str) -> Iterator[str]:
         if sub.count("/") > _DEEPEST:
             self.refused.append(Unread(sub, f"more than {_DEEPEST} folders deep"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,19 +15,44 @@ import apsw
 
 from keepstone.importing.item import SourceError
 
-_JOURNALS = ("-wal", "-journal")
 _MAGIC = b"SQLite format 3\0"
+_HOT_JOURNAL = bytes.fromhex("d9d505f920a163d7")
+"""How a rollback journal begins whose transaction is not finished."""
 _LONGEST_VALUE = 64 << 20
+_STEPS = 50_000_000
+_STEPS_PER_BYTE = 100
+"""Maximum steps of SQLite's virtual machine for one file: those of any file, and more for a large one.
+
+A row takes tens of steps, so an honest file stays far below, and a hostile one ends within seconds.
+"""
+_STEPS_BETWEEN = 10_000
 
 
 class ForeignDatabase:
-    """The tables of a foreign SQLite file, read-only."""
+    """The tables of a foreign SQLite file, read-only.
 
-    def __init__(self, connection: apsw.Connection, name: str) -> None:
+    Views, virtual tables and tables with computed columns are not read: they run what a stranger wrote.
+    """
+
+    def __init__(self, connection: apsw.Connection, name: str, size: int) -> None:
         self._connection = connection
         self.name = name
-        found = self.rows("SELECT name FROM sqlite_schema WHERE type = 'table'")
+        self._steps = _STEPS + _STEPS_PER_BYTE * size
+        connection.set_progress_handler(self._is_exhausted, _STEPS_BETWEEN)
+        found = self.rows(
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 "
+            "AND NOT EXISTS (SELECT 1 FROM pragma_table_xinfo(sqlite_schema.name) WHERE hidden = 2)"
+        )
         self.tables = frozenset(str(name) for (name,) in found)
+        connection.authorizer = self._authorize
+
+    def _is_exhausted(self) -> bool:
+        self._steps -= _STEPS_BETWEEN
+        return self._steps < 0
+
+    def _authorize(self, action: int, table: str | None, *_: str | None) -> int:
+        is_forbidden = action == apsw.SQLITE_READ and table not in self.tables | {"sqlite_master"}
+        return apsw.SQLITE_DENY if is_forbidden else apsw.SQLITE_OK
 
     def columns(self, table: str) -> list[str]:
         """Return the names of a table's columns."""
@@ -40,6 +66,10 @@ class ForeignDatabase:
         """
         try:
             yield from self._connection.execute(statement, values)
+        except apsw.InterruptError as error:
+            raise SourceError(
+                f"{self.name} takes more work than a file of its size should: it is damaged, or made for that"
+            ) from error
         except (apsw.Error, UnicodeDecodeError) as error:
             raise SourceError(f"{self.name} is damaged, or not of this form: {error}") from error
 
@@ -57,8 +87,12 @@ def _quoted(name: str) -> str:
 
 def is_sqlite(path: Path) -> bool:
     """Tell whether a file is an SQLite database."""
+    return _begins_with(path, _MAGIC)
+
+
+def _begins_with(path: Path, magic: bytes) -> bool:
     with suppress(OSError), path.open("rb") as file:
-        return file.read(len(_MAGIC)) == _MAGIC
+        return file.read(len(magic)) == magic
     return False
 
 
@@ -67,26 +101,43 @@ def foreign_database(path: Path) -> Iterator[ForeignDatabase]:
     """Open a foreign SQLite file for reading.
 
     Opened in place, a file in WAL mode would get ``-wal`` and ``-shm`` files beside it. So it is opened as
-    immutable; where a journal has changes that are not in it yet, a copy of both is read.
+    immutable; where a WAL has changes that are not in it yet, a copy of both is read. A rollback journal is
+    never applied: it may name another file, which SQLite would delete.
 
     Raises:
-        SourceError: It is not an SQLite file, or cannot be read.
+        SourceError: It is not an SQLite file, cannot be read, or has an unfinished transaction.
     """
     path = path.resolve()
-    journals = [path.with_name(path.name + suffix) for suffix in _JOURNALS]
-    filled = [journal for journal in journals if journal.is_file() and journal.stat().st_size]
     if not is_sqlite(path):
         raise SourceError(f"{path} is not an SQLite database")
-    if not filled:
+    journal = path.with_name(f"{path.name}-journal")
+    if _is_filled(journal) and _begins_with(journal, _HOT_JOURNAL):
+        raise SourceError(
+            f"{journal} holds an unfinished transaction: let the tool that wrote {path.name} open it once, "
+            "or import a copy of it without that file"
+        )
+    wal = path.with_name(f"{path.name}-wal")
+    if not _is_filled(wal):
         with _opened(path, f"file:{quote(str(path))}?mode=ro&immutable=1") as database:
             yield database
         return
     with TemporaryDirectory(prefix="keepstone-import-") as folder:
-        for file in (path, *filled):
+        for file in (path, wal):
             shutil.copyfile(file, Path(folder) / file.name)
         copy = Path(folder) / path.name
         with _opened(path, f"file:{quote(str(copy))}") as database:
             yield database
+
+
+def _is_filled(path: Path) -> bool:
+    """Tell whether a file beside a database is there and not empty; a link is refused."""
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return False
+    if not stat.S_ISREG(status.st_mode):
+        raise SourceError(f"{path} is a link or no file, and is not read: remove it, or import a copy")
+    return status.st_size > 0
 
 
 @contextmanager
@@ -99,11 +150,22 @@ def _opened(path: Path, address: str) -> Iterator[ForeignDatabase]:
     except apsw.Error as error:
         raise SourceError(f"{path} cannot be opened: {error}") from error
     try:
-        # The schema is a stranger's: no function of it may run, and no value fills the memory.
-        connection.execute("PRAGMA trusted_schema = OFF; PRAGMA query_only = ON")
-        connection.limit(apsw.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
-        yield ForeignDatabase(connection, path.name)
+        _distrust(connection)
+        yield ForeignDatabase(connection, path.name, path.stat().st_size)
     except apsw.Error as error:
         raise SourceError(f"{path} is damaged: {error}") from error
     finally:
         connection.close()
+
+
+def _distrust(connection: apsw.Connection) -> None:
+    """Let nothing of the schema run, which is a stranger's, and let no value fill the memory."""
+    for setting, value in (
+        (apsw.SQLITE_DBCONFIG_DEFENSIVE, 1),
+        (apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0),
+        (apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 0),
+        (apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0),
+    ):
+        connection.config(setting, value)
+    connection.limit(apsw.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
+    connection.execute("PRAGMA query_only = ON; PRAGMA cell_size_check = ON")

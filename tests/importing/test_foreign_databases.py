@@ -1,0 +1,100 @@
+"""SQLite files of strangers: nothing of them runs, nothing beside them is changed, no link is followed."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+import pytest
+from tests.importing.sources import FIXTURES
+from tests.rollback_journals import lay_beside
+
+import keepstone
+from keepstone.agent import Agent
+from keepstone.importing import SourceError, import_memory
+from keepstone.importing.origin import Origin
+from keepstone.importing.sqlite_file import foreign_database
+
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS id, i AS point FROM n"
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Agent:
+    return keepstone.open(tmp_path / "home", embedder="none").agent("a")
+
+
+def database(path: Path, script: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.execute(script)
+    return path
+
+
+def test_a_rollback_journal_is_refused_and_deletes_nothing(agent: Agent, tmp_path: Path) -> None:
+    live = tmp_path / "live" / "agents.db"
+    live.parent.mkdir()
+    shutil.copy(FIXTURES / "agents.db", live)
+    named = tmp_path / "named"
+    named.write_text("not ours")
+    journal = lay_beside(live, named)
+    with pytest.raises(SourceError, match="unfinished transaction"):
+        import_memory(agent, "openai-agents", live)
+    assert (named.read_text(), journal.exists(), agent.sessions()) == ("not ours", True, [])
+
+
+def test_a_finished_rollback_journal_is_ignored(agent: Agent, tmp_path: Path) -> None:
+    live = shutil.copy(FIXTURES / "agents.db", tmp_path / "agents.db")
+    (tmp_path / "agents.db-journal").write_bytes(bytes(512))
+    assert import_memory(agent, "openai-agents", live).imported == 5
+
+
+def test_a_link_beside_a_database_is_not_followed(agent: Agent, tmp_path: Path) -> None:
+    live = shutil.copy(FIXTURES / "agents.db", tmp_path / "agents.db")
+    (tmp_path / "agents.db-wal").symlink_to(FIXTURES / "agents.db")
+    with pytest.raises(SourceError, match=r"agents\.db-wal is a link"):
+        import_memory(agent, "openai-agents", live)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "CREATE TABLE t(x, y AS (hex(zeroblob(30000000))))",
+        "CREATE VIRTUAL TABLE t USING fts5(x, y)",
+        f"CREATE VIEW t AS {ENDLESS}",
+    ],
+)
+def test_only_tables_of_stored_values_are_read(tmp_path: Path, schema: str) -> None:
+    path = database(tmp_path / "x.db", f"{schema}; CREATE TABLE plain(x)")
+    with foreign_database(path) as found:
+        assert "t" not in found.tables
+        assert "plain" in found.tables
+        with pytest.raises(SourceError):
+            list(found.rows("SELECT * FROM t"))
+
+
+def test_a_query_without_end_is_a_named_failure(tmp_path: Path) -> None:
+    with (
+        foreign_database(database(tmp_path / "x.db", "CREATE TABLE t(x)")) as found,
+        pytest.raises(SourceError, match=r"x\.db takes more work than a file of its size should"),
+    ):
+        for _ in found.rows(ENDLESS):
+            pass
+
+
+def test_vectors_of_chroma_behind_a_link_are_not_read(agent: Agent, tmp_path: Path) -> None:
+    folder = tmp_path / "chroma"
+    shutil.copytree(FIXTURES / "chroma", folder)
+    pickles = list(folder.glob("*/index_metadata.pickle"))
+    for number, path in enumerate(pickles):
+        path.symlink_to(path.rename(tmp_path / f"{number}.pickle"))
+    result = import_memory(agent, "chroma", folder)
+    assert len([one for one in result.failed if "index_metadata.pickle" in one.reason]) == len(pickles) > 0
+
+
+def test_a_folder_behind_a_link_is_not_searched(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "elsewhere").symlink_to(FIXTURES / "chroma")
+    assert Origin(tmp_path / "folder").near("chroma.sqlite3") == []
+    assert Origin(FIXTURES).near("chroma.sqlite3") == [FIXTURES / "chroma" / "chroma.sqlite3"]
