@@ -54,6 +54,15 @@ SecretsOption = Annotated[
 BranchesOption = Annotated[
     bool, typer.Option("--branches", help="All branches of a conversation, not only the current one.")
 ]
+AgentFromOption = Annotated[
+    str | None,
+    typer.Option(
+        "--agent-from",
+        metavar="FIELD",
+        help="An agent for each user: user_id, or of a LangGraph store namespace or namespace.0, its first "
+        "label. Records without it go to --agent.",
+    ),
+]
 
 
 @agent_command(app, "keepstone import chatgpt ~/Downloads/export.zip --agent me", name="import")
@@ -67,6 +76,7 @@ def import_(
     mapping: MapOption = None,
     secrets: SecretsOption = "keep",
     branches: BranchesOption = False,
+    agent_from: AgentFromOption = None,
 ) -> Answer:
     """Import the memory of another tool; auto recognises which.
 
@@ -84,6 +94,7 @@ def import_(
             mapping=_columns(mapping),
             branches=branches,
             secrets=secrets,
+            agent_from=agent_from,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
     document = {

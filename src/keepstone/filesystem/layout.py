@@ -364,3 +364,20 @@ LAYOUTS: Mapping[str, Layout] = MappingProxyType(
     }
 )
 """The layouts by name."""
+
+
+def session_id_of(name: str) -> str:
+    """Return a session id for a name of any length: the name if it can be one, else ``session_name(name)``.
+
+    Raises:
+        InvalidSessionIdError: The name is not valid Unicode.
+
+    Example:
+        >>> session_id_of("user 7"), len(session_id_of("x" * 201))
+        ('user 7', 105)
+    """
+    try:
+        LAYOUTS["default"].session_file(name)
+    except InvalidSessionIdError:
+        return Layout.session_name(name)
+    return name

@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from keepstone.agent import Agent
-from keepstone.importing.item import Options, SourceError, Unread
+from keepstone.importing.item import Item, Options, SourceError, Unread
 from keepstone.importing.origin import Origin
+from keepstone.importing.owner import AgentFrom
 from keepstone.importing.registry import SOURCES, reader_of
 from keepstone.importing.writer import Imported, Writer
 
@@ -30,6 +31,7 @@ def import_memory(
     mapping: Mapping[str, str] | None = None,
     branches: bool = False,
     secrets: str = "keep",
+    agent_from: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Imported:
     """Import a foreign memory into an agent.
@@ -47,6 +49,9 @@ def import_memory(
             ``session``, ``type``, ``tags``.
         branches: Import all branches of a conversation, not only the current one.
         secrets: ``"keep"``, ``"mask"`` or ``"refuse"`` keys and tokens, as for ``keepstone.open``.
+        agent_from: Import into an agent for each user, named ``keepstone.slug`` of this: ``user_id`` as the
+            records say it, ``namespace`` of a LangGraph store, or ``namespace.0`` for its first label.
+            Records that do not say it go to ``agent``.
         progress: Called with the number of records read and their total.
 
     Raises:
@@ -65,9 +70,23 @@ def import_memory(
     origin = Origin(Path(path).expanduser())
     name, read = reader_of(source, origin)
     options = Options(dict(mapping or {}), branches)
-    total = sum(1 for _ in read(origin, options))
+    owner = AgentFrom(agent_from) if agent_from is not None else None
+    total = owned = 0
+    for item in read(origin, options):
+        total += 1
+        owned += owner is not None and isinstance(item, Item) and owner.slug_of(item) is not None
+    if owner is not None and total and not owned:
+        raise SourceError(f"no record of {name} says {owner}: import it without agent_from")
     result = Imported(name)
-    writer = Writer(agent, result, dry_run=dry_run, resume=resume, secrets=secrets, mtime=origin.mtime)
+    writer = Writer(
+        agent,
+        result,
+        dry_run=dry_run,
+        resume=resume,
+        secrets=secrets,
+        mtime=origin.mtime,
+        agent_from=owner,
+    )
     for done, item in enumerate(read(origin, options), 1):
         writer.add(item)
         if progress is not None and (done % _STEP == 0 or done == total):

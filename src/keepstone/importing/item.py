@@ -32,6 +32,8 @@ class Item:
     """Where it is in the source, for people."""
     exported: bool = False
     """Whether ``keepstone export`` wrote it, as a whole log line that may be empty."""
+    owner: Mapping[str, Any] = field(default_factory=dict)
+    """What the source says beside the line of whose it is: ``user_id`` or ``namespace``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,9 @@ from keepstone.errors import (
     LockTimeoutError,
     StoreError,
 )
-from keepstone.filesystem.layout import LONGEST_SESSION, Layout
+from keepstone.filesystem.layout import session_id_of
 from keepstone.importing.item import Item, Unread, content_digest
+from keepstone.importing.owner import AgentFrom
 from keepstone.log.arguments import record_of, system_clock
 from keepstone.log.line import body_of, dump
 from keepstone.log.merging import check_content
@@ -29,6 +30,8 @@ MOST_FAILURES = 10_000
 _BATCH = 1_000
 _BATCH_BYTES = 4 << 20
 _OPEN_SESSIONS = 64
+_Key = tuple[str, str]
+"""An agent's slug and a session's id."""
 _UNCOMPARED = frozenset({"ts", "modified", "access", "embedding"})
 
 
@@ -53,21 +56,30 @@ class _Pending:
 
 
 class Writer:
-    """Writes items into one agent."""
+    """Writes items into one agent, or into one for each user."""
 
     def __init__(
-        self, agent: Agent, result: Imported, *, dry_run: bool, resume: bool, secrets: str, mtime: str
+        self,
+        agent: Agent,
+        result: Imported,
+        *,
+        dry_run: bool,
+        resume: bool,
+        secrets: str,
+        mtime: str,
+        agent_from: AgentFrom | None = None,
     ) -> None:
         self._agent = agent
+        self._agent_from = agent_from
         self._result = result
         self._dry_run = dry_run
         self._resume = resume
         self._guard = _guard(secrets)
         self._mtime = mtime
-        self._sessions: OrderedDict[str, tuple[Session, Container[str]]] = OrderedDict()
-        self._pending: dict[str, list[_Pending]] = {}
+        self._sessions: OrderedDict[_Key, tuple[Agent, Session, Container[str]]] = OrderedDict()
+        self._pending: dict[_Key, list[_Pending]] = {}
         self._count = self._bytes = self._unread = 0
-        self._last: tuple[str, str] = ("", mtime)
+        self._last: tuple[_Key, str] = (("", ""), mtime)
         self._repeated: Counter[int] = Counter()
         self._tried: set[int] = set()
         self._lost_vectors = 0
@@ -78,17 +90,18 @@ class Writer:
         if isinstance(item, Unread):
             self._fail(item.place, item.reason)
             return
-        name = _session_name(item.session)
         try:
-            record = self._record(name, item.line)
+            slug = self._agent_from.slug_of(item) if self._agent_from else None
+            key = slug or self._agent.slug, _session_name(item.session)
+            record = self._record(key, item.line)
             if not item.exported:
                 check_content(record)
             size = len(dump(record))
         except (ValueError, TypeError) as error:
             self._fail(item.place, str(error))
             return
-        self._last = (name, record["ts"])
-        self._pending.setdefault(name, []).append(_Pending(record, item.place))
+        self._last = (key, record["ts"])
+        self._pending.setdefault(key, []).append(_Pending(record, item.place))
         self._count, self._bytes = self._count + 1, self._bytes + size
         if self._count >= _BATCH or self._bytes >= _BATCH_BYTES:
             self._flush()
@@ -109,17 +122,17 @@ class Writer:
         else:
             self._unread += 1
 
-    def _record(self, session: str, line: Record) -> Record:
+    def _record(self, key: _Key, line: Record) -> Record:
         """Return the whole, checked log line of an item."""
         line = {"type": "note"} | line
         if line.get("embedding") is not None:
             line = self._with_valid_vector(line)
         if line.get("ts") is None:
-            line = line | {"ts": self._last[1] if self._last[0] == session else self._mtime}
+            line = line | {"ts": self._last[1] if self._last[0] == key else self._mtime}
         if line.get("id") is None:
-            line = line | {"id": self._id_of(session, line)}
+            line = line | {"id": self._id_of(key, line)}
         record = record_of(line, system_clock)
-        return record if self._guard is None else self._guard(session, [record])[0]
+        return record if self._guard is None else self._guard(key[1], [record])[0]
 
     def _with_valid_vector(self, line: Record) -> Record:
         from keepstone.vector import embedding_of
@@ -134,49 +147,58 @@ class Writer:
         self._lost_reason = self._lost_reason or reason
         return {key: value for key, value in line.items() if key != "embedding"}
 
-    def _id_of(self, session: str, line: Record) -> str:
+    def _id_of(self, key: _Key, line: Record) -> str:
         """Return an id made of a record's content; equal ones in one source are numbered."""
         digest = content_digest(line)
-        key = hash((session, digest))
-        self._repeated[key] += 1
-        return digest if self._repeated[key] == 1 else f"{digest}-{self._repeated[key]}"
+        place = hash((key, digest))
+        self._repeated[place] += 1
+        return digest if self._repeated[place] == 1 else f"{digest}-{self._repeated[place]}"
 
     def _flush(self) -> None:
         pending, self._pending, self._count, self._bytes = self._pending, {}, 0, 0
-        for name, batch in pending.items():
+        for key, batch in pending.items():
             try:
-                self._write(name, batch)
+                self._write(key, batch)
             except (LockTimeoutError, StoreError):
                 raise
             except KeepstoneError as error:  # This session's name is not usable here.
                 for one in batch:
                     self._fail(one.place, str(error))
 
-    def _write(self, name: str, batch: list[_Pending]) -> None:
-        session, gone = self._session(name)
+    def _write(self, key: _Key, batch: list[_Pending]) -> None:
+        agent, session, gone = self._session(key)
         needed: dict[str, Record] = {}
         for one in batch:
-            record = self._needed(session, gone, one.record, needed)
+            record = self._needed(agent, session, gone, one.record, needed)
             if record is None:
                 self._result.unchanged += 1
             else:
                 self._result.imported += 1
                 needed[record["id"]] = record
         if self._dry_run:
-            self._tried.update(hash((name, entry_id)) for entry_id in needed)
+            self._tried.update(hash((key, entry_id)) for entry_id in needed)
         elif needed:
             self._put(session, list(needed.values()))
 
-    def _session(self, name: str) -> tuple[Session, Container[str]]:
-        if name not in self._sessions:
-            session = self._agent.session(name)
-            self._sessions[name] = session, session.gone()
+    def _session(self, key: _Key) -> tuple[Agent, Session, Container[str]]:
+        if key not in self._sessions:
+            slug, name = key
+            agent = self._agent
+            if slug != agent.slug:
+                agent = Agent(agent._shared, agent._store.check_agent(slug))  # noqa: SLF001  Of the same home.
+            session = agent.session(name)
+            self._sessions[key] = agent, session, session.gone()
             if len(self._sessions) > _OPEN_SESSIONS:
                 self._sessions.popitem(last=False)
-        return self._sessions[name]
+        return self._sessions[key]
 
     def _needed(
-        self, session: Session, gone: Container[str], record: Record, needed: dict[str, Record]
+        self,
+        agent: Agent,
+        session: Session,
+        gone: Container[str],
+        record: Record,
+        needed: dict[str, Record],
     ) -> Record | None:
         """Return the line that brings a record here, None if it is here already."""
         entry_id = record["id"]
@@ -185,19 +207,19 @@ class Writer:
             # Written together, the later line of one id replaces the earlier one, and keeps its time.
             return None if _says_same(before, record) else before | record | {"ts": before["ts"]}
         try:
-            there = self._agent.get(entry_id, session.id).line
+            there = agent.get(entry_id, session.id).line
         except EntryNotFoundError:
-            is_tried = self._dry_run and hash((session.id, entry_id)) in self._tried
+            is_tried = self._dry_run and hash(((agent.slug, session.id), entry_id)) in self._tried
             return None if is_tried or entry_id in gone else record
-        if self._resume or _says_same(there, record) or self._was_edited_here(session, there, record):
+        if self._resume or _says_same(there, record) or self._was_edited_here(agent, session, there, record):
             return None
         return {key: value for key, value in record.items() if key != "ts"}
 
-    def _was_edited_here(self, session: Session, there: Record, record: Record) -> bool:
+    def _was_edited_here(self, agent: Agent, session: Session, there: Record, record: Record) -> bool:
         """Tell whether a record is as it was when it was imported, and its entry was changed here since."""
         if "modified" not in there:
             return False
-        versions = self._agent.history(there["id"], session.id)
+        versions = agent.history(there["id"], session.id)
         return any(_says_same(version.line, record) for version in versions)
 
     def _put(self, session: Session, records: list[Record]) -> None:
@@ -230,6 +252,4 @@ def _guard(secrets: str) -> Callable[[str, list[Record]], list[Record]] | None:
 
 def _session_name(name: str) -> str:
     """Return a session's id: the source's own name, unless that is too long for a file's name."""
-    if 3 * len(name.encode("utf-8", "replace")) <= LONGEST_SESSION:
-        return name
-    return Layout.session_name(name.encode("utf-8", "replace").decode())
+    return session_id_of(name.encode("utf-8", "replace").decode())
