@@ -65,7 +65,7 @@ def test_sessions_of_the_openai_agents_sdk(agent: Agent) -> None:
 
 def test_items_of_a_langgraph_store(agent: Agent) -> None:
     assert auto(agent, FIXTURES / "store.db", "langgraph").imported == 2
-    assert entries(agent, "users.ada")["tea"].data == {"text": "Ada likes tea", "n": 1}
+    assert entries(agent, "langgraph/users/ada")["tea"].data == {"text": "Ada likes tea", "n": 1}
 
 
 def test_messages_of_langgraph_checkpoints_keep_id_role_and_time(agent: Agent) -> None:

@@ -11,6 +11,7 @@ from functools import partial
 from itertools import chain, islice
 
 from keepstone.filesystem.layout import DEFAULT_AGENT
+from keepstone.importing.langgraph_names import TYPE, Namespace, kept_with
 from keepstone.integrations.homes import (
     in_thread,
     needs,
@@ -19,9 +20,8 @@ from keepstone.integrations.homes import (
     revise,
     write_in_thread,
 )
-from keepstone.integrations.langgraph_filters import Namespace, check_filter, is_selected, passes
+from keepstone.integrations.langgraph_filters import check_filter, is_selected, passes
 from keepstone.integrations.langgraph_items import (
-    TYPE,
     Found,
     Line,
     Namespaces,
@@ -252,7 +252,7 @@ class KeepstoneStore(BaseStore):
         lines: dict[Namespace, list[Line]] = {}
         for (namespace, key), op in puts.items():
             vectors = [embedded[text] for text in self._texts_of(op)]
-            line = line_of(key, op.value, op.ttl, vectors, self._namespaces.kept_with(namespace), now)
+            line = line_of(key, op.value, op.ttl, vectors, kept_with(namespace), now)
             lines.setdefault(namespace, []).append(line)
         if len(lines) > 1:
             for line in chain.from_iterable(lines.values()):

@@ -6,12 +6,11 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from keepstone.importing.langgraph_names import Namespace
 from keepstone.integrations.homes import needs
 
 with needs("langgraph"):
     from langgraph.store.base import MatchCondition
-
-Namespace = tuple[str, ...]
 
 _MISSING = object()
 _EQUALITIES = ("$eq", "$ne")

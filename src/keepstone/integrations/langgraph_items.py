@@ -14,8 +14,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keepstone.agent import Agent
-from keepstone.integrations.homes import clock_of, found_in, needs, opened_session
-from keepstone.integrations.langgraph_filters import Namespace
+from keepstone.importing.langgraph_names import (
+    TYPE,
+    Namespace,
+    id_of,
+    kept_vectors,
+    key_of,
+    namespace_of,
+    session_id,
+)
+from keepstone.integrations.homes import clock_of, found_in, needs
 from keepstone.log.arguments import number_of
 from keepstone.log.line import EPOCH, format_time, instant, plain, read_time
 from keepstone.model import Entry, Record
@@ -26,9 +34,6 @@ from keepstone.store.validity import is_valid
 with needs("langgraph"):
     from langgraph.store.base import Item, SearchItem
 
-TYPE = "item"
-"""The type of the entries that items are written as."""
-_HEAD = "langgraph/"
 _HEAD_OF_DIGESTS = "langgraph-"
 _KNOWN_SESSIONS = 1_000
 """Namespaces whose sessions are remembered: their ids need not be made again."""
@@ -127,7 +132,7 @@ def line_of(
         rows = np.asarray(vectors, dtype="<f4")
         if rows.ndim != 2 or not np.isfinite(rows).all():  # noqa: PLR2004
             raise ValueError(f"the embeddings of {key!r:.80} are not finite vectors of one dimension")
-        body["vectors"] = {"dim": rows.shape[1], "f32": base64.b64encode(rows.tobytes()).decode()}
+        body["vectors"] = kept_vectors(rows.shape[1], rows.tobytes())
     if ttl is None:
         return Line(id_of(key), body)
     # Reads renew the time to live, which does not update the item.
@@ -168,31 +173,6 @@ def _after(now: datetime, minutes: float) -> datetime:
         raise ValueError(f"ttl is too long: {minutes} minutes; use None for ever") from error
 
 
-def id_of(key: str) -> str:
-    """Return the id of an entry for a key: the key itself, but for the empty one, as ids are not empty.
-
-    Example:
-        >>> id_of("theme"), id_of(""), id_of("=")
-        ('theme', '=', '==')
-    """
-    return key if key.strip("=") else f"{key}="
-
-
-def key_of(entry_id: str) -> str:
-    """Return the key of an entry's id."""
-    return entry_id if entry_id.strip("=") else entry_id[:-1]
-
-
-def session_name(namespace: Namespace) -> str:
-    """Return the id of a namespace's session, unless that is too long for one.
-
-    Example:
-        >>> session_name(("users", "a/b"))
-        'langgraph/users/a%2Fb'
-    """
-    return _HEAD + "/".join(label.replace("%", "%25").replace("/", "%2F") for label in namespace)
-
-
 class Namespaces:
     """The namespaces of one agent, and the items in them."""
 
@@ -211,12 +191,7 @@ class Namespaces:
         return instant(self._clock(), "the clock's time")
 
     def _session(self, namespace: Namespace) -> Session:
-        return opened_session(self._agent, session_name(namespace))
-
-    def kept_with(self, namespace: Namespace) -> Record:
-        """Return what each line of a namespace says about it, where the session's id does not."""
-        named = self.session(namespace).id == session_name(namespace)
-        return {} if named else {"namespace": list(namespace)}
+        return self._agent.session(session_id(namespace))
 
     def below(self, prefix: Namespace) -> list[tuple[Namespace, Session]]:
         """Return the namespaces that begin with a prefix, sorted, and their sessions; some may be empty."""
@@ -281,9 +256,8 @@ class Namespaces:
 
     def _namespace_of(self, name: str) -> Namespace | None:
         """Return the namespace of a session; None if it is another kind of session."""
-        if name.startswith(_HEAD):
-            labels = name.removeprefix(_HEAD).split("/") if name != _HEAD else []
-            return tuple(label.replace("%2F", "/").replace("%25", "%") for label in labels)
+        if (namespace := namespace_of(name)) is not None:
+            return namespace
         if name.startswith(_HEAD_OF_DIGESTS) and name not in self._of_digests:
             for entry in self._agent.session(name).entries(1, [TYPE]):
                 named = entry.line.get("namespace")

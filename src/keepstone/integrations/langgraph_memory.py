@@ -11,8 +11,9 @@ from itertools import islice
 
 from keepstone.agent import Agent
 from keepstone.errors import EntryNotFoundError
+from keepstone.importing.langgraph_names import Namespace
 from keepstone.integrations.homes import needs
-from keepstone.integrations.langgraph_filters import Namespace, passes
+from keepstone.integrations.langgraph_filters import passes
 from keepstone.log.arguments import count_of
 from keepstone.model import Entry
 

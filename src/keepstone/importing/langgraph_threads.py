@@ -1,0 +1,273 @@
+"""Messages of LangGraph's threads, from the checkpoints of ``SqliteSaver``.
+
+A checkpoint has all messages of its thread, or, of a ``DeltaChannel``, none but now and then: then they are
+the newest ones that an ancestor has, and what was written to the channel at each checkpoint since.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from keepstone.importing.inert import Object, read_msgpack
+from keepstone.importing.item import Item, Items, Unread, message, named, time_of
+from keepstone.importing.sqlite_file import ForeignDatabase
+from keepstone.model import Record
+
+_CHECKPOINTS, _WRITES, _CHANNEL = "checkpoints", "writes", "messages"
+_MADE_OF_KEYS = (2, 4, 5)
+"""Extensions of an object with its keys: constructor with keywords, pydantic 1 and pydantic 2."""
+_SNAPSHOT = 7
+"""The extension of a DeltaChannel's whole value."""
+_NO_CONTENT = frozenset({"type", "id", "additional_kwargs", "response_metadata", "example"})
+_REPLACE, _REMOVE_ALL = "__overwrite__", "__remove_all__"
+_ROLE_AND_CONTENT = 2
+
+
+class _Said(NamedTuple):
+    """A message as it is stored, and where it was first seen."""
+
+    value: Any
+    name: str
+    """Its id, unless it has one itself."""
+    ts: str | None
+    place: str
+
+
+@dataclass(slots=True)
+class _Checkpoint:
+    id: str
+    parent: str | None
+    place: str
+    ts: str | None = None
+    messages: list[Any] | None = None
+    """All messages of the thread; None if the checkpoint does not have them."""
+    has_channel: bool = False
+
+
+def has_threads(database: ForeignDatabase) -> bool:
+    """Tell whether a database has checkpoints."""
+    return _CHECKPOINTS in database.tables and "thread_id" in database.columns(_CHECKPOINTS)
+
+
+def read_threads(database: ForeignDatabase) -> Items:
+    """Yield the messages of each thread as its newest checkpoint has them."""
+    threads = database.rows(f"SELECT DISTINCT thread_id, checkpoint_ns FROM {_CHECKPOINTS} ORDER BY 1, 2")  # noqa: S608
+    for thread, namespace in threads:
+        yield from _Thread(database, thread, namespace).items()
+
+
+class _Thread:
+    def __init__(self, database: ForeignDatabase, thread: str, namespace: str) -> None:
+        self._database = database
+        self._key = (thread, namespace)
+        self._session = f"{thread}/{namespace}" if namespace else str(thread)
+        self._first_seen: dict[str, str | None] = {}
+        self._owner: Record = {}
+
+    def items(self) -> Items:
+        """Yield the messages, each with the time of the first checkpoint that has it."""
+        newest: _Checkpoint | Unread | None = None
+        for newest in self._checkpoints():
+            if isinstance(newest, _Checkpoint):
+                for one in self._said(newest):
+                    self._seen(one)
+        if isinstance(newest, Unread):
+            yield newest
+        elif newest is not None and newest.messages is not None:
+            yield from map(self._item, self._said(newest))
+        elif newest is not None and newest.has_channel:
+            yield from self._replayed(newest)
+
+    def _checkpoints(self, only: str | None = None) -> Iterator[_Checkpoint | Unread]:
+        """Yield the checkpoints, the oldest first."""
+        parent = "parent_checkpoint_id" if self._has(_CHECKPOINTS, "parent_checkpoint_id") else "NULL"
+        metadata = "metadata" if self._has(_CHECKPOINTS, "metadata") else "NULL"
+        statement = (
+            f"SELECT checkpoint_id, {parent}, type, checkpoint, {metadata} FROM {_CHECKPOINTS} "  # noqa: S608
+            "WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = COALESCE(?, checkpoint_id) "
+            "ORDER BY checkpoint_id"
+        )
+        for number, before, kind, blob, about in self._database.rows(statement, (*self._key, only)):
+            place = f"{self._database.name}: checkpoint {number} of thread {self._key[0]}"
+            try:
+                found = _checkpoint(_Checkpoint(str(number), before, place), _decoded(kind, blob))
+            except (ValueError, TypeError, RecursionError) as error:
+                yield Unread(place, str(error))
+                continue
+            self._owner = _owner(about) or self._owner
+            yield found
+
+    def _has(self, table: str, column: str) -> bool:
+        return table in self._database.tables and column in self._database.columns(table)
+
+    def _said(self, checkpoint: _Checkpoint) -> list[_Said]:
+        return [
+            _Said(one, f"{checkpoint.id}-{number}", checkpoint.ts, f"{checkpoint.place}, message {number}")
+            for number, one in enumerate(checkpoint.messages or [], 1)
+        ]
+
+    def _seen(self, said: _Said) -> str | None:
+        return self._first_seen.setdefault(_id_of(said), said.ts)
+
+    def _item(self, said: _Said) -> Item | Unread:
+        keys = _keys_of(said.value)
+        if keys is None:
+            return Unread(said.place, "it is damaged, or an object of an unknown class, which is not made")
+        role = keys.get("role") or keys.get("type")
+        more = {
+            name: value
+            for name, value in keys.items()
+            if name not in _NO_CONTENT and _is_json(value) and value
+        }
+        content = more.pop("content", "")
+        more.pop("role", None)
+        line = {"id": _id_of(said), "ts": self._seen(said)} | message(role, content, **more)
+        return Item(self._session, line, said.place, owner=self._owner)
+
+    def _replayed(self, newest: _Checkpoint) -> Items:
+        """Yield the messages of a ``DeltaChannel``: those of an ancestor, and what was written since."""
+        if not self._has(_WRITES, "channel"):
+            yield Unread(newest.place, f"its messages are in the table {_WRITES}, which is missing")
+        path: dict[str, str | None] = {}
+        """Ancestors, the newest first, each with the time of the checkpoint after it."""
+        messages: dict[str, _Said] = {}
+        at, ts = newest.parent, newest.ts
+        while at is not None:
+            found = next(self._checkpoints(at), None)
+            if not isinstance(found, _Checkpoint) or at in path:
+                yield Unread(newest.place, f"checkpoint {at}, which older messages are in, cannot be read")
+                break
+            path[at] = ts
+            messages = {_id_of(one): one for one in self._said(found)}
+            at, ts = (None if found.messages is not None else found.parent), found.ts
+        for number, after in reversed(path.items()):
+            for write in self._writes(number, after):
+                if isinstance(write, Unread):
+                    yield write
+                else:
+                    _apply(messages, write)
+        yield from map(self._item, messages.values())
+
+    def _writes(self, number: str, after: str | None) -> Iterator[_Said | Unread]:
+        """Yield what was written to the channel at a checkpoint, in the order of LangGraph."""
+        if not self._has(_WRITES, "channel"):
+            return
+        path = "task_path" if self._has(_WRITES, "task_path") else "''"
+        statement = (
+            f"SELECT type, value, task_id, idx FROM {_WRITES} WHERE thread_id = ? AND checkpoint_ns = ? "  # noqa: S608
+            f"AND checkpoint_id = ? AND channel = ? ORDER BY {path}, task_id, idx"
+        )
+        for kind, blob, task, index in self._database.rows(statement, (*self._key, number, _CHANNEL)):
+            place = f"{self._database.name}: write {task}/{index} of thread {self._key[0]}"
+            try:
+                yield _Said(_decoded(kind, blob), f"{task}-{index}", after, place)
+            except (ValueError, TypeError, RecursionError) as error:
+                yield Unread(place, str(error))
+
+
+def _checkpoint(checkpoint: _Checkpoint, state: Any) -> _Checkpoint:
+    """Fill a checkpoint with what its state says of the messages."""
+    if not isinstance(state, dict):
+        return checkpoint
+    values, versions = state.get("channel_values"), state.get("channel_versions")
+    checkpoint.ts = time_of(state.get("ts"))
+    if isinstance(values, dict) and _CHANNEL in values:
+        found = values[_CHANNEL]
+        if isinstance(found, Object) and found.name == _SNAPSHOT:
+            found = read_msgpack(found.args)
+        checkpoint.messages = found if isinstance(found, list) else []
+    checkpoint.has_channel = isinstance(versions, dict) and _CHANNEL in versions
+    return checkpoint
+
+
+def _owner(metadata: Any) -> Record:
+    """Return whose thread it is, if the graph was run with ``configurable={"user_id": …}``."""
+    try:
+        said = json.loads(metadata) if metadata else None
+    except (ValueError, TypeError, RecursionError):  # It only says whose the messages are.
+        return {}
+    user = named(said.get("user_id")) if isinstance(said, dict) else None
+    return {"user_id": user} if user else {}
+
+
+def _apply(messages: dict[str, _Said], write: _Said) -> None:
+    """Change messages by what was written: more of them, newer ones, removals, or all of them at once."""
+    replaced, value = _replacement(write.value)
+    if replaced:
+        messages.clear()
+    said = value if isinstance(value, list) else [value]
+    for number, one in enumerate(said, 1):
+        keys = _keys_of(one) or {}
+        made = write._replace(
+            value=one, name=f"{write.name}-{number}", place=f"{write.place}, message {number}"
+        )
+        if keys.get("type") != "remove":
+            before = messages.get(_id_of(made), made)
+            messages[_id_of(made)] = made._replace(ts=before.ts)
+        elif keys.get("id") == _REMOVE_ALL:
+            messages.clear()
+        else:
+            messages.pop(_id_of(made), None)
+
+
+def _replacement(value: Any) -> tuple[bool, Any]:
+    """Return whether a write replaces all that was there, and what with."""
+    made = _made_of(value)
+    if made is not None and made[:2] == ["langgraph.types", "Overwrite"] and isinstance(made[2], dict):
+        return True, made[2].get("value") or []
+    if isinstance(value, dict):
+        if value.keys() == {_REPLACE}:
+            return True, value[_REPLACE] or []
+        if value.get("type") == _REPLACE and "value" in value:
+            return True, value["value"] or []
+    return False, value
+
+
+def _decoded(kind: Any, blob: Any) -> Any:
+    if kind == "json":
+        return json.loads(blob)
+    if kind == "msgpack":
+        return read_msgpack(blob)
+    raise ValueError(f"it is stored as {kind!r:.40}, which is not read, as it can run code")
+
+
+def _id_of(said: _Said) -> str:
+    return named((_keys_of(said.value) or {}).get("id")) or said.name
+
+
+def _made_of(value: Any) -> list[Any] | None:
+    """Return module, class and keys of an object that an extension describes; None if it is another one."""
+    if not isinstance(value, Object) or value.name not in _MADE_OF_KEYS:
+        return None
+    try:
+        said = read_msgpack(value.args)
+    except ValueError:  # The message is reported as unread.
+        return None
+    return said if isinstance(said, list) and len(said) > 2 else None  # noqa: PLR2004  module, class, keys.
+
+
+def _keys_of(one: Any) -> Record | None:
+    """Return the keys of a message, which an extension says beside its module and class."""
+    if isinstance(one, Object):
+        made = _made_of(one)
+        one = made[2] if made is not None else None
+    if isinstance(one, str):
+        return {"role": "user", "content": one}
+    if isinstance(one, list) and len(one) == _ROLE_AND_CONTENT and isinstance(one[0], str):
+        return {"role": one[0], "content": one[1]}
+    if not isinstance(one, dict):
+        return None
+    if one.get("type") == "constructor" and isinstance(one.get("kwargs"), dict):  # LangChain's JSON form.
+        return dict(one["kwargs"])
+    return one
+
+
+def _is_json(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(map(_is_json, value.values()))
+    if isinstance(value, list):
+        return all(map(_is_json, value))
+    return value is None or isinstance(value, str | int | float)
