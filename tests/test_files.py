@@ -77,7 +77,6 @@ def tree(folder: Path) -> dict[str, bytes | None]:
     return {
         path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else None
         for path in folder.rglob("*")
-        if path.name != FILES_LOCK
     }
 
 
@@ -380,7 +379,7 @@ def test_a_sync_that_fails_leaves_the_old_content(
 @ALL
 def test_a_file_that_the_system_refuses_is_access_denied(files: AgentFiles, root: Path, call: Call) -> None:
     files.write("a.md", "text")
-    for path in (root / FILES_LOCK, root / "a.md", root):
+    for path in (root / "a.md", root):
         path.chmod(0)
     with ordinary_user(), pytest.raises(AccessDeniedError, match="owner and mode"):
         call(files, "a.md")

@@ -1,7 +1,7 @@
 """An agent's own text files, confined to its folder.
 
-Writers take a lock file in the folder, so that concurrent writes are not lost. Readers need no lock, as
-writes are atomic.
+Writers take a lock file in the folder, so that concurrent writes are not lost, and remove it afterwards: the
+folder shows what an agent wrote, and nothing else. Readers need no lock, as writes are atomic.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class AgentFiles:
         name = file_name(path)
         with _found(name), self._open() as folder:
             _check(folder.stat(name), name)
-            with _locked(folder):
+            with locked_files(folder):
                 if check is not None:
                     check(_decoded(_read(folder, name)))
                 folder.unlink(name)
@@ -186,7 +186,7 @@ class AgentFiles:
         except (FileNotFoundError, NotADirectoryError):
             yield None
             return
-        with opened, _locked(opened) if locked else nullcontext():
+        with opened, locked_files(opened) if locked else nullcontext():
             yield opened
 
     def _open(self, *, create: bool = False) -> Folder:
@@ -205,7 +205,7 @@ class AgentFiles:
         with _made(name), self._open(create=True) as folder:
             if parent := _parent_of(name):
                 folder.make_folder(parent)
-            with _locked(folder):
+            with locked_files(folder):
                 yield folder
 
     def _replace(self, folder: Folder, name: str, data: bytes, mode: int) -> None:
@@ -259,9 +259,10 @@ def _made(name: str) -> Iterator[None]:
 
 
 @contextmanager
-def _locked(folder: Folder) -> Iterator[None]:
-    """Hold the lock of the agent's files, and remove the temporary file of a killed writer first."""
+def locked_files(folder: Folder) -> Iterator[None]:
+    """Hold the lock of an agent's files, and remove the temporary file of a killed writer first."""
     with closing(Lock(folder, FILES_LOCK)) as lock, lock.hold():
+        lock.remove()
         with suppress(FileNotFoundError):
             folder.unlink(FILES_TEMPORARY)
         yield

@@ -53,7 +53,9 @@ def test_export_to_standard_output_prints_the_lines_only(cli: Command, tmp_path:
 
 
 def test_agent_from_gives_each_user_an_agent(cli: Command, tmp_path: Path) -> None:
-    source = jsonl(tmp_path / "x.jsonl", [{"text": "Tea", "user_id": "ada"}, {"text": "Mate", "user_id": "bob"}])
+    source = jsonl(
+        tmp_path / "x.jsonl", [{"text": "Tea", "user_id": "ada"}, {"text": "Mate", "user_id": "bob"}]
+    )
     cli.json("import", "jsonl", str(source), "--agent-from", "user_id")
     assert cli.json("agents", "list")["agents"] == ["ada", "bob"]
     assert cli.error("import", "jsonl", str(source), "--agent-from", "owner") == (2, "invalid_argument")

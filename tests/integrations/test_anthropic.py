@@ -260,13 +260,13 @@ def test_modes_are_private_whatever_the_umask(tool: KeepstoneMemoryTool, home: H
         os.umask(before)
     modes = {path: stat.S_IMODE(path.stat().st_mode) for path in [home.root, *home.root.rglob("*")]}
     wrong = {path: oct(mode) for path, mode in modes.items() if mode != (0o700 if path.is_dir() else 0o600)}
-    assert {path: mode for path, mode in wrong.items() if path.name != ".keepstone.lock"} == {}
+    assert wrong == {}
 
 
-def test_edits_leave_no_temporary_file(tool: KeepstoneMemoryTool, files: Path) -> None:
+def test_nothing_but_the_files_lies_in_the_folder(tool: KeepstoneMemoryTool, files: Path) -> None:
     create(tool, "/memories/a.md")
     call(tool, "insert", insert_line=1, insert_text="x")
-    assert sorted(path.name for path in files.iterdir()) == [".keepstone.lock", "a.md"]
+    assert [path.name for path in files.iterdir()] == ["a.md"]
 
 
 def test_of_many_creators_exactly_one_wins(tool: KeepstoneMemoryTool, home: Home) -> None:
@@ -295,7 +295,7 @@ def test_all_memory_can_be_cleared(tool: KeepstoneMemoryTool, files: Path) -> No
     create(tool, "/memories/d/a.md")
     create(tool, "/memories/.hidden")
     assert tool.clear_all_memory() == "All memory cleared"
-    assert [path.name for path in files.iterdir()] == [".keepstone.lock"]
+    assert [path.name for path in files.iterdir()] == []
     create(tool, "/memories/a.md")
 
 

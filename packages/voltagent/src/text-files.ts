@@ -62,7 +62,8 @@ export class TextFiles {
     if (!folder.exists() || folder.stat(name) === null) {
       return false;
     }
-    return this.#lock.hold(async () => {
+    return this.#lock.hold(async (held) => {
+      held.remove(); // The folder shows what an agent wrote, and nothing else.
       const old = this.#bytes(path);
       check(old && tagOf(old));
       folder.unlink(name);
@@ -84,7 +85,8 @@ export class TextFiles {
   async #change(path: string, check: Check, make: (old: Buffer | null) => Buffer): Promise<void> {
     const [folder] = this.#placeOf(path);
     this.#top.make();
-    await this.#lock.hold(async () => {
+    await this.#lock.hold(async (held) => {
+      held.remove();
       const old = this.#bytes(path);
       check(old && tagOf(old));
       folder.make();

@@ -1,14 +1,11 @@
 """Puts keepstone's memory tools in the place of Anthropic's tools on the local file system.
 
 The suite looks at the files below ``base_path``, and puts some there: the layout's folder of files is
-``memories``, and a copy without the lock file is what the suite sees.
+``memories``.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -29,29 +26,13 @@ def files_of(base_path: str) -> tuple[keepstone.Home, Path]:
     return home, Path(base_path) / "memories"
 
 
-def seen(base_path: Path) -> Path:
-    """Return a copy of what lies below a folder, without the lock file."""
-    copy = Path(tempfile.mkdtemp(dir=os.environ["KEEPSTONE_SUITE_HOMES"]))
-    shutil.copytree(
-        base_path / "memories",
-        copy / "memories",
-        ignore=shutil.ignore_patterns(".keepstone.*"),
-        symlinks=True,
-    )
-    return copy
-
-
 class Tool(KeepstoneMemoryTool):
     """A tool with the constructor of the built-in one."""
 
     def __init__(self, base_path: str) -> None:
         home, self.memory_root = files_of(base_path)
+        self.base_path = self.memory_root.parent
         super().__init__(home)
-
-    @property
-    def base_path(self) -> Path:
-        """What the suite looks at."""
-        return seen(self.memory_root.parent)
 
 
 class AsyncTool(AsyncKeepstoneMemoryTool):
@@ -60,12 +41,8 @@ class AsyncTool(AsyncKeepstoneMemoryTool):
     def __init__(self, base_path: str) -> None:
         home, root = files_of(base_path)
         self.memory_root = AsyncPath(root)
+        self.base_path = root.parent
         super().__init__(home)
-
-    @property
-    def base_path(self) -> Path:
-        """What the suite looks at."""
-        return seen(Path(self.memory_root.parent))
 
     async def _ensure_memory_root(self) -> None:
         """Do nothing: the folder is there."""

@@ -15,9 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from keepstone.errors import StoreError
-from keepstone.files import AgentFiles
+from keepstone.files import AgentFiles, locked_files
 from keepstone.filesystem.confine import FOLDER_MODE, Folder, border, sync_folder
-from keepstone.filesystem.layout import ARCHIVE, DROPPED, FILES_LOCK, LOCK, PURGE, Layout
+from keepstone.filesystem.layout import ARCHIVE, DROPPED, LOCK, PURGE, Layout
 from keepstone.filesystem.lock import Lock
 from keepstone.log.log_file import Log
 from keepstone.model import BackupInfo
@@ -134,7 +134,7 @@ class BackupRun:
         place = self._layout.files_folder(self._root, agent)
         with suppress(FileNotFoundError, NotADirectoryError), Folder(place, root=self._root) as folder:
             copy = self._copy_at(self._layout.files_folder(made, agent), made, tell)
-            unit = Unit(AgentFiles(place, root=self._root).list, lambda: _locked(folder, FILES_LOCK))
+            unit = Unit(AgentFiles(place, root=self._root).list, lambda: locked_files(folder))
             changed = copy.follow(folder, {"files": unit}) or changed
         return changed
 

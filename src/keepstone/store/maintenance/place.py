@@ -7,16 +7,16 @@ import re
 import shutil
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
 
 from keepstone.errors import KeepstoneError
+from keepstone.files import locked_files
 from keepstone.filesystem.atomic import set_mode
 from keepstone.filesystem.confine import Folder, border
-from keepstone.filesystem.layout import FILES_LOCK, FILES_TEMPORARY, INDEX, TEMPORARY, Layout
-from keepstone.filesystem.lock import Lock
+from keepstone.filesystem.layout import FILES_TEMPORARY, INDEX, TEMPORARY, Layout
 from keepstone.model import Finding
 from keepstone.store.maintenance import merge_driver
 
@@ -288,10 +288,5 @@ def _remove(root: Path, path: Path) -> None:
 
 def _remove_temporary(root: Path, path: Path) -> None:
     """Remove the temporary file of a write under the lock of such writes: it may be one that goes on."""
-    with (
-        Folder(path.parent, root=root) as folder,
-        closing(Lock(folder, FILES_LOCK)) as lock,
-        lock.hold(),
-        suppress(FileNotFoundError),
-    ):
-        folder.unlink(path.name)
+    with Folder(path.parent, root=root) as folder, locked_files(folder):
+        pass  # Whoever takes the lock removes it.
