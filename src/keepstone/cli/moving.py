@@ -45,7 +45,8 @@ MapOption = Annotated[
     typer.Option(
         "--map",
         metavar="FIELD=COLUMN,…",
-        help="For csv and jsonl: the columns of text, ts, role, id, session, type and tags.",
+        help="For csv and jsonl: the columns of text, ts, role, id, session, type and tags. "
+        "For openai-agents: messages=TABLE.",
     ),
 ]
 SecretsOption = Annotated[

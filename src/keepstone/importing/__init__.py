@@ -46,7 +46,8 @@ def import_memory(
         dry_run: Write nothing, and return the same counts.
         resume: Skip records whose id is here already without comparing them, which is faster.
         mapping: For ``csv`` and ``jsonl`` the column of each field: ``text``, ``ts``, ``role``, ``id``,
-            ``session``, ``type``, ``tags``.
+            ``session``, ``type``, ``tags``. For ``openai-agents`` the table of ``messages``, if it has
+            another name than ``agent_messages``.
         branches: Import all branches of a conversation, not only the current one.
         secrets: ``"keep"``, ``"mask"`` or ``"refuse"`` keys and tokens, as for ``keepstone.open``.
         agent_from: Import into an agent for each user, named ``keepstone.slug`` of this: ``user_id`` as the
@@ -65,8 +66,10 @@ def import_memory(
     """
     if secrets not in ("keep", "mask", "refuse"):
         raise ValueError(f"secrets must be 'keep', 'mask' or 'refuse', not {secrets!r}")
-    if mapping and source not in ("csv", "jsonl", "auto"):
-        raise ValueError(f"source {source!r:.80} has no columns to map; a mapping is for csv and jsonl")
+    if mapping and source not in ("csv", "jsonl", "openai-agents", "auto"):
+        raise ValueError(
+            f"source {source!r:.80} has nothing to map; a mapping is for csv, jsonl and openai-agents"
+        )
     origin = Origin(Path(path).expanduser())
     name, read = reader_of(source, origin)
     options = Options(dict(mapping or {}), branches)
