@@ -96,6 +96,7 @@ def test_eq_and_ne_are_opposites(one: Any, other: Any) -> None:
         ({"score": {"gt": True}}, "gt takes a number or a text"),
         ({"score": {"gt": None}}, "gt takes a number or a text"),
         ({"score": float("nan")}, "JSON"),
+        ({f"k{number}": 1 for number in range(101)}, "101 keys; at most 100"),
     ],
 )
 def test_a_wrong_condition_is_refused_with_the_remedy(where: Any, words: str) -> None:

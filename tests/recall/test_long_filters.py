@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -59,3 +59,26 @@ def test_statements_beyond_sqlites_limits_do_not_discard_the_index(tmp_path: Pat
         database.row(f"SELECT {too_deep}")
     assert not database.replaced()
     database.close()
+
+
+def test_a_where_of_more_than_100_keys_is_refused_everywhere(agent: Agent) -> None:
+    where: dict[str, Any] = {f"key{number}": number for number in range(101)}
+    calls: list[Callable[[], object]] = [
+        lambda: agent.recall("apple", where=where),
+        lambda: agent.entries(where=where),
+        lambda: agent.count(where=where),
+        lambda: list(agent.iter_entries(where=where)),
+        lambda: agent.delete_where(where=where),
+        lambda: agent.purge_where(where=where),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match="where has 101 keys; at most 100 are allowed"):
+            call()
+    assert agent.count() == 1
+
+
+def test_entries_with_10000_tags_are_listed_and_counted(agent: Agent) -> None:
+    tags = ["t0", "t1", *(f"more {number}" for number in range(MOST_NAMES - 2))]
+    agent.session("s").add("note", text="all", tags=tags)
+    assert (len(agent.entries(tags=tags)), agent.count(tags=tags)) == (1, 1)
+    assert agent.count(tags=[*tags[1:], "none"]) == 0

@@ -3,6 +3,7 @@
 import inspect
 from typing import Any
 
+import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -119,3 +120,13 @@ def test_a_list_of_wrong_items_is_one_error() -> None:
     with pytest.raises(ValidationError) as refused:
         NewEntry.model_validate({"tags": [1] * 1000})
     assert refused.value.error_count() == 1
+
+
+@pytest.mark.parametrize(
+    "path", ["recall", "entries/list", "entries/count", "entries/delete", "entries/purge"]
+)
+def test_a_where_of_more_than_100_keys_is_refused_with_the_number(http: httpx.Client, path: str) -> None:
+    asked = {"where": {f"key{number}": number for number in range(101)}}
+    answer = http.post(f"/v1/agents/finder/{path}", json=asked | ({"query": "x"} if path == "recall" else {}))
+    assert answer.status_code == 400
+    assert "at most 100" in answer.json()["detail"]

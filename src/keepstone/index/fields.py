@@ -18,6 +18,8 @@ from keepstone.model import Comparison, Record
 MOST_PATHS = 32
 """Paths that are indexed at a time, tags aside; the one indexed first makes room."""
 
+MOST_TAGS = 300
+"""Tags that SQL compares, whose expressions are of limited depth; further ones are checked on the entry."""
 _PREFIX = 200
 """Characters of a text that are indexed; comparisons of longer ones are checked on the entry."""
 _ODD = b"odd"
@@ -140,7 +142,7 @@ _PATH = "(SELECT number FROM path WHERE name=?)"
 
 def values_of(tags: Sequence[str] | None, where: Sequence[Comparison]) -> list[Values]:
     """Return what the index can tell of tags and conditions; those it can tell nothing of are left out."""
-    found = [Values(TAGS, "f.value=?", (encoded(tag),), may_be_odd=False) for tag in tags or ()]
+    found = [Values(TAGS, "f.value=?", (encoded(tag),), may_be_odd=False) for tag in (tags or ())[:MOST_TAGS]]
     ordered: dict[str, list[Comparison]] = {}
     for condition in filter(is_indexed, where):
         if condition.operator in _ORDERS and condition.key not in TIMES:

@@ -14,6 +14,8 @@ from keepstone.model import Record
 _MISSING = object()
 TIMES = frozenset({"ts", "valid_from", "valid_to", "expires", "modified"})
 _ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {"gt": gt, "gte": ge, "lt": lt, "lte": le}
+MOST_KEYS = 100
+"""Maximum keys of a ``where``."""
 OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "not_in", "exists")
 
 
@@ -62,7 +64,8 @@ def conditions_of(where: Mapping[str, Any] | None) -> tuple[Condition, ...]:
 
     Raises:
         TypeError: It is not a mapping, or a value has no JSON form.
-        ValueError: An operator is unknown, or its value is not of the kind it takes.
+        ValueError: There are more than ``MOST_KEYS`` keys, an operator is unknown, or its value is not of the
+            kind it takes.
 
     Example:
         >>> [(one.key, one.operator, one.value) for one in conditions_of({"user.city": "Zürich"})]
@@ -74,6 +77,8 @@ def conditions_of(where: Mapping[str, Any] | None) -> tuple[Condition, ...]:
         return ()
     if not isinstance(where, Mapping):
         raise TypeError(f"where must be a mapping, not {type(where).__name__}: {where!r:.80}")
+    if len(where) > MOST_KEYS:
+        raise ValueError(f"where has {len(where):,} keys; at most {MOST_KEYS} are allowed")
     return tuple(
         Condition(_key(key), operator, _value(key, operator, value))
         for key, given in where.items()

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from pydantic.config import JsonDict
 
 from keepstone.log.arguments import MOST_NAMES, Filters
+from keepstone.log.where import MOST_KEYS
 from keepstone.model import Record
 
 T = TypeVar("T")
@@ -15,6 +16,8 @@ Many = Annotated[list[T], Field(max_length=MOST_NAMES, fail_fast=True)]
 """A bounded list. Validation stops at the first invalid item, as each error is larger than its item."""
 Values = Annotated[dict[str, T], Field(max_length=MOST_NAMES)]
 """An object with a bounded number of keys."""
+Where = Annotated[dict[str, Any], Field(max_length=MOST_KEYS)]
+"""Filters on values, with as many keys as the library takes."""
 Moment = Annotated[
     str,
     WithJsonSchema(
@@ -130,7 +133,7 @@ class RecallQuery(Body):
     sessions: Many[str] | None = Field(None, description="Only entries of these sessions.")
     types: Many[str] | None = Field(None, description="Only entries of these types.")
     tags: Many[str] | None = Field(None, description="Only entries with all of these tags.")
-    where: Values[Any] | None = Field(None, description="Only entries whose payload has these values.")
+    where: Where | None = Field(None, description="Only entries whose payload has these values.")
     since: Moment | None = Field(None, description="Only entries made at this time or later.")
     until: Moment | None = Field(None, description="Only entries made before this time.")
     as_of: Moment | None = Field(None, description="Search the entries as they were at this time.")
@@ -157,7 +160,7 @@ class EntryFilters(Body):
 
     types: Many[str] | None = Field(None, description="Only entries of these types.")
     tags: Many[str] | None = Field(None, description="Only entries with all of these tags.")
-    where: Values[Any] | None = Field(
+    where: Where | None = Field(
         None, description='Only entries with these values: `{"score": {"gte": 3}}`, dotted paths for objects.'
     )
     since: Moment | None = Field(None, description="Only entries made at this time or later.")

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TypeVar
 
 from keepstone.index import Index, UnavailableError
-from keepstone.index.fields import is_indexed
+from keepstone.index.fields import MOST_TAGS, is_indexed
 from keepstone.index.selecting import Position
 from keepstone.log.line import entry_of, microseconds, read_time
 from keepstone.model import Entry, Record, Scope
@@ -43,7 +43,7 @@ def select(
 
 def count(logs: AgentLogs, scope: Scope) -> int:
     """Return how many entries a scope selects."""
-    if not scope.where and scope.valid_at is None:
+    if not scope.where and scope.valid_at is None and len(scope.tags or ()) <= MOST_TAGS:
         found = asked(logs, Index.selected, scope)
         if found is not None:
             return found

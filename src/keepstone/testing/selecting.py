@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from keepstone.log.where import conditions_of
+from keepstone.log.where import MOST_KEYS, conditions_of
 from keepstone.model import Scope
 from keepstone.store.protocol import Store
 from keepstone.testing.clock import START
@@ -49,6 +49,7 @@ def check_select(factory: Factory) -> None:
         same(_selected(store), everything, "all entries")
         same(_selected(store, newest_first=True), everything[::-1], "all entries, the newest first")
         one = START + timedelta(minutes=1)
+        many = [f"none.{number}" for number in range(MOST_KEYS)]
         scopes: list[tuple[dict[str, Any], set[int]]] = [
             ({"types": ("note",)}, {0, 3}),
             ({"types": ()}, set()),
@@ -57,6 +58,9 @@ def check_select(factory: Factory) -> None:
             ({"where": conditions_of({"user.city": "Bern", "n": {"gt": 0}})}, {2, 4}),
             ({"where": conditions_of({"n": {"not_in": [0, 1, 2]}})}, {3, 4, 5}),
             ({"where": conditions_of({"none": {"exists": True}})}, set()),
+            ({"where": conditions_of({key: {"exists": False, "ne": 1} for key in many})}, {0, 1, 2, 3, 4, 5}),
+            ({"where": conditions_of({key: {"gt": 0, "lt": 9, "in": [1]} for key in many})}, set()),
+            ({"tags": ("t1", *(f"none-{number}" for number in range(2_000)))}, set()),
         ]
         for limits, numbers in scopes:
             expected = [entry for entry in everything if int(entry[-1]) in numbers]
