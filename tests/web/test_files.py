@@ -258,3 +258,20 @@ def test_what_is_no_markdown_has_no_preview(site: Site, agent: Agent, browse: Br
     page = browse(site.url(agent.slug, "files", path="a.txt"))
     expect(page.get_by_label("Content of a.txt")).to_be_visible()
     expect(page.get_by_role("button", name="Preview")).to_have_count(0)
+
+
+def test_a_preview_ends_after_100000_characters_and_says_so(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.files.write("a.md", "word " * 20_000 + "last")
+    page = browse(site.url(agent.slug, "files", path="a.md"))
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_text("The preview ends after 100,000 characters.")).to_be_visible()
+    expect(page.locator(".preview")).not_to_contain_text("last")
+
+
+def test_an_open_preview_follows_the_file(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.files.write("a.md", "# One")
+    page = browse(site.url(agent.slug, "files", path="a.md"))
+    page.get_by_role("button", name="Preview").click()
+    expect(page.locator(".preview h1")).to_have_text("One")
+    agent.files.write("a.md", "# Two")
+    expect(page.locator(".preview h1")).to_have_text("Two")

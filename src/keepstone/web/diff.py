@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
-from typing import Literal
+from typing import Literal, TypeAlias
 
 Part = tuple[str, str]
 """``""``, ``"ins"`` or ``"del"``, and the text that is in both, new or gone."""
@@ -13,10 +13,23 @@ Part = tuple[str, str]
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 _MOST = 3_000
 """Words of a text up to which words are compared; longer texts are compared by lines."""
+MOST_STEPS = 300_000
+"""Steps after which two texts count as changed completely: half a second, or about 770 changes."""
+
+_Block = tuple[int, int, int]
+"""A run of equal words or lines: where it begins in the old text and in the new one, and its length."""
+_Path: TypeAlias = "tuple[_Block, _Path | None]"
 
 
-def word_diff(old: str, new: str) -> list[Part]:
-    """Return the parts of two texts in order.
+@dataclass(slots=True)
+class Budget:
+    """How many steps comparisons may take together; beyond them texts count as changed completely."""
+
+    steps: int = MOST_STEPS
+
+
+def word_diff(old: str, new: str, budget: Budget | None = None) -> list[Part]:
+    """Return the parts of two texts in order; of texts that differ too much only beginning and end are kept.
 
     Example:
         >>> word_diff("Use OAuth here", "Use passkeys here")
@@ -26,12 +39,11 @@ def word_diff(old: str, new: str) -> list[Part]:
     if max(len(before), len(after)) > _MOST:
         before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
     parts: list[Part] = []
-    for kind, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        if kind == "equal":
-            parts.append(("", "".join(before[a:b])))
-        else:
-            parts += [("del", "".join(before[a:b]))] if b > a else []
-            parts += [("ins", "".join(after[c:d]))] if d > c else []
+    a = c = 0
+    for b, d, size in [*_blocks(before, after, budget or Budget()), (len(before), len(after), 0)]:
+        pieces = (("del", before[a:b]), ("ins", after[c:d]), ("", before[b : b + size]))
+        parts += [(kind, "".join(piece)) for kind, piece in pieces if piece]
+        a, c = b + size, d + size
     return parts
 
 
@@ -94,11 +106,7 @@ def three_way(base: str, mine: str, theirs: str) -> list[Change]:
 def _kept_by_both(old: list[str], ours: list[str], others: list[str]) -> list[tuple[int, int, int]]:
     """Return where lines stand that both texts kept: in the old text, in ours and in the others'."""
     one, other = (
-        {
-            block.a + step: block.b + step
-            for block in _compared(old, text).get_matching_blocks()
-            for step in range(block.size)
-        }
+        {a + step: c + step for a, c, size in _blocks(old, text, Budget()) for step in range(size)}
         for text in (ours, others)
     )
     return [(at, one[at], other[at]) for at in sorted(one.keys() & other.keys())]
@@ -107,10 +115,48 @@ def _kept_by_both(old: list[str], ours: list[str], others: list[str]) -> list[tu
 def line_counts(old: str, new: str) -> tuple[int, int]:
     """Return how many lines were added and removed."""
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
-    changed = [code for code in _compared(before, after).get_opcodes() if code[0] != "equal"]
-    return sum(d - c for _, _, _, c, d in changed), sum(b - a for _, a, b, _, _ in changed)
+    kept = sum(size for _, _, size in _blocks(before, after, Budget()))
+    return len(after) - kept, len(before) - kept
 
 
-def _compared(old: list[str], new: list[str]) -> SequenceMatcher[str]:
-    # In long texts lines that come often do not count, which would take quadratic time.
-    return SequenceMatcher(None, old, new, autojunk=max(len(old), len(new)) > _MOST)
+def _blocks(old: Sequence[str], new: Sequence[str], budget: Budget) -> list[_Block]:
+    """Return what two texts have in common, in order."""
+    shorter = min(len(old), len(new))
+    begin = next((at for at in range(shorter) if old[at] != new[at]), shorter)
+    end = next((at for at in range(shorter - begin) if old[-1 - at] != new[-1 - at]), shorter - begin)
+    inner = _shortest(old[begin : len(old) - end], new[begin : len(new) - end], budget)
+    found = [(0, 0, begin), *((a + begin, c + begin, size) for a, c, size in inner)]
+    return [block for block in [*found, (len(old) - end, len(new) - end, end)] if block[2]]
+
+
+def _shortest(old: Sequence[str], new: Sequence[str], budget: Budget) -> list[_Block]:
+    """Return what the shortest change keeps (Myers 1986); nothing if that exceeds the budget."""
+    # By diagonal: how far into the old text the best path reaches, and its blocks, the last one first.
+    paths: dict[int, tuple[int, _Path | None]] = {1: (0, None)}
+    for changes in range(len(old) + len(new) + 1):
+        for diagonal in range(-changes, changes + 1, 2):
+            deleting, inserting = paths.get(diagonal - 1), paths.get(diagonal + 1)
+            if deleting is None or (inserting is not None and deleting[0] < inserting[0]):
+                begin, path = inserting or (0, None)
+            else:
+                begin, path = deleting[0] + 1, deleting[1]
+            end = begin
+            while end < len(old) and end - diagonal < len(new) and old[end] == new[end - diagonal]:
+                end += 1
+            if end > begin:
+                path = ((begin, begin - diagonal, end - begin), path)
+            if end >= len(old) and end - diagonal >= len(new):
+                return _in_order(path)
+            paths[diagonal] = (end, path)
+            budget.steps -= 1 + end - begin
+            if budget.steps < 0:
+                return []
+    return []
+
+
+def _in_order(path: _Path | None) -> list[_Block]:
+    blocks: list[_Block] = []
+    while path is not None:
+        block, path = path
+        blocks.append(block)
+    return blocks[::-1]

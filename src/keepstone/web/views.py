@@ -15,7 +15,7 @@ from keepstone.operations.payload import unindexed
 from keepstone.store.decay import worth_of
 from keepstone.text.display import clipped, counted, size
 from keepstone.text.tokenizer import WORD, stem
-from keepstone.web.diff import word_diff
+from keepstone.web.diff import MOST_STEPS, Budget, word_diff
 from keepstone.web.phrases import LONGEST, ago, key_of, local, moment, shown
 from keepstone.web.site import Place
 
@@ -28,6 +28,8 @@ _COLOURS = {"words": "words", "vectors": "meaning", "neighbours": "near"}
 _START = 40
 _PIECES = re.compile(f"({WORD.pattern})")
 _NEAR = 600
+_MOST_COMPARED = 5
+"""How many versions of an entry are compared at least; those that differ little take next to nothing."""
 _CERTAIN = 0.6
 """The relevance above which an entry says just what is asked."""
 
@@ -176,10 +178,11 @@ def tone_of(type_: str) -> str:
 def version_views(versions: Sequence[Version]) -> list[View]:
     """Return the versions of an entry, latest first."""
     views: list[View] = []
-    for number, version in enumerate(versions):
+    budget = Budget(_MOST_COMPARED * MOST_STEPS)
+    for number, version in reversed([*enumerate(versions)]):
         before = clipped(words_of(versions[number - 1]), LONGEST) if number else None
         text = clipped(words_of(version), LONGEST)
-        said = [("", text)] if before is None or version.deleted else word_diff(before, text)
+        said = [("", text)] if before is None or version.deleted else word_diff(before, text, budget)
         views.append(
             {
                 "at": number,
@@ -189,7 +192,7 @@ def version_views(versions: Sequence[Version]) -> list[View]:
                 "restorable": not version.deleted and number < len(versions) - 1,
             }
         )
-    return views[::-1]
+    return views
 
 
 def _change(number: int, version: Version) -> str:

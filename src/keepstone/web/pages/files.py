@@ -29,7 +29,7 @@ from keepstone.web.elements import (
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
 from keepstone.web.phrases import shown
-from keepstone.web.preview import rendered
+from keepstone.web.preview import MOST, rendered
 from keepstone.web.site import Place
 
 _MOST = 500
@@ -45,6 +45,8 @@ class Seen:
 
     paths: tuple[str, ...]
     content: str | None
+    told: str = ""
+    """How the content differs from what the field was filled with."""
 
 
 class FilesPage:
@@ -103,24 +105,31 @@ class FilesPage:
             self.text.on_value_change(self._mark)
             if self.place.read_only:
                 self.text.props("readonly")
-            self.preview = ui.html("").classes("preview")
+            with box() as self.preview:
+                self.cut = say("p", f"The preview ends after {MOST:,} characters.", "hint")
+                self.html = ui.html("").classes("preview")
             self.preview.set_visibility(False)
         self.open.set_visibility(False)
 
-    def _turn(self) -> None:
+    async def _turn(self) -> None:
         """Switch between the text and its preview."""
         to_preview = not self.preview.visible
         self.preview.set_visibility(to_preview)
         self.text.set_visibility(not to_preview)
         self.switch.props["aria-pressed"] = "true" if to_preview else "false"
-        self._draw_preview()
+        await self._draw_preview()
 
-    def _draw_preview(self) -> None:
+    async def _draw_preview(self) -> None:
         if self.preview.visible:
-            self.preview.set_content(rendered(str(self.text.value or "")))
+            text = str(self.text.value or "")
+            self.cut.set_visibility(len(text) > MOST)
+            html = await aside(rendered, text)
+            if text == str(self.text.value or ""):  # Else a later call draws it.
+                self.html.set_content(html)
 
     def _load(self) -> Seen:
-        return Seen(tuple(self.files.list()), self._read())
+        content = self._read()
+        return Seen(tuple(self.files.list()), content, _changed(self.base, content))
 
     def _read(self) -> str | None:
         try:
@@ -131,7 +140,7 @@ class FilesPage:
     def _draw(self, seen: Seen) -> None:
         self.seen = seen
         self._draw_list()
-        self._draw_file(seen.content)
+        self._draw_file(seen)
 
     def _draw_list(self) -> None:
         chosen = [path for path in self.seen.paths if self.wanted in path.casefold()]
@@ -149,18 +158,18 @@ class FilesPage:
             "current": here,
         }
 
-    def _draw_file(self, content: str | None) -> None:
+    def _draw_file(self, seen: Seen) -> None:
         """Show the file's content unless the field has unsaved changes."""
-        edited = self._is_edited
+        content, edited = seen.content, self._is_edited
         self.told.clear()
         if edited and content != self.base:
             with self.told:
-                say("p", _changed(self.base or "", content), "told")
+                say("p", seen.told, "told")
         elif content is not None:
             self.base = content
             if self.text.value != _editable(content):
                 self.text.value = _editable(content)
-                self._draw_preview()
+                ui.timer(0, self._draw_preview, once=True)
         self.open.set_visibility(content is not None or edited)
         self.none.clear()
         if content is None and not edited:
@@ -261,8 +270,10 @@ def _expecting(expected: str | None) -> Check:
     return check
 
 
-def _changed(base: str, content: str | None) -> str:
-    """Return what happened to a file while it was edited."""
+def _changed(base: str | None, content: str | None) -> str:
+    """Return what happened to a file since the field was filled with it; empty if nothing did."""
+    if base is None or base == content:
+        return ""
     if content is None:
         return "This file was deleted since you opened it. Saving asks what to keep."
     added, removed = line_counts(_flat(base), _flat(content))

@@ -254,7 +254,7 @@ class SessionEntriesPage:
         elif (entry_id := self._id_of(key)) is not None:
             with attempt():
                 history = await aside(self.place.agent.history, entry_id, self.session.id)
-                self.versions = self.versions | {key: version_views(history)}
+                self.versions = self.versions | {key: await aside(version_views, history)}
         self._draw(self.views)
 
     def _whole(self, key: str) -> None:

@@ -164,7 +164,7 @@ class TimelinePage:
             self.versions = {other: value for other, value in self.versions.items() if other != key}
         elif (entry := self._entry(key)) is not None:
             with attempt():
-                self.versions = self.versions | {key: version_views(await self._versions(entry))}
+                self.versions = self.versions | {key: await aside(version_views, await self._versions(entry))}
         self._draw(self.found)
 
     def _whole(self, key: str) -> None:
