@@ -10,9 +10,11 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg import sql
 from tests.store.postgres.steps import note
 
 from keepstone.errors import EntryExistsError, StoreError
+from keepstone.store.postgres.locked_session import CHANNEL
 from keepstone.store.postgres.postgres_store import PostgresStore
 
 
@@ -86,7 +88,8 @@ def test_statements_are_known_after_one_that_failed(dsn: str) -> None:
 
 def test_a_notice_is_sent_only_while_somebody_watches(dsn: str) -> None:
     with closing(PostgresStore(dsn)) as store, psycopg.connect(dsn, autocommit=True) as listener:
-        listener.execute("LISTEN keepstone")
+        [(channel,)] = listener.execute(f"SELECT {CHANNEL}".encode()).fetchall()
+        listener.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
         for name in ("w", "x"):
             store.append("a", "s", [note(name)])
         assert list(listener.notifies(timeout=0.2)) == []

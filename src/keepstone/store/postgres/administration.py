@@ -10,6 +10,7 @@ from psycopg import errors as pg
 
 from keepstone.errors import StoreError
 from keepstone.store.postgres.connecting import Connection, Connections
+from keepstone.store.postgres.own_schema import own
 from keepstone.store.postgres.postgres_maintenance import AGENT_TABLES, HOME_TABLES, TABLES, undistributed
 from keepstone.store.postgres.postgres_store import PostgresStore
 from keepstone.store.postgres.schema import grant, is_distributed, version_of
@@ -39,8 +40,8 @@ def status(url: str) -> dict[str, Any]:
         if not version:
             raise StoreError(f"{connections.target.shown()} has no tables: run keepstone postgres init")
         [(server, size)] = connection.execute(
-            "SELECT current_setting('server_version'), sum(pg_total_relation_size(t::regclass))::bigint "
-            "FROM unnest(%s::text[]) AS t",
+            f"SELECT current_setting('server_version'), sum(pg_total_relation_size({own('t')}))::bigint "
+            "FROM unnest(%s::text[]) AS t".encode(),
             ([*TABLES],),
         ).fetchall()
         extensions = connection.execute(

@@ -88,7 +88,9 @@ class PostgresFiles:
             with connection.transaction():
                 self._connections.enter(connection, self._agent)
                 connection.execute(
-                    "SELECT pg_advisory_xact_lock(hashtext('keepstone.files'), hashtext(%s))", (self._agent,)
+                    "SELECT pg_advisory_xact_lock(hashtext('keepstone.files ' || current_schema()), "
+                    "hashtext(%s))",
+                    (self._agent,),
                 )
                 rows = connection.execute(
                     "SELECT content FROM files WHERE agent = %s AND path = %s", (self._agent, name)

@@ -10,7 +10,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, TypeAlias, TypeVar
 from urllib.parse import unquote
 
@@ -24,6 +24,7 @@ from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 from keepstone.errors import KeepstoneError, LockTimeoutError, StoreError
 from keepstone.filesystem.fork import reset_in_child
 from keepstone.store.postgres.groups import Groups
+from keepstone.store.postgres.own_schema import check_schema
 from keepstone.store.postgres.row_arrays import BinaryArray, BinaryArrayDumper
 from keepstone.store.postgres.statements import HomeConnection, Statement
 from keepstone.store.postgres.vector_format import VectorDumper
@@ -147,11 +148,12 @@ class Connections:
         connection.adapters.register_dumper("numpy.ndarray", VectorDumper)
         connection.adapters.register_dumper(BinaryArray, BinaryArrayDumper)
         commit = "" if self._durable else ", set_config('synchronous_commit', 'off', false)"
-        found = connection.execute(
+        check_schema(connection)
+        [(vector, *_)] = connection.execute(
             "SELECT coalesce(to_regtype('vector')::oid::bigint, 0), "
             f"set_config('lock_timeout', '{LOCK_SECONDS}s', false){commit}".encode()
-        )
-        TypeInfo("vector", found.fetchall()[0][0], 0).register(connection)
+        ).fetchall()
+        TypeInfo("vector", vector, 0).register(connection)
 
     def close(self) -> None:
         """Close all connections."""
@@ -164,10 +166,14 @@ class Connections:
         """Return a connection outside the pool, for one that is kept.
 
         Raises:
-            StoreError: The database does not answer.
+            StoreError: The database does not answer, or the schema of the home is missing.
         """
-        with self.translated():
-            return HomeConnection.connect(self.target.dsn, **_SETTINGS)
+        with self.translated(), ExitStack() as failed:
+            connection = HomeConnection.connect(self.target.dsn, **_SETTINGS)
+            failed.callback(connection.close)
+            check_schema(connection)
+            failed.pop_all()
+            return connection
 
     def enter(self, connection: Connection, agent: str) -> None:
         """Begin what is done for an agent, until the end of the transaction, which has begun."""

@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Sequence
 
 import psycopg
+from psycopg import sql
 
 from keepstone.store.changes import Change, Kind
 from keepstone.store.paging import decode, encode
@@ -127,7 +128,8 @@ class PostgresChanges:
                 self._listener = self._connections.alone()
                 weakref.finalize(self, self._listener.close)
                 self._listener.execute(f"SELECT pg_advisory_lock_shared({WATCH_LOCK})")
-                self._listener.execute(f"LISTEN {CHANNEL}")
+                [(channel,)] = self._listener.execute(f"SELECT {CHANNEL}".encode()).fetchall()
+                self._listener.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
             # Numbers are given before the commit, so the last one tells of what no notice has come of yet.
             [(last,)] = self._listener.execute("SELECT last_value FROM events_number_seq").fetchall()
             is_new, self._last = last != self._last, last
@@ -146,7 +148,7 @@ def tell_purged(connection: Connection, agent: str) -> None:
     """
     rows = connection.execute("SELECT session FROM sessions WHERE agent = %s", (agent,)).fetchall()
     for (name,) in rows:
-        connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, json.dumps([agent, shown(name)])))
+        connection.execute(f"SELECT pg_notify({CHANNEL}, %s)".encode(), (json.dumps([agent, shown(name)]),))
 
 
 def prune(connections: Connections, agent: str) -> None:

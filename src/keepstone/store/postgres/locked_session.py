@@ -27,8 +27,10 @@ _LOCK = "SELECT next_seq FROM sessions WHERE agent = %s AND session = %s"
 _FEW = 10
 """Rows that are sent value by value."""
 
-CHANNEL = "keepstone"
-"""The channel on which a commit wakes those who watch."""
+CHANNEL = "'keepstone.' || left(encode(sha256(convert_to(current_schema(), 'UTF8')), 'hex'), 40)"
+"""SQL for the channel on which a commit wakes those who watch this home."""
+NOTIFY = f"SELECT pg_notify({CHANNEL}, '')"
+"""The statement that does so."""
 WATCH_LOCK = "hashtext('keepstone.watch'), hashtext(current_schema())"
 """The advisory lock that those who watch share: writers send a notice only while it is held."""
 BEGUN = (
@@ -157,7 +159,7 @@ def locked(
         settle.append((held, result))
         held.do("COMMIT")
         if held.is_watched:
-            held.do(f"NOTIFY {CHANNEL}")
+            held.do(NOTIFY)
         held.flush()
         return result
 

@@ -21,7 +21,7 @@ from keepstone.store.postgres.connecting import Connection, Connections, is_cut
 from keepstone.store.postgres.entry_rows import Columns, columns_of, stored
 from keepstone.store.postgres.locked_session import (
     BEGUN,
-    CHANNEL,
+    NOTIFY,
     begun,
     is_committed,
 )
@@ -119,4 +119,4 @@ def _write(connections: Connections, adds: Sequence[_Add], more: str, connection
     for add, at in zip(adds, places, strict=True):
         add.is_written = results[at].changed == 1
     if begun(results[0])[0]:
-        connection.execute(f"NOTIFY {CHANNEL}")
+        connection.execute(NOTIFY.encode())

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
+from psycopg import sql
 
 from keepstone.errors import StoreError
 from keepstone.model import BackupInfo, Finding
@@ -199,9 +200,9 @@ class PostgresMaintenance:
     def scrub(self) -> list[str]:
         """Write all tables anew, so that no removed byte is left in their files; return their names."""
         with self._connections.translated(), self._connections.alone() as connection:
-            [(can,)] = connection.execute(
-                "SELECT bool_and(pg_has_role(c.relowner, 'USAGE')) FROM pg_class c "
-                "WHERE c.oid = ANY(%s::regclass[])",
+            [(can, schema)] = connection.execute(
+                "SELECT bool_and(pg_has_role(c.relowner, 'USAGE')), current_schema() FROM pg_class c "
+                "WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relname = ANY(%s)",
                 ([*TABLES],),
             ).fetchall()
             if not can:
@@ -209,7 +210,8 @@ class PostgresMaintenance:
             try:
                 connection.execute(EXPIRE.encode())
                 for table in TABLES:
-                    connection.execute(f"VACUUM (FULL, ANALYZE) {table}".encode())
+                    name = sql.Identifier(schema, table)
+                    connection.execute(sql.SQL("VACUUM (FULL, ANALYZE) {}").format(name))
             except psycopg.errors.ActiveSqlTransaction as error:
                 raise StoreError(f"the tables could not be scrubbed: {error}") from None
         return list(TABLES)
@@ -225,7 +227,10 @@ TABLES = (*AGENT_TABLES, *HOME_TABLES)
 
 def undistributed(connection: Connection) -> list[str]:
     """Return the tables that Citus does not have."""
-    rows = connection.execute("SELECT logicalrelid::oid::regclass::text FROM pg_dist_partition").fetchall()
+    rows = connection.execute(
+        "SELECT c.relname FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid "
+        "WHERE c.relnamespace = quote_ident(current_schema())::regnamespace"
+    ).fetchall()
     known = {name for (name,) in rows}
     return [table for table in ("keepstone_schema", *HOME_TABLES, *AGENT_TABLES) if table not in known]
 

@@ -12,8 +12,10 @@ from psycopg import sql
 
 from keepstone.errors import StoreError
 from keepstone.store.postgres.connecting import Connection, Connections
+from keepstone.store.postgres.own_schema import own
 
 _LOCK = "SELECT pg_advisory_xact_lock(hashtext('keepstone.schema'), hashtext(current_schema()))"
+_VERSIONS, _ENTRIES = own("'keepstone_schema'"), own("'entries'")
 _FILE = re.compile(r"(\d{4})_\w+\.sql")
 
 
@@ -37,7 +39,7 @@ NEWEST = max(migration.version for migration in migrations())
 
 def version_of(connection: Connection) -> int:
     """Return the version of the schema, 0 where there is none."""
-    [(name,)] = connection.execute("SELECT to_regclass('keepstone_schema')").fetchall()
+    [(name,)] = connection.execute(f"SELECT {_VERSIONS}".encode()).fetchall()
     if name is None:
         return 0
     found = connection.execute("SELECT max(version) FROM keepstone_schema").fetchone()
@@ -49,8 +51,8 @@ def is_distributed(connection: Connection) -> bool:
     [(name,)] = connection.execute("SELECT to_regclass('pg_dist_partition')").fetchall()
     if name is None:
         return False
-    sql = "SELECT 1 FROM pg_dist_partition WHERE logicalrelid = to_regclass('entries')"
-    return bool(connection.execute(sql).fetchall())
+    sql = f"SELECT 1 FROM pg_dist_partition WHERE logicalrelid = {_ENTRIES}"
+    return bool(connection.execute(sql.encode()).fetchall())
 
 
 def prepare(connections: Connections) -> None:
@@ -91,7 +93,7 @@ def _migrate(connections: Connections, connection: Connection) -> None:
     except (pg.DuplicateTable, pg.DuplicateObject) as error:
         raise StoreError(
             f"the schema has tables of another program ({error.diag.message_primary}): give keepstone a "
-            "database or a schema of its own, such as with ?options=-csearch_path%3Dkeepstone%2Cpublic"
+            "database or a schema of its own: CREATE SCHEMA kb, and ?options=-csearch_path%3Dkb%2Cpublic"
         ) from None
 
 

@@ -15,6 +15,7 @@ from keepstone.store.postgres.connecting import Connections
 from keepstone.store.postgres.entry_lists import conditions
 from keepstone.store.postgres.entry_rows import digest, shown, stored
 from keepstone.store.postgres.locked_session import LockedSession, locked
+from keepstone.store.postgres.own_schema import own
 from keepstone.store.postgres.session_lines import insert_vectors
 from keepstone.store.postgres.vector_format import vector_of
 from keepstone.store.reader import HNSW_FROM
@@ -29,6 +30,7 @@ _MOST_SIZES = 10_000
 _SPACE = "space"
 _DROP = sql.SQL("DROP INDEX CONCURRENTLY IF EXISTS {}")
 _SPACES = "SELECT space, max(dim) FROM spaces WHERE agent = %s AND vectors > 0 GROUP BY space ORDER BY space"
+_TABLE = own("'vectors'")
 _FRESH = 1.0
 """Seconds for which what was read counts."""
 
@@ -74,7 +76,7 @@ def sizes(space: str, scope: Scope) -> Query:
     return (
         f"SELECT CASE WHEN n >= {HNSW_FROM} AND 2 * n < "
         "(SELECT sum(s.vectors) FROM spaces s WHERE s.agent = %s AND s.space = %s) THEN 0 ELSE n END, "
-        "coalesce((SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)), false) "
+        f"coalesce((SELECT indisvalid FROM pg_index WHERE indexrelid = {own('%s')}), false) "
         f"FROM (SELECT coalesce(sum(s.vectors), 0) AS n FROM spaces s WHERE {condition} AND s.space = %s) c",
         [scope.agent, stored(space), graph_name(scope.agent, space), *values, stored(space)],
     )
@@ -300,7 +302,7 @@ def make_graph(connections: Connections, agent: str, space: str, dim: int) -> No
     with connections.translated(), connections.alone() as connection:
         # An earlier try that was cut short left an index that nothing uses.
         broken = connection.execute(
-            "SELECT 1 FROM pg_index i WHERE i.indexrelid = to_regclass(%s) AND NOT i.indisvalid",
+            f"SELECT 1 FROM pg_index i WHERE i.indexrelid = {own('%s')} AND NOT i.indisvalid".encode(),
             (graph_name(agent, space),),
         ).fetchall()
         if broken:
@@ -314,7 +316,7 @@ def make_graph(connections: Connections, agent: str, space: str, dim: int) -> No
 
 def owns_vectors(connections: Connections) -> bool:
     """Tell whether the role may make graphs, as only the owner of the table can."""
-    owner = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass('vectors')"
+    owner = f"SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = {_TABLE}"
     return any(is_owner for (is_owner,) in connections.read("", owner))
 
 
@@ -327,7 +329,7 @@ def without_graph(connections: Connections, agent: str) -> list[tuple[str, int, 
         (agent,),
     )
     found = [(shown(space), dim, count) for space, dim, count in rows]
-    valid = "SELECT 1 FROM pg_index WHERE indexrelid = to_regclass(%s) AND indisvalid"
+    valid = f"SELECT 1 FROM pg_index WHERE indexrelid = {own('%s')} AND indisvalid"
     return [one for one in found if not connections.read(agent, valid, (graph_name(agent, one[0]),))]
 
 
@@ -339,8 +341,8 @@ def drop_graphs(connections: Connections, agent: str) -> None:
     with connections.translated(), connections.alone() as connection:
         graphs = connection.execute(
             "SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid "
-            "WHERE i.indrelid = to_regclass('vectors') AND pg_has_role(c.relowner, 'USAGE') "
-            "AND strpos(pg_get_expr(i.indpred, i.indrelid), format('(agent = %%L::text)', %s::text)) > 0",
+            f"WHERE i.indrelid = {_TABLE} AND pg_has_role(c.relowner, 'USAGE') AND strpos("
+            "pg_get_expr(i.indpred, i.indrelid), format('(agent = %%L::text)', %s::text)) > 0".encode(),
             (agent,),
         ).fetchall()
         for (name,) in graphs:
