@@ -182,3 +182,75 @@ def test_vectors_that_were_made_move_along(tmp_path: Path, dsn: str) -> None:
         move(files, database)
         assert database.spaces("a") == files.spaces("a")
         assert list(database.vectors("a", "s\0 1", "made", ["0", "1"])) == ["0"]
+
+
+def test_marks_of_dropped_sessions_titles_and_language_move_there_and_back(tmp_path: Path, dsn: str) -> None:
+    with keepstone.open(tmp_path / "from", language="de") as home:
+        for name in ("s\0 1", "again", "again"):
+            home.agent("a").session(name).add("note", text="Häuser")
+            home.agent("a").session(name).drop()
+        home.agent("b").session("plan").add("note", text="Häuser")
+        home.agent("b").session("plan").set_title("Am See")
+    files, database = _stores(tmp_path / "from", dsn)
+    with closing(files), closing(database), closing(FileStore(tmp_path / "back", LAYOUTS["default"])) as back:
+        move(files, database)
+        move(database, back)
+        marks = files.dropped_marks("a")
+        assert sorted(name for name, _ in marks) == ["again", "again", "s\0 1"]
+        assert marks == database.dropped_marks("a") == back.dropped_marks("a")
+        assert back.dropped("a") == ["again", "s\0 1"]
+        assert [one.title for one in back.summaries("b")] == ["Am See"]
+        assert database.language == back.language == "de"
+    with keepstone.open(dsn) as home:
+        assert len(home.agent("b").recall("Haus")) == 1
+
+
+def test_a_home_with_agents_keeps_its_language_in_a_merge(tmp_path: Path, dsn: str) -> None:
+    with keepstone.open(tmp_path / "from", language="de") as home:
+        home.agent("a").session("s").add("note", text="Häuser")
+    with keepstone.open(dsn) as home:
+        home.agent("b").session("s").add("note", text="houses")
+    files, database = _stores(tmp_path / "from", dsn)
+    with closing(files), closing(database):
+        move(files, database, merge=True)
+        assert database.language == "en"
+
+
+@pytest.mark.parametrize(
+    ("table", "said"), [("dropped", "dropped sessions"), ("purged", "digests"), ("files", "arrived damaged")]
+)
+def test_marks_and_files_that_do_not_arrive_are_an_error(
+    tmp_path: Path, dsn: str, table: str, said: str
+) -> None:
+    _fill(tmp_path / "from")
+    with keepstone.open(tmp_path / "from") as home:
+        (tmp_path / "from/agents/a/memory/sessions/.purged.ndjson").touch()
+        home.agent("a").session("s\0 1").purge("3")
+        home.agent("b").session("empty").drop()
+    files, database = _stores(tmp_path / "from", dsn)
+    with closing(files), closing(database):
+        _spoil(dsn, table, "NULL" if table != "files" else "NEW")
+        with pytest.raises(StoreError, match=said):
+            move(files, database)
+
+
+def _spoil(dsn: str, table: str, kept: str) -> None:
+    change = "NEW.content := 'other'; " if kept == "NEW" else ""
+    with psycopg.connect(dsn) as connection:
+        connection.execute(
+            "CREATE FUNCTION spoil() RETURNS trigger LANGUAGE plpgsql AS "
+            f"$$BEGIN {change}RETURN {kept}; END$$".encode()
+        )
+        connection.execute(
+            f"CREATE TRIGGER spoil BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION spoil()".encode()
+        )
+
+
+def test_a_merge_names_files_that_the_target_has_otherwise(tmp_path: Path, dsn: str) -> None:
+    _fill(tmp_path / "from")
+    files, database = _stores(tmp_path / "from", dsn)
+    with closing(files), closing(database):
+        database.files("a").write("plans/x.md", "theirs")
+        moved = move(files, database, merge=True)
+        assert (moved.differing, moved.skipped, moved.files) == (["a/plans/x.md"], [], 0)
+        assert database.files("a").read("plans/x.md") == "theirs"

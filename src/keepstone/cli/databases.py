@@ -152,6 +152,9 @@ def migrate(
                 progress=lambda done, total: bar.update(task, completed=done, total=total),
             )
     said = f"{counted(moved.entries, 'entry')} in {counted(moved.sessions, 'session')}, {moved.files:,} files"
-    skipped = [Text(one_line(f"left out, not text: {path}"), "yellow") for path in moved.skipped]
-    view = Group(Text(f"Migrated and verified: {said}."), *skipped)
-    show(Answer(vars(moved), view, status=1 if moved.skipped else 0), as_json=as_json)
+    left_out = [f"left out, not text: {path}" for path in moved.skipped]
+    left_out += [f"left as the target has it, with another text: {path}" for path in moved.differing]
+    view = Group(
+        Text(f"Migrated and verified: {said}."), *(Text(one_line(line), "yellow") for line in left_out)
+    )
+    show(Answer(vars(moved), view, status=1 if left_out else 0), as_json=as_json)

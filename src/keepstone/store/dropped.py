@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import closing
 from datetime import datetime
+from operator import itemgetter
+from typing import TypeAlias
 
 from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import DROPPED, LOCK
 from keepstone.filesystem.lock import Lock
-from keepstone.log.line import dump_read, parse, read_time
+from keepstone.log.line import dump_read, format_time, parse, read_time
 from keepstone.log.log_file import Log
 from keepstone.log.scan import Scan
+
+DroppedMark: TypeAlias = "tuple[str, datetime]"
+"""A session that was dropped, and when."""
 
 
 def mark_dropped(folder: Folder, session: str, ts: str) -> None:
@@ -27,14 +33,32 @@ def mark_dropped(folder: Folder, session: str, ts: str) -> None:
 
 def dropped_at(folder: Folder) -> dict[str, datetime]:
     """Return when each session was dropped for the last time, by its id; damaged marks are left out."""
-    found: dict[str, datetime] = {}
-    with closing(Log(folder, DROPPED, Lock(folder, DROPPED + LOCK))) as log, log.reading() as fd:
+    return dict(sorted(dropped_marks(folder), key=itemgetter(1)))
+
+
+def dropped_marks(folder: Folder) -> frozenset[DroppedMark]:
+    """Return all marks; damaged ones are left out."""
+    with closing(Log(folder, DROPPED, Lock(folder, DROPPED + LOCK))) as log:
+        return _marks(log)
+
+
+def take_dropped(folder: Folder, marks: Iterable[DroppedMark]) -> None:
+    """Add the marks of another home that are not there, synced."""
+    with closing(Log(folder, DROPPED, Lock(folder, DROPPED + LOCK))) as log, log.locked():
+        new = sorted(frozenset(marks) - _marks(log), key=itemgetter(1, 0))
+        if new:
+            log.append([dump_read({"session": session, "ts": format_time(at)}) for session, at in new])
+
+
+def _marks(log: Log) -> frozenset[DroppedMark]:
+    found = set()
+    with log.reading() as fd:
         for line in Scan(fd) if fd is not None else ():
             mark = parse(line.raw) or {}
             session, moment = mark.get("session"), read_time(mark.get("ts"))
             if isinstance(session, str) and moment is not None:
-                found[session] = max(moment, found.get(session, moment))
-    return found
+                found.add((session, moment))
+    return frozenset(found)
 
 
 def _has(log: Log, mark: dict[str, str]) -> bool:

@@ -42,7 +42,7 @@ from keepstone.store.as_of import PastReader, vectors_today
 from keepstone.store.background import Background
 from keepstone.store.changes import Change
 from keepstone.store.decay import Decay
-from keepstone.store.dropped import dropped_at
+from keepstone.store.dropped import DroppedMark, dropped_at, dropped_marks, take_dropped
 from keepstone.store.history import gone, state
 from keepstone.store.home_language import language_of, record_language
 from keepstone.store.home_space import HomeSpace
@@ -509,6 +509,18 @@ class FileStore:
 
     def take_purged(self, agent: str, found: PurgedIds) -> None:
         purge_digests.take(self.root, self._layout, agent, found)
+
+    def dropped_marks(self, agent: str) -> frozenset[DroppedMark]:
+        with self._using(agent) as logs:
+            return dropped_marks(logs.folder) if logs else frozenset()
+
+    def take_dropped(self, agent: str, marks: frozenset[DroppedMark]) -> None:
+        with self._agents.using(agent, create=True) as logs:
+            take_dropped(logs.folder, marks)
+
+    def take_language(self, language: str) -> None:
+        self.language = language
+        record_language(self.root, self._layout, language)
 
     def changes(self, agents: Sequence[str] | None, since: str | None) -> Callable[[], list[Change]]:
         return Changes(self.root, self._layout, self._using, agents, since).look

@@ -18,7 +18,8 @@ from keepstone.log.fold import Fold
 from keepstone.log.line import dump_read, entry_of, format_time, id_of, parse, read_time
 from keepstone.log.scan import Line
 from keepstone.model import Record
-from keepstone.store.protocol import Store
+from keepstone.store.dropped import DroppedMark
+from keepstone.store.protocol import Files, Store
 from keepstone.store.purge_digests import PurgedIds, digest
 
 _VECTORS_AT_ONCE = 1_000
@@ -73,6 +74,15 @@ class MovableStore(Store, Protocol):
     def vanished_agents(self) -> list[str]:
         """Return the agents that were purged whole and are recorded."""
 
+    def dropped_marks(self, agent: str) -> frozenset[DroppedMark]:
+        """Return which of an agent's sessions were dropped, and when."""
+
+    def take_dropped(self, agent: str, marks: frozenset[DroppedMark]) -> None:
+        """Add what another home says of dropped sessions."""
+
+    def take_language(self, language: str) -> None:
+        """Stem the words of a home without agents by a language, and record it."""
+
 
 @dataclass
 class Moved:
@@ -88,6 +98,8 @@ class Moved:
     """Sessions that were there already, with the same lines."""
     skipped: list[str] = field(default_factory=list)
     """Files that are not text."""
+    differing: list[str] = field(default_factory=list)
+    """Files that the target had already, with another text, and keeps."""
 
     def add(self, more: Moved) -> None:
         """Add what was moved of one session."""
@@ -121,6 +133,8 @@ def move(
     space = source.home_space()
     if space is not None and target.home_space() is None:
         target.set_home_space(space)
+    if target.language != source.language and not target.agents():
+        target.take_language(source.language)
     gone = {agent: _move_purges(source, target, agent) for agent in {*agents, *source.vanished_agents()}}
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         # One session is read and folded here while the database takes in another one.
@@ -137,7 +151,10 @@ def move(
             pool.shutdown(cancel_futures=True)
     for agent in agents:
         _move_files(source, target, agent, moved)
+        target.take_dropped(agent, source.dropped_marks(agent))
     target.sync()
+    for agent in gone:
+        _check_marks(source, target, agent)
     moved.agents, moved.sessions = len(agents), len(sessions)
     return moved
 
@@ -152,6 +169,20 @@ def _move_purges(source: MovableStore, target: MovableStore, agent: str) -> froz
     # Of an agent that is gone nothing is made.
     target.take_purged(agent, here if agent in source.agents() else here._replace(is_recorded=False))
     return there.ids - here.ids
+
+
+def _check_marks(source: MovableStore, target: MovableStore, agent: str) -> None:
+    """Compare what is known of removed entries and sessions with what arrived."""
+    wanted, there = source.purged(agent), target.purged(agent)
+    is_whole = wanted.ids <= there.ids or agent not in source.agents()
+    if not is_whole or not wanted.vanished <= there.vanished:
+        raise StoreError(f"the digests of what agent {agent!r} purged did not all arrive: try again")
+    lacking = source.dropped_marks(agent) - target.dropped_marks(agent)
+    if lacking:
+        raise StoreError(
+            f"of agent {agent!r} {len(lacking):,} marks of dropped sessions did not arrive, such as that of "
+            f"{min(lacking)[0]!r:.80}: try again"
+        )
 
 
 def _move_session(
@@ -229,7 +260,16 @@ def _move_files(source: MovableStore, target: MovableStore, agent: str, moved: M
             continue
         if path not in there:
             after.write(path, text)
-        if after.read(path) != text:
-            moved.skipped.append(f"{agent}/{path}")
+            if after.read(path) != text:
+                raise StoreError(f"file {path!r:.80} of agent {agent!r} arrived damaged: try again")
+        elif _text_of(after, path) != text:
+            moved.differing.append(f"{agent}/{path}")
             continue
         moved.files += 1
+
+
+def _text_of(files: Files, path: str) -> str | None:
+    try:
+        return files.read(path)
+    except NotTextError:
+        return None

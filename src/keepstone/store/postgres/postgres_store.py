@@ -15,6 +15,7 @@ from keepstone.model import Entry, Record, Scope, SessionInfo, SessionSummary, V
 from keepstone.store.as_of import PastReader
 from keepstone.store.changes import Change
 from keepstone.store.decay import Decay
+from keepstone.store.dropped import DroppedMark
 from keepstone.store.history import gone_in
 from keepstone.store.paging import Page
 from keepstone.store.postgres import (
@@ -327,6 +328,15 @@ class PostgresStore:
 
     def take_purged(self, agent: str, purged: PurgedIds) -> None:
         purged_rows.take(self._connections, agent, purged)
+
+    def dropped_marks(self, agent: str) -> frozenset[DroppedMark]:
+        return purged_rows.dropped_marks(self._connections, agent)
+
+    def take_dropped(self, agent: str, marks: frozenset[DroppedMark]) -> None:
+        purged_rows.take_dropped(self._connections, agent, marks)
+
+    def take_language(self, language: str) -> None:
+        self._settle_language(language)
 
     def changes(self, agents: Sequence[str] | None, since: str | None) -> Callable[[], list[Change]]:
         return event_rows.PostgresChanges(self._connections, agents, since).look

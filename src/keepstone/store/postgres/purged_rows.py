@@ -1,12 +1,14 @@
-"""Digests of purged ids in the database, of agents that came from a home which records them."""
+"""Digests of purged ids, and marks of dropped sessions, which the database keeps of what is gone."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC
 
+from keepstone.store.dropped import DroppedMark
 from keepstone.store.postgres.answer_rows import FORGET
 from keepstone.store.postgres.connecting import Connection, Connections
-from keepstone.store.postgres.entry_rows import shown
+from keepstone.store.postgres.entry_rows import shown, stored
 from keepstone.store.postgres.locked_session import LockedSession
 from keepstone.store.purge_digests import PurgedIds, digest
 
@@ -16,6 +18,9 @@ _RECORDED = "EXISTS (SELECT 1 FROM purged WHERE agent = %s AND NOT vanished)"
 _VANISHED = "INSERT INTO home VALUES (%s, '') ON CONFLICT DO NOTHING"
 _PREFIX = "vanished "
 """The key of a home's row that names an agent which was purged whole begins so."""
+_ADD_DROPPED = (
+    "INSERT INTO dropped SELECT %s, * FROM unnest(%s::text[], %s::timestamptz[]) ON CONFLICT DO NOTHING"
+)
 _ADD = "INSERT INTO purged SELECT %s, %s, unnest(%s::text[]) ON CONFLICT DO NOTHING"
 
 
@@ -32,6 +37,26 @@ def take(connections: Connections, agent: str, found: PurgedIds) -> None:
     named = [(_VANISHED, (f"{_PREFIX}{agent}",))] if found.vanished else []
     connections.read_all(
         agent, [(_ADD, (agent, False, own)), (_ADD, (agent, True, list(found.vanished))), *named]
+    )
+
+
+def dropped_marks(connections: Connections, agent: str) -> frozenset[DroppedMark]:
+    """Return the marks of an agent's dropped sessions."""
+    rows = connections.read(agent, "SELECT session, ts FROM dropped WHERE agent = %s", (agent,))
+    return frozenset((shown(name), at.astimezone(UTC)) for name, at in rows)
+
+
+def take_dropped(connections: Connections, agent: str, marks: frozenset[DroppedMark]) -> None:
+    """Add the marks of another home."""
+    if not marks:
+        return
+    sessions, times = zip(*((stored(name), at) for name, at in sorted(marks)), strict=True)
+    connections.read_all(
+        agent,
+        [
+            ("INSERT INTO agents VALUES (%s) ON CONFLICT DO NOTHING", (agent,)),
+            (_ADD_DROPPED, (agent, [*sessions], [*times])),
+        ],
     )
 
 
