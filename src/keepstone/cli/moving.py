@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
+_MOST = 1_000
+"""Megabytes that the other machine may send in a sync, unless told otherwise."""
 _SHOWN = 20
 """Failures that are shown to people; ``--json`` has all."""
 
@@ -191,6 +193,12 @@ SshOption = Annotated[
 RemoteCommandOption = Annotated[
     str, typer.Option("--remote-command", metavar="COMMAND", help="What runs keepstone on that machine.")
 ]
+MaxOption = Annotated[
+    int,
+    typer.Option(
+        "--max", metavar="MB", min=1, help="Most that the other machine may send, in megabytes, unpacked."
+    ),
+]
 
 
 @app.command(epilog="Example: keepstone sync ~/Dropbox/keepstone")
@@ -199,6 +207,7 @@ def sync(
     *,
     ssh: SshOption = "ssh",
     remote_command: RemoteCommandOption = "keepstone",
+    max_size: MaxOption = _MOST,
     home: HomeOption = None,
     layout: LayoutOption = "default",
     as_json: JsonOption = False,
@@ -213,17 +222,21 @@ def sync(
     from keepstone.operations.syncing import sync as exchange
     from keepstone.operations.syncing.ssh import answer_over_ssh, is_remote, sync_over_ssh
 
+    most = max_size * 1_000_000
     if target == "-":  # The other side of sync_over_ssh: nothing but the files goes to standard output.
         if home is not None and not Path(home).is_dir():
             raise ValueError(f"{home} is not a folder there: give the path of the home, or make the folder")
         with HomeOptions(home, layout).open() as opened:
-            answer_over_ssh(opened, layout_of(layout), sys.stdin.buffer, sys.stdout.buffer)
+            answer_over_ssh(opened, layout_of(layout), sys.stdin.buffer, sys.stdout.buffer, most=most)
         return
     with HomeOptions(home, layout).open() as opened:
         if is_remote(target) and not Path(target).exists():
-            options = () if layout == "default" else ("--layout", layout)
+            options: tuple[str, ...] = () if layout == "default" else ("--layout", layout)
+            options += () if max_size == _MOST else ("--max", str(max_size))
             place = layout_of(layout)
-            result = sync_over_ssh(opened, place, target, ssh=ssh, command=remote_command, options=options)
+            result = sync_over_ssh(
+                opened, place, target, ssh=ssh, command=remote_command, options=options, most=most
+            )
         else:
             result = exchange(opened, layout_of(layout), _shared_folder(target))
     document = {
@@ -231,12 +244,14 @@ def sync(
         "changed": result.changed,
         "purged": result.purged,
         "pending": result.pending,
+        "skipped": result.skipped,
         "merged_copies": result.merged_copies,
     }
     words = f"read {counted(result.devices, 'other home')}: {counted(len(result.changed), 'session')} changed"
     words += f", {counted(result.purged, 'entry')} purged"
     lines = [words, *(f"merged the conflicting copy {name}" for name in result.merged_copies)]
     lines += [f"not whole yet, left for the next time: {name}" for name in result.pending]
+    lines += [f"damaged, left out: {name}" for name in result.skipped]
     show(Answer(document, Text("\n".join(map(one_line, lines)))), as_json=as_json)
 
 

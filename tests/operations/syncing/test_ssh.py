@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import shlex
 import sys
 import tarfile
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -44,6 +46,12 @@ class Machines:
 
     def sync(self) -> None:
         sync_over_ssh(self.home, LAYOUT, "ada@laptop:my agents", ssh=str(self.ssh), command=KEEPSTONE)
+
+    def sync_at_most(self, most: int, said: str | None) -> None:
+        with pytest.raises(ValueError, match=said) if said else nullcontext():
+            sync_over_ssh(
+                self.home, LAYOUT, "laptop:my agents", ssh=str(self.ssh), command=KEEPSTONE, most=most
+            )
 
     def here_and_there(self) -> list[set[str]]:
         with self.open(self.there / "my agents") as other:
@@ -108,6 +116,78 @@ def test_an_answer_that_is_not_ours_is_refused(machines: Machines) -> None:
     with pytest.raises(ValueError, match="no files that can be read"):
         sync_over_ssh(machines.home, LAYOUT, "laptop:x", ssh=str(machines.ssh), command="echo hello #")
     assert machines.here_and_there()[0] == {"here"}
+
+
+DEVICE = "devices/0190a5b0-0000-4000-8000-000000000000"
+
+
+def _stream(*files: tuple[str, bytes]) -> io.BytesIO:
+    """Return a stream with files of a device."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w|gz") as archive:
+        for name, raw in files:
+            info = tarfile.TarInfo(f"{DEVICE}/{name}")
+            info.size = len(raw)
+            archive.addfile(info, io.BytesIO(raw))
+    stream.seek(0)
+    return stream
+
+
+def _manifest(size: object, file: str = "x.ndjson") -> tuple[str, bytes]:
+    line = {"agent": "a", "file": file, "size": size, "sha256": "0"}
+    return "manifest.ndjson", json.dumps(line).encode() + b'\n{"end":true}\n'
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ([("a/x.ndjson", b"")], "no manifest first"),
+        ([_manifest(10**10)], r"sends 9\.3 GiB, more than .*--max 10001"),
+        ([_manifest(3), ("a/x.ndjson", bytes(4))], "is not a file that keepstone sync sends"),
+        ([_manifest(3), ("a/y.ndjson", bytes(3))], "is not a file that keepstone sync sends"),
+        ([_manifest(3), ("a/x.ndjson", bytes(3)), ("a/x.ndjson", bytes(3))], "is not a file"),
+        ([_manifest(-1)], "without the sizes"),
+        ([_manifest("3")], "without the sizes"),
+        ([_manifest(1.5)], "without the sizes"),
+    ],
+)
+def test_a_stream_brings_what_its_manifest_says(
+    machines: Machines, files: list[tuple[str, bytes]], said: str
+) -> None:
+    with pytest.raises(ValueError, match=said):
+        answer_over_ssh(machines.home, LAYOUT, _stream(*files), io.BytesIO())
+    assert machines.here_and_there()[0] == {"here"}
+
+
+def test_headers_that_unpack_to_more_are_refused(machines: Machines) -> None:
+    packed = io.BytesIO()
+    with gzip.GzipFile(fileobj=packed, mode="wb") as stream:
+        header = tarfile.TarInfo("x")
+        header.type, header.size = tarfile.XHDTYPE, 8 * 10**9
+        stream.write(header.tobuf(tarfile.PAX_FORMAT))
+        for _ in range(70):
+            stream.write(bytes(1_000_000))
+    packed.seek(0)
+    with pytest.raises(ValueError, match="more than its manifest says"):
+        answer_over_ssh(machines.home, LAYOUT, packed, io.BytesIO())
+
+
+def test_a_larger_home_is_taken_with_a_larger_limit(machines: Machines) -> None:
+    machines.sync_at_most(1, "sends .* more than 1 B: .*--max 1")
+    machines.sync_at_most(10**6, None)
+    assert machines.here_and_there() == [{"here", "there"}] * 2
+
+
+def test_an_answer_without_end_is_cut(machines: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("keepstone.operations.syncing.ssh._PACKED_MORE", 100_000)
+    with pytest.raises(keepstone.StoreError, match="laptop sent more than 1000 B: give --max"):
+        sync_over_ssh(machines.home, LAYOUT, "laptop:x", ssh="sh -c 'cat /dev/zero'", most=1000)
+
+
+def test_the_command_passes_its_limit_to_the_other_machine(machines: Machines) -> None:
+    words = ["sync", "ada@laptop:my agents", "--ssh", "sh -c 'echo \"$1\" >&2; exit 1'"]
+    done = CliRunner().invoke(app, [*words, "--home", str(machines.home.root), "--max", "7"])
+    assert "--max 7" in done.output
 
 
 @pytest.mark.parametrize(

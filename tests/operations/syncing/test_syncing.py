@@ -237,8 +237,8 @@ def test_the_command_says_what_it_did(tmp_path: Path) -> None:
         home.agent("a").session("main").add("note", text="x")
     words = ["sync", str(tmp_path / "shared"), "--home"]
     done = CliRunner().invoke(app, [*words, str(tmp_path / "home"), "--json"])
-    expected = {"devices": 0, "changed": [], "purged": 0, "pending": [], "merged_copies": []}
-    assert json.loads(done.stdout) == expected
+    lists: dict[str, list[str]] = {"changed": [], "pending": [], "skipped": [], "merged_copies": []}
+    assert json.loads(done.stdout) == {"devices": 0, "purged": 0} | lists
     done = CliRunner().invoke(app, [*words, str(tmp_path / "other")])
     assert "1 other home: 1 session changed" in done.stdout
 
@@ -258,3 +258,32 @@ def test_a_folder_below_a_missing_one_is_refused(devices: Devices, tmp_path: Pat
     with pytest.raises(ValueError, match=r"not-mounted is not a folder: mount it"):
         sync(devices.homes[0], LAYOUT, tmp_path / "not-mounted" / "shared")
     assert not (tmp_path / "not-mounted").exists()
+
+
+@pytest.mark.parametrize("mark", [b"[]", b'{"format":"9"}', b"{", b"7", b'{"format":true}', b'{"format":0}'])
+def test_a_mark_that_says_no_format_is_named_and_left(devices: Devices, mark: bytes) -> None:
+    path = devices.shared / "keepstone-sync.json"
+    path.write_bytes(mark)
+    with pytest.raises(ValueError, match=r"keepstone-sync.json does not say a format.*remove this file"):
+        devices.sync(0)
+    assert path.read_bytes() == mark
+
+
+def test_damaged_lines_of_another_device_are_left_out_and_named(devices: Devices) -> None:
+    log = devices.homes[1].root / "agents/a/memory/sessions/noise.ndjson"
+    log.write_bytes(
+        bytes(range(256)) * 20 + b'\n{"id":"z","ts":"2026-01-11T14:31:00Z","text":"sound"}\n[1]\n'
+    )
+    devices.sync(1)
+    assert [one.partition(" of devices/")[0] for one in devices.sync(0).skipped] == ["22 lines"]
+    written = (devices.homes[0].root / "agents/a/memory/sessions/noise.ndjson").read_bytes()
+    assert written == b'{"id":"z","ts":"2026-01-11T14:31:00Z","text":"sound"}\n'
+    assert devices.sync(0).changed == []
+
+
+def test_a_log_of_damage_alone_makes_no_session(devices: Devices) -> None:
+    (devices.homes[1].root / "agents/a/memory/sessions/noise.ndjson").write_bytes(b"\xff\x00[[[\n")
+    devices.sync(1)
+    result = devices.sync(0)
+    assert (result.changed, len(result.skipped)) == ([], 1)
+    assert [info.id for info in devices.agent(0).sessions()] == ["main"]

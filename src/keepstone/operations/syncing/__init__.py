@@ -38,6 +38,7 @@ from keepstone.operations.syncing.devices import (
 )
 from keepstone.store import purge_digests
 from keepstone.store.opening import is_database
+from keepstone.text.display import counted
 
 _LOCK = "lock"
 
@@ -54,6 +55,8 @@ class Synced:
     """Entries that were removed because they were purged elsewhere."""
     pending: list[str] = field(default_factory=list)
     """Files of other devices that have not arrived whole yet."""
+    skipped: list[str] = field(default_factory=list)
+    """Damaged lines of other devices, which stay there: how many, and of which file."""
     merged_copies: list[str] = field(default_factory=list)
     """Conflicting copies in this home that were merged and removed, as ``agent/session``."""
     device: str = ""
@@ -193,7 +196,12 @@ def _take(home: Home, layout: Layout, device: Device, result: Synced) -> None:
             if raw is None:
                 result.pending.append(device.name(agent, file))
                 continue
-            if _merge(home, layout, agent, session, side_of(raw), digests):
+            theirs = side_of(raw)
+            lines = [line for line in theirs.lines if line.record is not None]
+            if damaged := len(theirs.lines) - len(lines):
+                result.skipped.append(f"{counted(damaged, 'line')} of {device.name(agent, file)}")
+                theirs = Side(lines, {line.key for line in lines}, theirs.ids, theirs.live)
+            if _merge(home, layout, agent, session, theirs, digests):
                 result.changed.append(f"{agent}/{session}")
 
 

@@ -47,16 +47,23 @@ def digest(raw: bytes) -> str:
 
 
 def check_format(shared: Folder) -> None:
-    """Mark a new folder with its format; raises ValueError if it has a newer one."""
+    """Mark a new folder with its format.
+
+    Raises:
+        ValueError: The folder has a newer format, or a mark that says none.
+    """
     raw = content_or_none(shared, _MARK)
     if raw is None:
         replace_file(shared, _MARK, [json.dumps({"format": FORMAT}).encode()], temporary=TEMPORARY)
         return
-    mark = json.loads(raw or b"{}")
-    if mark.get("format", FORMAT) > FORMAT:
+    found = (parse(raw) or {}).get("format", FORMAT if not raw else None)
+    if type(found) is not int or found < 1:
         raise ValueError(
-            f"{shared.path} is of format {mark['format']}, newer than {FORMAT}: update keepstone"
+            f"{shared.path}/{_MARK} does not say a format, such as {{'format': {FORMAT}}}: it begins with "
+            f"{raw[:40]!r}. If the folder is one that your homes share, remove this file and sync again"
         )
+    if found > FORMAT:
+        raise ValueError(f"{shared.path} is of format {found}, newer than {FORMAT}: update keepstone")
 
 
 def device_name(root: Path, shared: Folder) -> str:

@@ -5,27 +5,30 @@ What arrives is a shared folder of two devices, merged as any other.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
-import tarfile
-import zlib
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO
 
 from keepstone.errors import StoreError
-from keepstone.filesystem.atomic import replace_file
-from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import Layout
 from keepstone.home import Home
 from keepstone.operations.syncing import Synced, exchange, one_sync
-from keepstone.operations.syncing.devices import TEMPORARY
-from keepstone.text.display import one_line
+from keepstone.operations.syncing.stream import MOST, pack, unpack
+from keepstone.text.display import one_line, size
 
 _REMOTE = re.compile(r"(?P<host>[^/:\s-][^/:\s]*):(?P<path>[^\0]+)")
-_NAME = re.compile(r"devices/[0-9a-f-]{36}(/[^/.\0][^/\0]*|/[^/.\0][^/\0]*/[^/\0]+)")
+_CHUNK = 1 << 16
+_PACKED_MORE = 64_000_000
+"""Bytes by which an answer may be longer than its files: the manifest, headers, poor compression."""
 
 
 def is_remote(target: str) -> bool:
@@ -41,6 +44,7 @@ def sync_over_ssh(
     ssh: str = "ssh",
     command: str = "keepstone",
     options: tuple[str, ...] = (),
+    most: int = MOST,
 ) -> Synced:
     """Exchange entries and purges with the home at ``target``, such as ``ada@host:agents``.
 
@@ -51,6 +55,7 @@ def sync_over_ssh(
         ssh: The program that reaches the other machine, with its options: ``"ssh -p 2222"``.
         command: What runs keepstone there.
         options: Further options for keepstone there.
+        most: How many bytes the files of the other home may have.
 
     Raises:
         ValueError: ``target`` names no machine and path.
@@ -63,65 +68,71 @@ def sync_over_ssh(
     there = shlex.join([*shlex.split(command), "sync", "-", "--home", path, *options])
     with one_sync(home), TemporaryDirectory() as temporary, TemporaryFile() as answer:
         place = Path(temporary)
-        exchange(home, layout, place)
-        _send(place, [*shlex.split(ssh), found["host"], there], answer)
+        sent = exchange(home, layout, place)
+        _send(place, sent.device, [*shlex.split(ssh), found["host"], there], answer, most)
         answer.seek(0)
-        _unpack(answer, place)
+        unpack(answer, place, most)
         return exchange(home, layout, place)
 
 
-def answer_over_ssh(home: Home, layout: Layout, given: IO[bytes], answer: IO[bytes]) -> Synced:
+def answer_over_ssh(
+    home: Home, layout: Layout, given: IO[bytes], answer: IO[bytes], *, most: int = MOST
+) -> Synced:
     """Take in the files of another home from a stream, and write those of this one into ``answer``.
 
     Raises:
-        ValueError: The stream is not one that ``sync_over_ssh`` sends.
+        ValueError: The stream is not one that ``sync_over_ssh`` sends, or brings more than ``most`` bytes.
     """
     with one_sync(home), TemporaryDirectory() as temporary:
         place = Path(temporary)
-        _unpack(given, place)
+        unpack(given, place, most)
         result = exchange(home, layout, place)
-        _pack(place, result.device, answer)
+        pack(place, result.device, answer)
         return result
 
 
-def _send(place: Path, words: list[str], answer: IO[bytes]) -> None:
-    """Send the folder to a program, and write what it answers into a file."""
-    with TemporaryFile() as errors:
-        try:
-            process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=answer, stderr=errors)  # noqa: S603
-        except OSError as error:
-            raise StoreError(
-                f"{words[0]} cannot be run ({error.strerror}): install it, or give --ssh"
-            ) from error
-        with process:
-            if process.stdin is not None:
-                # It may end before it has read all; then its status and its words say why.
-                with suppress(BrokenPipeError), process.stdin as given:
-                    _pack(place, None, given)
-        if process.returncode:
-            errors.seek(0)
-            said = errors.read().decode("utf-8", "replace").strip()
-            raise StoreError(f"{words[-2]} could not sync: {one_line(said[-500:]) or process.returncode}")
-
-
-def _pack(place: Path, device: str | None, stream: IO[bytes]) -> None:
-    """Write the files of one device, or of all, as a compressed stream."""
-    with tarfile.open(fileobj=stream, mode="w|gz") as archive:
-        for path in sorted((place / "devices" / (device or "")).rglob("*")):
-            if path.is_file() and not path.is_symlink():
-                archive.add(path, path.relative_to(place).as_posix())
-
-
-def _unpack(stream: IO[bytes], place: Path) -> None:
-    """Write the files of a stream into the folder."""
+def _send(place: Path, device: str, words: list[str], answer: IO[bytes], most: int) -> None:
+    """Send a device's files to a program, and write what it answers into a file."""
     try:
-        with Folder(place, create=True) as folder, tarfile.open(fileobj=stream, mode="r|gz") as archive:
-            for member in archive:
-                content = archive.extractfile(member) if member.isreg() else None
-                if content is None or not _NAME.fullmatch(member.name):
-                    raise ValueError(f"{one_line(member.name)!r:.80} is not a file that keepstone sync sends")
-                folder.make_folder(member.name.rpartition("/")[0])
-                chunks = iter(lambda file=content: file.read(1 << 20), b"")  # type: ignore[misc]
-                replace_file(folder, member.name, chunks, temporary=TEMPORARY)
-    except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
-        raise ValueError(f"the other side sent no files that can be read: {error}") from error
+        process = subprocess.Popen(  # noqa: S603
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+    except OSError as error:
+        raise StoreError(f"{words[0]} cannot be run ({error.strerror}): install it, or give --ssh") from error
+    said = deque[bytes](maxlen=2)
+    with process, ThreadPoolExecutor(2) as readers:
+        is_whole = readers.submit(_copy, process, answer, most)
+        errors = readers.submit(_read_last, process, said)
+        # It may end before it has read all; then its status and its words say why.
+        with suppress(BrokenPipeError), process.stdin or BytesIO() as given:
+            pack(place, device, given)
+        errors.result()
+    if not is_whole.result():
+        raise StoreError(f"{words[-2]} sent more than {size(most)}: give --max MB if that is right")
+    if process.returncode:
+        text = b"".join(said).decode("utf-8", "replace").strip()
+        raise StoreError(f"{words[-2]} could not sync: {one_line(text[-500:]) or process.returncode}")
+
+
+def _copy(process: subprocess.Popen[bytes], answer: IO[bytes], most: int) -> bool:
+    """Write what a program answers into a file; end the program if that is more than ``most`` bytes."""
+    left = most + _PACKED_MORE
+    with process.stdout or BytesIO() as pipe:  # Closed at the end: what the program started ends, too.
+        for chunk in _chunks(pipe):
+            left -= len(chunk)
+            if left < 0:
+                process.kill()
+                return False
+            answer.write(chunk)
+    return True
+
+
+def _read_last(process: subprocess.Popen[bytes], said: deque[bytes]) -> None:
+    """Keep the end of what a program says of errors."""
+    for chunk in _chunks(process.stderr):
+        said.append(chunk)
+
+
+def _chunks(pipe: IO[bytes] | None) -> Iterator[bytes]:
+    while pipe is not None and (chunk := os.read(pipe.fileno(), _CHUNK)):
+        yield chunk

@@ -1,0 +1,106 @@
+"""The files of one device as a compressed stream: the manifest first, then what it lists, and no more."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import tarfile
+import zlib
+from pathlib import Path
+from typing import IO
+
+from keepstone.filesystem.atomic import replace_file
+from keepstone.filesystem.confine import Folder
+from keepstone.operations.syncing.devices import MANIFEST, TEMPORARY, Device
+from keepstone.text.display import one_line, size
+
+MOST = 1_000_000_000
+"""Bytes of files that a stream may bring unless the user says otherwise."""
+_NAME = re.compile(r"(?P<device>devices/[0-9a-f-]{36})/(?P<file>[^/.\0][^/\0]*|[^/.\0][^/\0]*/[^/\0]+)")
+_MANIFEST_BYTES = 64_000_000
+_BESIDE = 8_192
+"""Bytes that a file takes beside its content at most: headers with a long name, and padding."""
+_END = 32_768
+"""Bytes of the end of a stream at most."""
+
+
+class _TooLongError(ValueError):
+    """The stream is longer than what it said at its beginning."""
+
+
+class _Bounded(io.RawIOBase):
+    """The unpacked bytes of a stream, up to a limit that can be raised."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._unpacked = gzip.GzipFile(fileobj=stream, mode="rb")
+        self.left = _MANIFEST_BYTES + _END
+
+    def read(self, count: int = -1, /) -> bytes:
+        raw = self._unpacked.read(count)
+        self.left -= len(raw)
+        if self.left < 0:
+            raise _TooLongError("the other side sent more than its manifest says: nothing of it was taken")
+        return raw
+
+
+def pack(place: Path, device: str, stream: IO[bytes]) -> None:
+    """Write the files of a device, the manifest first."""
+    folder = place / "devices" / device
+    paths = sorted(folder.rglob("*"), key=lambda path: (path != folder / MANIFEST, path))
+    with tarfile.open(fileobj=stream, mode="w|gz") as archive:
+        for path in paths:
+            if path.is_file() and not path.is_symlink():
+                archive.add(path, path.relative_to(place).as_posix())
+
+
+def unpack(stream: IO[bytes], place: Path, most: int = MOST) -> None:
+    """Write the files of a stream into a folder.
+
+    Raises:
+        ValueError: It is not a stream of ``pack``, its files have more than ``most`` bytes, or they are not
+            those of its manifest.
+    """
+    bounded = _Bounded(stream)
+    try:
+        with Folder(place, create=True) as folder, tarfile.open(fileobj=bounded, mode="r|") as archive:
+            device, listed = None, dict[str, int]()
+            for member in archive:
+                name = _NAME.fullmatch(member.name) if member.isreg() else None
+                if name is None or (device is not None and listed.pop(name["file"], None) != member.size):
+                    raise ValueError(f"{one_line(member.name)!r:.80} is not a file that keepstone sync sends")
+                if device is None and name["file"] != MANIFEST:
+                    raise ValueError(
+                        "the other side sends no manifest first: install the same keepstone on both machines"
+                    )
+                _write(folder, archive, member)
+                if device is None:
+                    device = name["device"]
+                    listed = _listed(folder, device, most)
+                    bounded.left = sum(listed.values()) + _BESIDE * len(listed) + _END
+    except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
+        raise ValueError(f"the other side sent no files that can be read: {error}") from error
+
+
+def _write(folder: Folder, archive: tarfile.TarFile, member: tarfile.TarInfo) -> None:
+    content = archive.extractfile(member)
+    if content is not None:
+        folder.make_folder(member.name.rpartition("/")[0])
+        chunks = iter(lambda: content.read(1 << 20), b"")
+        replace_file(folder, member.name, chunks, temporary=TEMPORARY)
+
+
+def _listed(folder: Folder, device: str, most: int) -> dict[str, int]:
+    """Return the sizes that a manifest gives, by name; refuse those that are not sizes, or too much."""
+    listed = {
+        f"{agent}/{file}": length for (agent, file), (length, _) in Device(folder, device).listed.items()
+    }
+    if any(type(length) is not int or length < 0 for length in listed.values()):
+        raise ValueError("the other side sent a manifest without the sizes of its files")
+    total = sum(listed.values())
+    if total > most:
+        raise ValueError(
+            f"the other side sends {size(total)}, more than {size(most)}: if that is right, give --max "
+            f"{total // 1_000_000 + 1}"
+        )
+    return listed
