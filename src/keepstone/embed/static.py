@@ -1,18 +1,16 @@
 """The local embedder of averaged static word vectors: small and fast, less accurate than a model.
 
-The vectors come from the package ``wordllama``. Its files are read as data, as importing it would
-configure the program's logging and needs more packages.
+The vectors come from the package ``wordllama``, whose compiled code is not used.
 """
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from keepstone.embed.catalogue import ModelFile
+from keepstone.embed.catalogue import STATIC_MODEL
 from keepstone.embed.embedder import check_package, encodable
-from keepstone.embed.installed import check_file
+from keepstone.embed.installed import check_file, check_installed, model_folder
 from keepstone.embed.lazy import Lazy
 from keepstone.embed.tensors import read_tensors
 from keepstone.vector import Matrix, Vector
@@ -25,16 +23,6 @@ if TYPE_CHECKING:
 SPACE = "static:wordllama-0.4-l2_supercat_256"
 """The id of its space, which names the vectors' release. It must never change."""
 DIM = 256
-WEIGHTS = ModelFile(
-    "weights/l2_supercat_256.safetensors",
-    16_384_096,
-    "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5",
-)
-TOKENIZER = ModelFile(
-    "tokenizers/l2_supercat_tokenizer_config.json",
-    1_842_796,
-    "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68",
-)
 _CHARACTERS = 16_384
 """Maximum characters of a text; the rest is ignored."""
 
@@ -44,20 +32,28 @@ _Model = tuple["Tokenizer", "NDArray[Any]"]
 class Static:
     """Makes vectors of dimension 256: the mean of a text's token vectors, zeros without tokens.
 
-    The vectors are loaded at the first call, never from the network. Safe to share between threads.
+    The vectors are loaded at the first call. Safe to share between threads.
+
+    Args:
+        folder: The folder of the two files; default: where ``keepstone model install static`` installs them.
+
+    Example:
+        >>> Static().dim
+        256
     """
 
     id = SPACE
     dim = DIM
 
-    def __init__(self) -> None:
-        self._model: Lazy[_Model] = Lazy(_load)
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        self._model: Lazy[_Model] = Lazy(self._load)
 
     def embed_documents(self, texts: list[str]) -> Matrix:
         """Return the vectors of texts: float32 of shape ``(len(texts), 256)``.
 
         Raises:
-            EmbedderUnavailableError: ``wordllama`` is not installed, or has other vectors.
+            EmbedderUnavailableError: The model or ``tokenizers`` is missing, or a file is damaged.
         """
         import numpy as np
 
@@ -69,6 +65,24 @@ class Static:
         tokens = tokenizer.encode(encodable(text[:_CHARACTERS]), add_special_tokens=False).ids
         return _mean(vectors, tokens)
 
+    def _load(self) -> _Model:
+        folder = self._folder
+        if folder is None:
+            check_static()
+            folder = model_folder(STATIC_MODEL)
+        check_package("tokenizers", "static", "static")
+        weights, words = STATIC_MODEL.files
+        for file in STATIC_MODEL.files:
+            check_file(folder / file.name, file)
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_file(str(folder / words.name))
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        # Its cache takes whole texts as words and would hold 10,000 of them, some KB each, per thread.
+        tokenizer.model._resize_cache(0)  # noqa: SLF001  The only way for a tokenizer from a file.
+        return tokenizer, read_tensors(folder / weights.name)["embedding.weight"]
+
 
 def check_static() -> None:
     """Check that ``Static()`` is usable, without loading anything.
@@ -76,29 +90,8 @@ def check_static() -> None:
     Raises:
         EmbedderUnavailableError: It is not; the message has the install command.
     """
-    for package in ("wordllama", "tokenizers"):
-        check_package(package, "static", "static")
-
-
-def _load() -> _Model:
-    check_static()
-    from tokenizers import Tokenizer
-
-    folder = _package_folder()
-    for file in (WEIGHTS, TOKENIZER):
-        check_file(folder / file.name, file)
-    tokenizer = Tokenizer.from_file(str(folder / TOKENIZER.name))
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    # Its cache takes whole texts as words and would hold 10,000 of them, some KB each, per thread.
-    tokenizer.model._resize_cache(0)  # noqa: SLF001  The only way for a tokenizer from a file.
-    return tokenizer, read_tensors(folder / WEIGHTS.name)["embedding.weight"]
-
-
-def _package_folder() -> Path:
-    spec = find_spec("wordllama")  # Does not import it.
-    locations = spec.submodule_search_locations if spec else None
-    return Path(next(iter(locations or [""])))
+    check_installed(STATIC_MODEL)
+    check_package("tokenizers", "static", "static")
 
 
 def _mean(vectors: NDArray[Any], tokens: list[int]) -> NDArray[np.float32]:
