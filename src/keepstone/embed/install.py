@@ -24,16 +24,18 @@ _WAIT = 5.0
 _CHUNK = 1 << 20
 
 
-def install(model: Model, source: Source, tell: Tell) -> Path:
+def install(model: Model, source: Source, tell: Tell, fallback: Source | None = None) -> Path:
     """Install a model and return its folder. An intact model is kept, a damaged one is replaced.
 
     Args:
         model: The model.
         source: The source of its files; see ``keepstone.embed.sources``.
         tell: Called with the bytes done and the total bytes, stage by stage.
+        fallback: The source to use if the first one fails.
 
     Raises:
-        EmbedderUnavailableError: A file is unavailable, or its hash is wrong.
+        EmbedderUnavailableError: A file is unavailable, or its hash is wrong; with a fallback the message
+            says why of both sources.
         LockTimeoutError: Another process is installing or removing a model.
         OSError, StoreError: The disk is full or failed. After any error nothing is installed.
     """
@@ -41,7 +43,7 @@ def install(model: Model, source: Source, tell: Tell) -> Path:
     with _locked(folder.parent):
         if not _is_intact(model):
             with TemporaryDirectory(prefix=_TEMPORARY, dir=folder.parent) as temporary:
-                made = _fetch(model, source, Path(temporary), tell)
+                made = _fetch_from_either(model, (source, fallback), Path(temporary), tell)
                 _clear(folder)
                 made.rename(folder)
                 sync_folder(folder.parent)
@@ -72,6 +74,24 @@ def _is_intact(model: Model) -> bool:
     except EmbedderUnavailableError:
         return False
     return True
+
+
+def _fetch_from_either(
+    model: Model, sources: tuple[Source, Source | None], temporary: Path, tell: Tell
+) -> Path:
+    source, fallback = sources
+    if fallback is None:
+        return _fetch(model, source, temporary, tell)
+    folders = [temporary / "first", temporary / "second"]
+    for folder in folders:
+        folder.mkdir()
+    try:
+        return _fetch(model, source, folders[0], tell)
+    except EmbedderUnavailableError as first:
+        try:
+            return _fetch(model, fallback, folders[1], tell)
+        except (EmbedderUnavailableError, ValueError) as second:
+            raise EmbedderUnavailableError(f"{first}. The other source failed, too: {second}") from second
 
 
 def _fetch(model: Model, source: Source, temporary: Path, tell: Tell) -> Path:

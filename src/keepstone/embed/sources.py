@@ -66,6 +66,11 @@ def source_named(name: str) -> Source:
     return folder(path)
 
 
+def default_sources(model: Model) -> tuple[Source, Source | None]:
+    """Return the source that is used where none is named, and its fallback if the model has one."""
+    return package, None if model.repository is None else hub
+
+
 def folder(path: Path) -> Source:
     """Return a source that copies the files from a folder.
 
