@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
+from keepstone.index.vectors import packages
 from keepstone.index.vectors.buffer import best
 from keepstone.index.vectors.hnsw import Graph
 from keepstone.index.vectors.scope_filter import Range, ScopeFilter, mask, ranges
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Rows: TypeAlias = "slice | NDArray[np.intp]"
+    DotProduct: TypeAlias = Callable[[NDArray[np.int8], NDArray[np.int8]], NDArray[np.float32]]
 
 _FEWEST, _TIMES = 100, 4
 """Maximum number of rows that float32 rescores: this many, or this many times the limit."""
@@ -39,6 +42,7 @@ class ExactScan:
         import numpy as np
 
         self.generation = generation
+        self._dot = _dot_product()
         self._names = generation.names()
         self._sessions = _sessions(generation.sids)
         self.dead: NDArray[np.intp] = np.flatnonzero(generation.scales == 0)
@@ -129,7 +133,7 @@ class ExactScan:
             every = np.arange(rows.start, rows.stop)
             if masked is None or np.count_nonzero(masked) * _SPARSE >= len(every):
                 there = self.generation.between(rows.start, rows.stop)
-                scores = _products(query, there, self.generation.scales[rows])
+                scores = self._products(query, there, self.generation.scales[rows])
                 if len(self.dead):
                     dead = self.dead[slice(*self.dead.searchsorted((rows.start, rows.stop)))]
                     scores[dead - rows.start] = -np.inf
@@ -141,7 +145,17 @@ class ExactScan:
             rows = rows[masked]
         if len(self.dead):
             rows = rows[~np.isin(rows, self.dead)]
-        return rows, _products(query, self.generation.at(rows), self.generation.scales[rows])
+        return rows, self._products(query, self.generation.at(rows), self.generation.scales[rows])
+
+    def _products(
+        self, query: NDArray[np.int8], rows: NDArray[np.int8], scales: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        """Return the products of rows with a query, as cosines but for the query's scale."""
+        import numpy as np
+
+        if not len(rows):
+            return np.empty(0, np.float32)
+        return np.asarray(self._dot(query, rows) * scales, np.float32)
 
     def nearest_by(self, graph: Graph, vector: Vector, limit: int) -> list[int]:
         """Return the numbers of the vectors that a graph finds among which the nearest are."""
@@ -179,14 +193,19 @@ def _sessions(sids: NDArray[np.int32]) -> dict[int, Range]:
     return {int(sids[begin]): (begin, end) for begin, end in zip(begins, ends, strict=True)}
 
 
-def _products(
-    query: NDArray[np.int8], rows: NDArray[np.int8], scales: NDArray[np.float32]
-) -> NDArray[np.float32]:
-    """Return the products of rows with a query, as cosines but for the query's scale."""
+def _dot_product() -> DotProduct:
+    """Return the fastest function that is installed here; every one is exact."""
+    if not packages.is_installed(packages.NUMKONG):
+        return _dot_by_numpy
     import numkong
     import numpy as np
 
-    if not len(rows):
-        return np.empty(0, np.float32)
-    products = np.asarray(numkong.cdist(query[None], rows, "dot", out_dtype="float32"))[0]
-    return np.asarray(products * scales, np.float32)
+    return lambda query, rows: np.asarray(numkong.cdist(query[None], rows, "dot", out_dtype="float32"))[0]
+
+
+def _dot_by_numpy(query: NDArray[np.int8], rows: NDArray[np.int8]) -> NDArray[np.float32]:
+    import numpy as np
+
+    # Needs no copy of all rows; BLAS, which knows no int8, would, and starts threads.
+    products: NDArray[np.int32] = np.einsum("ij,j->i", rows, query, dtype=np.int32)
+    return products.astype(np.float32)

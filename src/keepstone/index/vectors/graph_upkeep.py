@@ -14,7 +14,7 @@ from keepstone.filesystem.atomic import temporary_file
 from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import TEMPORARY
 from keepstone.index.database import DamagedError, Database, UnavailableError
-from keepstone.index.vectors import building, vector_table
+from keepstone.index.vectors import building, packages, vector_table
 from keepstone.index.vectors.cache import ALL, VectorCache
 from keepstone.index.vectors.exact_scan import ExactScan
 from keepstone.index.vectors.hnsw import Growing, load
@@ -62,8 +62,8 @@ class GraphUpkeep:
         self._alone = ExitStack()
 
     def add(self, due: Due, fewest: int) -> bool:
-        """Schedule a graph that needs at least ``fewest`` vectors; False for an index in memory."""
-        if self._database.path is None:
+        """Schedule a graph that needs at least ``fewest`` vectors; False where none can be kept or made."""
+        if self._database.path is None or not packages.is_installed(packages.USEARCH):
             return False
         self._due[due] = fewest
         return True

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from keepstone.index.database import Database, UnavailableError
-from keepstone.index.vectors import building, vector_table
+from keepstone.index.vectors import building, packages, vector_table
 from keepstone.index.vectors.buffer import ROUNDING, nearest, times
 from keepstone.index.vectors.cache import ALL, VectorCache
 from keepstone.index.vectors.graph_upkeep import Due, GraphUpkeep
@@ -154,7 +154,7 @@ class _Query:
         if held.scan is None and held.buffer.count < fewest:
             sid = None
         if sid is not None and held.may_have(sid, fewest) and (count := held.live(sid)) >= fewest:
-            found = self._by_graph(sid)
+            found = self._by_graph(sid) if packages.is_installed(packages.USEARCH) else None
             if found is None:
                 is_due = upkeep.add(Due(self._held.space, sid), fewest)
             elif len(found) >= min(self._limit, count):

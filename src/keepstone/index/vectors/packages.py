@@ -1,0 +1,20 @@
+"""The packages of the extra ``vectors``, which make vector search faster than NumPy makes it."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+NUMKONG = "numkong"
+"""Compares int8 rows with the instructions that the processor has for it."""
+USEARCH = "usearch"
+"""Makes and reads HNSW graphs."""
+
+
+def is_installed(package: str) -> bool:
+    """Tell whether a package is installed, without importing it."""
+    return find_spec(package) is not None
+
+
+def missing() -> list[str]:
+    """Return those of the packages that are not installed."""
+    return [package for package in (NUMKONG, USEARCH) if not is_installed(package)]
