@@ -124,7 +124,7 @@ def report_changes(agent: keepstone.Agent, size: int, texts: Iterator[str]) -> N
 
     def update() -> None:
         entry = entries.pop()
-        agent.update(entry.id, entry.session, text=next(texts))
+        agent.update(entry.id, next(texts), session=entry.session)
 
     def delete() -> None:
         entry = entries.pop()

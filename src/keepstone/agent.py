@@ -198,9 +198,38 @@ class Agent:
     def _scope(self, filters: Filters) -> Scope:
         return scope_of(self.slug, self._now(), **filters)
 
-    def update(self, id: str, session: str | None = None, **keys: Any) -> Entry:  # noqa: A002
-        """Change an entry; see ``Session.update``."""
-        return self._session_of(id, session).update(id, **keys)
+    def add(
+        self,
+        text: str,
+        *,
+        type: str = "note",  # noqa: A002
+        session: str = "main",
+        data: Mapping[str, Any] | None = None,
+        **reserved: Any,
+    ) -> Entry:
+        """Add an entry with a text; see ``Session.add``.
+
+        Example:
+            >>> agent.add("Ada likes tea", tags=["drinks"]).session
+            'main'
+        """
+        return self.session(session).add(type, data, text=name_of(text, "text"), **reserved)
+
+    def update(
+        self,
+        id: str,  # noqa: A002
+        data: Mapping[str, Any] | str | None = None,
+        *,
+        session: str | None = None,
+        **keys: Any,
+    ) -> Entry:
+        """Change an entry; see ``Session.update``.
+
+        Example:
+            >>> agent.update(decision.id, "Sign in with OAuth").text
+            'Sign in with OAuth'
+        """
+        return self._session_of(id, session).update(id, data, **keys)
 
     def delete(self, id: str, session: str | None = None) -> None:  # noqa: A002
         """Hide an entry; see ``Session.delete``."""
@@ -300,7 +329,7 @@ class Agent:
         source, target = self.get(a), self.get(b)
         return self.session(source.session).link(source.id, target.id, rel)
 
-    def supersede(self, old_id: str, item: Mapping[str, Any], session: str | None = None) -> Entry:
+    def supersede(self, old_id: str, item: Mapping[str, Any] | str, session: str | None = None) -> Entry:
         """Add an entry in the place of an older one, which holds until then, and return the new one.
 
         It goes into the old one's session, with a link ``supersedes``. The old one's ``valid_to`` becomes
@@ -309,7 +338,8 @@ class Agent:
 
         Args:
             old_id: The entry that holds no longer.
-            item: A mapping with the keys of a log line. Without a ``type`` it has the old one's.
+            item: A mapping with the keys of a log line, or the new text. Without a ``type`` it has the old
+                one's.
             session: The session of the old entry, where several have its id.
 
         Raises:

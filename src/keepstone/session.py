@@ -13,6 +13,7 @@ from keepstone.log.arguments import (
     change_of,
     check_keys,
     entry_id_of,
+    item_of,
     limit_of,
     name_of,
     names_of,
@@ -20,6 +21,7 @@ from keepstone.log.arguments import (
     new_records_of,
     now,
     record_of,
+    text_and_data,
 )
 from keepstone.log.line import instant
 from keepstone.log.merging import check_content, merged
@@ -52,7 +54,7 @@ class Session:
     def add(
         self,
         type: str,  # noqa: A002
-        data: Mapping[str, Any] | None = None,
+        data: Mapping[str, Any] | str | None = None,
         *,
         id: str | None = None,  # noqa: A002
         text: str | None = None,
@@ -65,7 +67,7 @@ class Session:
 
         Args:
             type: The type of the entry, such as ``"message"`` or ``"decision"``.
-            data: The payload: a JSON object.
+            data: The payload: a JSON object. A string in its place is the text.
             id: An id of the caller's own, unique in the session; default: a new one. Adding the same
                 content with the same id again changes nothing.
             text: The text to index; default: the payload's strings.
@@ -79,23 +81,27 @@ class Session:
             EntryExistsError: An entry with this id has other content.
             EmbeddingDimMismatchError: The agent's vectors have another dimension; nothing was written.
             InvalidEmbeddingError: The vector has NaN, infinity or only zeros; nothing was written.
-            TypeError: A keyword is unknown, or an argument has a wrong type; nothing was written.
+            TypeError: A keyword is unknown, an argument has a wrong type, or there are two texts; nothing was
+                written.
             ValueError: There is neither text nor payload, or a value cannot be stored; nothing was written.
             SecretError: The entry has a suspected secret, which the home refuses; nothing was written.
             LockTimeoutError: Another process held the session's lock for five seconds.
             StoreError: The disk is full or failed; nothing was written.
 
         Example:
+            >>> session.add("note", "Ada likes tea").text
+            'Ada likes tea'
             >>> session.add("message", {"role": "user", "content": "Use pnpm"}, tags=["tools"]).text
             'user: Use pnpm'
         """
         if reserved:
             check_keys(reserved, ADD_KEYS)
         item: Record = {"id": id, "ts": ts, "type": name_of(type, "type")}
+        text, payload = text_and_data(data, text)
         if text is not None:
             item["text"] = text
-        if data is not None:
-            item["data"] = data
+        if payload is not None:
+            item["data"] = payload
         item |= reserved if summary is None else {"summary": summary, **reserved}
         if embedding is not None:
             item["embedding"] = embedding  # Last in the line, where it disturbs readers of the line least.
@@ -270,9 +276,9 @@ class Session:
     def update(
         self,
         id: str,  # noqa: A002
+        data: Mapping[str, Any] | str | None = None,
         *,
         text: str | None = None,
-        data: Mapping[str, Any] | None = None,
         data_merge: Mapping[str, Any] | None = None,
         type: str | None = None,  # noqa: A002
         **reserved: Any,
@@ -284,23 +290,28 @@ class Session:
 
         Args:
             id: The entry.
+            data: A new payload in the place of the whole old one; a text that was given stays. A string in
+                its place is the new text.
             text: A new text; the payload stays.
-            data: A new payload in the place of the whole old one; a text that was given stays.
             data_merge: Single keys of the payload; None removes one.
             type: A new type.
             reserved: Reserved keys to set: ``priority``, ``tags``, ``pinned`` …; None removes one.
 
         Raises:
             EntryNotFoundError: The session has no live entry with this id.
-            TypeError: A keyword is not known, or an argument of a wrong type; nothing was written.
+            TypeError: A keyword is not known, an argument has a wrong type, or there are two texts; nothing
+                was written.
             ValueError: ``data`` and ``data_merge`` are both given, neither text nor payload would be left,
                 or a value cannot be stored; nothing was written.
 
         Example:
             >>> session.update(decision.id, data_merge={"by": "Ada"}, pinned=True).pinned
             True
+            >>> session.update(decision.id, "Sign in with OAuth").text
+            'Sign in with OAuth'
         """
-        named = {"text": text, "data": data, "data_merge": data_merge, "type": type}
+        text, payload = text_and_data(data, text)
+        named = {"text": text, "data": payload, "data_merge": data_merge, "type": type}
         keys = {key: value for key, value in named.items() if value is not None} | reserved
         (given,) = self._settle([{"id": entry_id_of(id)} | change_of(keys)])
 
@@ -311,10 +322,11 @@ class Session:
         changed = self._store.modify(self.agent, self.id, id, change)
         return self._shared.conflicts.attach([changed])[0]
 
-    def replace(self, id: str, item: Mapping[str, Any]) -> Entry:  # noqa: A002
+    def replace(self, id: str, item: Mapping[str, Any] | str) -> Entry:  # noqa: A002
         """Put an item in the place of an entry: type, text and payload; reserved keys it does not name stay.
 
-        The item is a mapping with the keys of a log line; without ``type`` the entry keeps its own.
+        The item is a mapping with the keys of a log line, or its text; without ``type`` the entry keeps its
+        own.
 
         Raises:
             EntryNotFoundError: The session has no live entry with this id.
@@ -324,6 +336,7 @@ class Session:
             >>> session.replace(decision.id, {"data": {"decision": "Use passkeys"}}).text
             'decision: Use passkeys'
         """
+        item = item_of(item)
         given = record_of(item, self._clock)
         if item.get("id") not in (None, entry_id_of(id)):
             raise ValueError(f"the item has id {item['id']!r:.80}, not {id!r:.80}: leave it out")
@@ -348,9 +361,10 @@ class Session:
 
         return self._store.modify(self.agent, self.id, entry_id_of(id), change)
 
-    def supersede(self, id: str, item: Mapping[str, Any]) -> Entry:  # noqa: A002
+    def supersede(self, id: str, item: Mapping[str, Any] | str) -> Entry:  # noqa: A002
         """Add an entry that replaces another one from then on; see ``Agent.supersede``."""
-        (record,) = self._records([_checked_item(item)])
+        item = item_of(item)
+        (record,) = self._records([item])
         has_type = item.get("type") is not None
         step = superseding(entry_id_of(id), record, now(self._clock), has_type=has_type)
         revised = self._store.revise(self.agent, self.id, step)
@@ -557,12 +571,6 @@ def _stopped(clock: Clock) -> Clock:
     """Return a clock that always tells the time of this call."""
     moment = clock()
     return lambda: moment
-
-
-def _checked_item(item: Mapping[str, Any]) -> Mapping[str, Any]:
-    if not isinstance(item, Mapping):
-        raise TypeError(f"an item must be a mapping, not {type(item).__name__}: {item!r:.80}")
-    return item
 
 
 def _checked(items: Iterable[T]) -> Iterable[T]:

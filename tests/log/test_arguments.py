@@ -44,6 +44,7 @@ no_json = st.sampled_from(
     [Opaque(), NAN, INFINITY, "\ud800", b"x", {1: 2}, {"a": {"b": {NAN}}}, {"a": [NAN]}, HUGE, LOOP, DEEP]
 )
 no_mapping = st.sampled_from([0, True, "x", b"x", ["x"], Opaque(), NAN])
+no_payload = no_mapping.filter(is_no_text) | st.sampled_from(["", "\ud800"])
 no_names = st.sampled_from([0, True, "x", b"x", {"x": 1}, Opaque(), [1], ["x", None], [b"x"], NAN])
 no_time = st.sampled_from([0, 1.5, True, b"x", Opaque(), NAN, date(2026, 1, 1), datetime(2026, 1, 1)])  # noqa: DTZ001
 no_time |= st.sampled_from(["", "\0", "\ud800", "now", "2026-01-11T14:31:00", "2026-13-01", HUGE])
@@ -126,7 +127,8 @@ CALLS: Mapping[str, tuple[Call, st.SearchStrategy[Any]]] = {
     "files.append content": (lambda home, bad: home.agent("a").files.append("x", bad), no_content),
     "files.delete": (lambda home, bad: home.agent("a").files.delete(bad), no_path | unknown),
     "add": (of_session("add"), no_name | st.just(HUGE)),
-    "add data": (adding("data"), no_mapping),
+    "add data": (adding("data"), no_payload),
+    "agent.add": (of_agent("add"), no_content | st.just("")),
     "add data value": (adding("data"), no_json.map(lambda bad: {"a": bad})),
     "add data key": (adding("data"), no_key.map(lambda bad: {bad: 1})),
     "add id": (adding("id"), no_name.filter(given_at_all) | st.just(HUGE)),
@@ -152,7 +154,7 @@ CALLS: Mapping[str, tuple[Call, st.SearchStrategy[Any]]] = {
     "entries limit": (of_session("entries", key="limit"), no_limit),
     "entries types": (of_session("entries", key="types"), no_names),
     "update": (of_session("update", pinned=True), no_name | unknown),
-    "update data": (updating("data"), no_mapping | st.none()),
+    "update data": (updating("data"), no_payload | st.none()),
     "update text": (updating("text"), no_long_text | st.none()),
     "update key": (updating("topic"), no_json),
     "update type": (updating("type"), no_name | st.just(HUGE)),

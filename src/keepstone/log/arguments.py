@@ -62,6 +62,35 @@ def now(clock: Clock) -> str:
     return format_time(instant(clock(), "the clock's time"))
 
 
+def text_and_data(given: Mapping[str, Any] | str | None, text: str | None) -> tuple[Any, Any]:
+    """Return the text and the payload of a call in which a string in place of the payload is the text.
+
+    Example:
+        >>> text_and_data("Ada likes tea", None)
+        ('Ada likes tea', None)
+
+    Raises:
+        TypeError: There is a text twice.
+        ValueError: The string is empty.
+    """
+    if not isinstance(given, str):
+        return text, given
+    if text is not None:
+        raise TypeError(
+            f"the text is given twice, as {given!r:.80} and as text={text!r:.80}: give one of them"
+        )
+    if not given:
+        raise ValueError("the text must not be empty: give a text, or a payload as a mapping")
+    return given, None
+
+
+def item_of(given: Mapping[str, Any] | str) -> Mapping[str, Any]:
+    """Return the item that a call is given; a string is its text."""
+    if isinstance(given, str):
+        return {"text": text_and_data(given, None)[0]}
+    return _mapping(given, "an item")
+
+
 def record_of(item: Mapping[str, Any], clock: Clock) -> Record:
     """Return a new entry's record from a mapping with a log line's keys; id and time have defaults."""
     given = dict(_mapping(item, "an item"))

@@ -164,7 +164,7 @@ class AgentMemory:
     def update(self, id: str, text: str) -> ToolAnswer:  # noqa: A002
         """Replace the text of a memory."""
         _check_words(text)
-        self.agent.update(id, self.found(id).session, text=text)
+        self.agent.update(id, text, session=self.found(id).session)
         return ToolAnswer({"id": id}, f"updated, id {id}")
 
     def forget(self, id: str) -> ToolAnswer:  # noqa: A002

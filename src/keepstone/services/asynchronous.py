@@ -185,6 +185,7 @@ class AsyncAgent(_Face[Agent]):
     delete_where = awaited(_AGENT.delete_where)
     purge_where = awaited(_AGENT.purge_where)
     get = awaited(_AGENT.get)
+    add = awaited(_AGENT.add)
     update = awaited(_AGENT.update)
     delete = awaited(_AGENT.delete)
     restore = awaited(_AGENT.restore)

@@ -273,7 +273,7 @@ def get_entry(memory: Reading, entry: EntryName, holder: HolderQuery = None) -> 
 @router.patch("/entries/{entry}", **responds(answers.Entry))
 def update_entry(memory: Writing, entry: EntryName, body: Change, holder: HolderQuery = None) -> Response:
     """Change an entry. Its previous versions stay in its history."""
-    return answer(entry_document(memory.update(entry, holder, **body.keys())))
+    return answer(entry_document(memory.update(entry, session=holder, **body.keys())))
 
 
 @router.delete("/entries/{entry}", **responds(shapes.Deleted))
