@@ -29,7 +29,7 @@ def test_an_entry_shows_its_reserved_keys_as_attributes() -> None:
     assert (full.summary, full.priority) == ("s", 1.0)
 
 
-KEYS = "tags links access pinned deleted summary priority expires valid_from valid_to".split()
+KEYS = "tags links access pinned deleted summary priority expires valid_from valid_to modified".split()
 anything = (
     st.none()
     | st.booleans()
@@ -49,8 +49,9 @@ def test_whatever_another_program_wrote_the_attributes_have_their_types(keys: di
     assert isinstance(odd.access, int)
     assert {type(odd.pinned), type(odd.deleted)} == {bool}
     assert isinstance(odd.priority, float | None)
-    texts = (odd.summary, odd.expires, odd.valid_from, odd.valid_to)
-    assert all(isinstance(value, str | None) for value in texts)
+    assert isinstance(odd.summary, str | None)
+    times = (odd.expires, odd.valid_from, odd.valid_to, odd.modified)
+    assert all(moment is None or moment.tzinfo is UTC for moment in times)
 
 
 def test_as_dict_is_the_log_line_in_a_dictionary_of_its_own() -> None:

@@ -24,6 +24,7 @@ from keepstone.log.arguments import (
     scope_of,
 )
 from keepstone.log.line import instant
+from keepstone.log.time_words import moment_of
 from keepstone.model import Entry, Excerpt, Hits, Purged, Scope, SessionInfo, SessionSummary, Version
 from keepstone.recall import Question, recall
 from keepstone.recall.excerpts import LARGEST, kinds_of, with_excerpts
@@ -413,9 +414,11 @@ class Agent:
             where: Only entries with these values at these keys of the payload, dotted paths into it, or
                 reserved keys: ``{"user.city": "Zürich", "score": {"gte": 3}}``. Operators are ``eq ne gt
                 gte lt lte in not_in exists``.
-            since: Only entries made at this time or later: an aware datetime, RFC 3339, or a date.
+            since: Only entries made at this time or later: an aware datetime, RFC 3339, a date, a span such
+                as ``"7d"``, or words such as ``"last week"``, which mean its beginning.
             until: Only entries made before this time.
-            as_of: Search the entries as they were at this time, including later changed or deleted ones.
+            as_of: Search the entries as they were at this time, including later changed or deleted ones; a
+                time as for ``since``.
             min_priority: Only entries with at least this decayed priority.
             min_relevance: Only hits with at least this relevance, from 0 to 1, even if none is left.
             vector: The vector to search with instead of the query's own; must not be zero.
@@ -439,19 +442,20 @@ class Agent:
             'found by words #1; words: sign'
         """
         vectors = None if vector is None and self._shared.meaning.is_unwanted else self.vectors()
+        now = self._now()
         question = Question(
             query_of(query),
             count_of(limit, "limit"),
-            self._shared.clock(),
+            now,
             None if vector is None else unit(vector),
             number_of(min_priority, "min_priority", least=0),
             number_of(min_relevance, "min_relevance", least=0, most=1),
             count_of(neighbours, "neighbours"),
-            None if as_of is None else instant(as_of, "as_of"),
+            None if as_of is None else moment_of(as_of, now, "as_of"),
             bool(include_superseded),
         )
         scope = scope_of(
-            self.slug, sessions=sessions, types=types, tags=tags, where=where, since=since, until=until
+            self.slug, now, sessions=sessions, types=types, tags=tags, where=where, since=since, until=until
         )
         kinds = {"entries"} if include == ("entries",) else kinds_of(include, has_notes=notes is not None)
         if "entries" in kinds:

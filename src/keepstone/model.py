@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -31,6 +32,47 @@ CHAT = frozenset({"message", "event", "conversation", "tool"})
 
 BYTES_PER_TOKEN = 3
 """UTF-8 bytes per token in prompts of notes; tokenizers make fewer tokens of prose."""
+
+
+_TIME = re.compile(
+    r"(\d{4})(-?)(\d\d)\2(\d\d)"
+    r"(?:[Tt _](\d\d)(?:(:?)(\d\d)(?:\6(\d\d)(?:[.,](\d+))?)?)?"
+    r"(?:([Zz])|([+-])([01]\d|2[0-3])(?::?([0-5]\d))?)?)?",
+    re.ASCII,
+)
+"""RFC 3339 and common variants: without seconds, zone or time, or without separators.
+
+Not ``fromisoformat``, which differs between versions of Python and from the TypeScript package.
+"""
+_WRITTEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:[0-5]\d\.\d{6}Z", re.ASCII)
+"""The format of ``format_time``, used by nearly every line."""
+_LEAP_SECOND = 60
+
+
+def read_time(value: object) -> datetime | None:
+    """Return the instant of an RFC 3339 time in a log line, or None if it is not one.
+
+    A time without a zone is read as UTC.
+    """
+    try:
+        if not isinstance(value, str):
+            return None
+        return datetime.fromisoformat(value) if _WRITTEN.fullmatch(value) else parsed_time(value)
+    except (ValueError, OverflowError):
+        return None
+
+
+def parsed_time(text: str) -> datetime:
+    """Parse a time; without a zone it is UTC. Raises ValueError or OverflowError."""
+    found = _TIME.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text:.80} is not a time")
+    year, month, day, hour, minute, second = (int(part or 0) for part in found.group(1, 3, 4, 5, 7, 8))
+    # A leap second becomes the second before it, as datetime has no second 60.
+    moment = datetime(year, month, day, hour, minute, 59 if second == _LEAP_SECOND else second, tzinfo=UTC)
+    micros = int((found[9] or "")[:6].ljust(6, "0"))
+    ahead = timedelta(hours=int(found[12] or 0), minutes=int(found[13] or 0))
+    return moment.replace(microsecond=micros) - (-ahead if found[11] == "-" else ahead)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,28 +203,24 @@ class Entry:
         return tuple(link["to"] for link in links if isinstance(link.get("to"), str))
 
     @property
-    def valid_from(self) -> str | None:
-        """From when the entry is valid (RFC 3339), or None."""
-        return _of_type(self.line.get("valid_from"), str)
+    def valid_from(self) -> datetime | None:
+        """From when the entry is valid: an aware datetime in UTC, or None."""
+        return read_time(self.line.get("valid_from"))
 
     @property
-    def valid_to(self) -> str | None:
-        """Until when the entry is valid (RFC 3339), or None."""
-        return _of_type(self.line.get("valid_to"), str)
+    def valid_to(self) -> datetime | None:
+        """Until when the entry is valid: an aware datetime in UTC, or None."""
+        return read_time(self.line.get("valid_to"))
 
     @property
-    def expires(self) -> str | None:
-        """When the entry expires (RFC 3339), or None."""
-        return _of_type(self.line.get("expires"), str)
+    def expires(self) -> datetime | None:
+        """When the entry expires: an aware datetime in UTC, or None."""
+        return read_time(self.line.get("expires"))
 
     @property
-    def modified(self) -> datetime | None:
-        """When the entry was last put or patched, access counts aside: in UTC; None if it never was."""
-        try:
-            moment = datetime.fromisoformat(str(self.line.get("modified")))
-        except ValueError:
-            return None
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    def modified(self) -> datetime:
+        """When the entry was last put or patched, access counts aside, in UTC; ``ts`` if it never was."""
+        return read_time(self.line.get("modified")) or self.ts
 
     @property
     def embedding(self) -> Vector | None:

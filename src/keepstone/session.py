@@ -25,6 +25,7 @@ from keepstone.log.arguments import (
 )
 from keepstone.log.line import instant
 from keepstone.log.merging import check_content, merged
+from keepstone.log.time_words import moment_of
 from keepstone.log.titles import TITLE_ID
 from keepstone.model import SUPERSEDES, Entry, Record, SessionInfo
 from keepstone.recall.shared import Shared
@@ -75,7 +76,8 @@ class Session:
             embedding: The vector of the text: a sequence or array of numbers, stored as float32 of unit
                 length. In a home without an embedder the first one sets the dimension of the agent's vectors.
             summary: A shorter wording to keep with it.
-            reserved: Reserved keys such as ``priority``, ``tags``, ``pinned``, ``expires``.
+            reserved: Reserved keys such as ``priority``, ``tags``, ``pinned``, ``expires``. In ``expires``
+                and ``valid_to``, ``"7d"`` means seven days from now.
 
         Raises:
             EntryExistsError: An entry with this id has other content.
@@ -241,12 +243,13 @@ class Session:
         Args:
             limit: Only the newest N entries.
             types: Only entries of these types.
-            as_of: The entries as they were at this time, from log and archive.
+            as_of: The entries as they were at this time, from log and archive: an aware datetime, RFC 3339,
+                a date, ``"7d"`` or ``"last week"``.
             archived: Include entries that were archived for their age, but never deleted ones.
             valid_only: Only entries that are valid now, or at ``as_of``: from ``valid_from`` on, before
                 ``valid_to`` and ``expires``.
         """
-        moment = None if as_of is None else instant(as_of, "as_of")
+        moment = None if as_of is None else moment_of(as_of, self._now(), "as_of")
         kinds, most = names_of(types, "types"), limit_of(limit)
 
         def newest(limit: int | None) -> list[Entry]:
@@ -256,14 +259,14 @@ class Session:
 
         if not valid_only:
             return newest(most)
-        return newest_valid(newest, most, moment or instant(self._clock(), "the clock's time"))
+        return newest_valid(newest, most, moment or self._now())
 
     def records(self, *, as_of: datetime | str | None = None, archived: bool = False) -> Sequence[Record]:
         """Return the same as ``entries`` in the shape of log lines, many times faster.
 
         The objects are shared with other callers and must not be changed.
         """
-        moment = None if as_of is None else instant(as_of, "as_of")
+        moment = None if as_of is None else moment_of(as_of, self._now(), "as_of")
         return self._store.records(self.agent, self.id, as_of=moment, archived=archived)
 
     def count(self, increments: Mapping[str, int], *, wait: bool = True) -> bool:
@@ -313,7 +316,7 @@ class Session:
         text, payload = text_and_data(data, text)
         named = {"text": text, "data": payload, "data_merge": data_merge, "type": type}
         keys = {key: value for key, value in named.items() if value is not None} | reserved
-        (given,) = self._settle([{"id": entry_id_of(id)} | change_of(keys)])
+        (given,) = self._settle([{"id": entry_id_of(id)} | change_of(keys, self._clock)])
 
         def change(entry: Entry) -> Record | None:
             later = merged(entry.line, given)
@@ -373,7 +376,8 @@ class Session:
     def reinstate(self, id: str) -> Entry:  # noqa: A002
         """Delete what replaced an entry, and let it hold again; see ``Agent.reinstate``."""
         versions = self._store.history(self.agent, entry_id_of(id), self.id)
-        step = reinstating(id, now(self._clock), versions[0].valid_to if versions else None)
+        first = versions[0].line.get("valid_to") if versions else None
+        step = reinstating(id, now(self._clock), first)
         return self._store.revise(self.agent, self.id, step)[0]
 
     def delete(self, id: str, *, check: Callable[[Entry], object] | None = None) -> None:  # noqa: A002
@@ -441,7 +445,7 @@ class Session:
         ``entries(archived=True)`` has them. Without ``decay`` those have faded whose priority is 0.3 or
         less now, unless they are pinned. Without ``wait``, nothing is done if a writer is at work.
         """
-        rule = decay or Decay(instant(self._clock(), "the clock's time"))
+        rule = decay or Decay(self._now())
         return self._store.compact(self.agent, self.id, rule, wait=wait)
 
     def compacted_size(self) -> int:
@@ -561,6 +565,9 @@ class Session:
                 Vectors(self._store, self.agent, self._shared.meaning).settle(records)
                 break
         return records
+
+    def _now(self) -> datetime:
+        return instant(self._clock(), "the clock's time")
 
     def _later(self, id: str) -> Record:  # noqa: A002
         """Return the envelope of a later line of an entry."""

@@ -357,7 +357,7 @@ def test_drawers_and_facts_of_mempalace(agent: Agent, tmp_path: Path) -> None:
     drawer = entries(agent, "app/auth")["d1"]
     assert (drawer.text, drawer.ts.isoformat()) == ("Use passkeys", "2026-01-11T14:31:00+00:00")
     fact = agent.get("t")
-    assert (fact.text, fact.valid_from) == ("Ada works on app", "2026-01-01T00:00:00.000000Z")
+    assert (fact.text, fact.line["valid_from"]) == ("Ada works on app", "2026-01-01T00:00:00.000000Z")
 
 
 @pytest.mark.parametrize("version", [1, 2])

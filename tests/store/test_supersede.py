@@ -11,7 +11,6 @@ import pytest
 
 import keepstone
 from keepstone import Agent, AlreadySupersededError, Entry, EntryExistsError, EntryNotFoundError, Home
-from keepstone.log.line import instant
 from keepstone.testing import START, ManualClock
 
 DAY = timedelta(days=1)
@@ -65,7 +64,7 @@ def test_the_new_entry_links_the_old_one_and_takes_its_type(agent: Agent) -> Non
 def test_the_old_entry_holds_until_the_new_one_was_made(agent: Agent, clock: ManualClock) -> None:
     paris(agent)
     moved(agent, clock, "Rome")
-    assert instant(agent.get("paris").valid_to or "") == START + DAY
+    assert agent.get("paris").valid_to == START + DAY
     assert found(agent) == {"rome"}
 
 
@@ -180,7 +179,7 @@ def test_reinstating_within_a_chain_deletes_all_after_it(agent: Agent, clock: Ma
 def test_reinstating_gives_back_the_end_an_entry_had(agent: Agent, clock: ManualClock) -> None:
     paris(agent, valid_to=START + 9 * DAY)
     moved(agent, clock, "Rome")
-    assert instant(agent.reinstate("paris").valid_to or "") == START + 9 * DAY
+    assert agent.reinstate("paris").valid_to == START + 9 * DAY
 
 
 @pytest.mark.parametrize("keys", [{}, {"valid_to": START + DAY}])

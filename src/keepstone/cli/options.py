@@ -74,7 +74,7 @@ class NotesOptions:
 def moment_or_none(text: str | None, option: str) -> datetime | None:
     """Return the time that an option names, such as ``7d`` or ``yesterday``."""
     from keepstone.log.arguments import system_clock
-    from keepstone.recall.time_words import moment_of
+    from keepstone.log.time_words import moment_of
 
     return None if text is None else moment_of(text, system_clock(), option)
 

@@ -66,6 +66,6 @@ def _item(entry: Entry, score: float | None) -> SearchItem:
         key=entry.id,
         value=entry.data or {"text": entry.text},
         created_at=entry.ts,
-        updated_at=entry.modified or entry.ts,
+        updated_at=entry.modified,
         score=score,
     )

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from itertools import islice
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 from uuid_utils import uuid7
 
 from keepstone.log.line import DEFAULT_TYPE, format_time, instant, plain
 from keepstone.log.merging import check_content
+from keepstone.log.time_words import moment_of
 from keepstone.log.where import conditions_of
 from keepstone.model import Record, Scope
 from keepstone.vector import embedding_of, embeddings_of
@@ -100,7 +101,7 @@ def record_of(item: Mapping[str, Any], clock: Clock) -> Record:
         "ts": now(clock) if ts is None else format_time(instant(ts)),
         "type": DEFAULT_TYPE if kind is None else name_of(kind, "type"),
     }
-    return head | _body(given, keep_none=False)
+    return head | _body(given, clock, keep_none=False)
 
 
 def new_record_of(item: Mapping[str, Any], clock: Clock) -> Record:
@@ -124,7 +125,7 @@ def new_records_of(items: Iterable[Any], clock: Clock) -> list[Record]:
 
 def check_keys(keys: Iterable[str], known: Iterable[str]) -> None:
     """Raise TypeError for an unknown key, and name the nearest known one."""
-    names = sorted({*known, *_CHECKS})
+    names = sorted({*known, *_CHECKS, *_TIMES})
     for key in keys:
         if key not in names and key not in _FOR_THE_LOG:
             nearest = get_close_matches(key, names, 1)
@@ -132,7 +133,7 @@ def check_keys(keys: Iterable[str], known: Iterable[str]) -> None:
             raise TypeError(f"unknown key {key!r:.80}: {remedy}A payload goes into data={{…}}")
 
 
-def change_of(keys: Mapping[str, Any]) -> Record:
+def change_of(keys: Mapping[str, Any], clock: Clock) -> Record:
     """Return the checked keys of an update; of ``type``, ``text`` and ``data``, None means unchanged.
 
     Raises:
@@ -149,21 +150,24 @@ def change_of(keys: Mapping[str, Any]) -> Record:
     if "data" in given and "data_merge" in given:
         raise ValueError("data replaces the payload and data_merge changes single keys: give one of them")
     kind = {"type": name_of(given.pop("type"), "type")} if "type" in given else {}
-    return kind | _body(given, keep_none=True)
+    return kind | _body(given, clock, keep_none=True)
 
 
-def _body(given: Mapping[str, Any], *, keep_none: bool) -> Record:
+def _body(given: Mapping[str, Any], clock: Clock, *, keep_none: bool) -> Record:
     """Return checked keys; without ``keep_none`` reserved ones of None are left out."""
     for key, remedy in _FOR_THE_LOG.items():
         if key in given:
             raise ValueError(f"key {key!r} is reserved for the log: {remedy}")
-    body = {}
+    body: Record = {}
     for key, value in given.items():
         if not isinstance(key, str):
             raise TypeError(f"a key must be str, not {type(key).__name__}: {key!r:.80}")
-        if value is not None:
+        if value is not None and key in _TIMES:
+            moment = instant(clock(), "the clock's time")
+            body[key] = format_time(moment_of(value, moment, key, _TIMES[key]))
+        elif value is not None:
             body[key] = _CHECKS.get(key, plain)(value) if key != "data_merge" else _data(value, key)
-        elif keep_none or key not in _CHECKS:
+        elif keep_none or (key not in _CHECKS and key not in _TIMES):
             body[key] = None
     return body
 
@@ -199,10 +203,6 @@ def _links(value: Any) -> list[Any]:
     return links
 
 
-def _time(value: Any, name: str) -> str:
-    return format_time(instant(value, name))
-
-
 def _priority(value: Any) -> float:
     priority = number_of(value, "priority")
     if not 0 <= priority <= 1:
@@ -220,12 +220,15 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "aliases": lambda value: _names(value, "aliases"),
     "links": _links,
     "summary": lambda value: _instance_of(value, str, "summary"),
-    "valid_from": lambda value: _time(value, "valid_from"),
-    "valid_to": lambda value: _time(value, "valid_to"),
-    "expires": lambda value: _time(value, "expires"),
-    "modified": lambda value: _time(value, "modified"),
+    "modified": lambda value: format_time(instant(value, "modified")),
     "embedding": embedding_of,
 }
+_TIMES: Mapping[str, Literal["future", "none"]] = {
+    "valid_from": "none",
+    "valid_to": "future",
+    "expires": "future",
+}
+"""When an entry holds, and what a span such as ``7d`` means there."""
 
 
 def entry_id_of(value: Any) -> str:
@@ -301,7 +304,7 @@ class Filters(TypedDict, total=False):
     where: Mapping[str, Any] | None
     """Entries with these values, as for ``Agent.recall``."""
     since: datetime | str | None
-    """Entries made at this time or later: an aware datetime, RFC 3339, or a date."""
+    """Entries made at this time or later: an aware datetime, RFC 3339, a date, ``7d`` or ``"last week"``."""
     until: datetime | str | None
     """Entries made before this time."""
     ids: Iterable[str] | None
@@ -312,7 +315,7 @@ class Filters(TypedDict, total=False):
 
 def scope_of(
     agent: str,
-    now: datetime | None = None,
+    now: datetime,
     *,
     sessions: Iterable[str] | None = None,
     types: Iterable[str] | None = None,
@@ -330,8 +333,8 @@ def scope_of(
         names_of(types, "types"),
         names_of(tags, "tags") or None,
         () if where is None else conditions_of(where),
-        None if since is None else instant(since, "since"),
-        None if until is None else instant(until, "until"),
+        None if since is None else moment_of(since, now, "since"),
+        None if until is None else moment_of(until, now, "until"),
         names_of(ids, "ids"),
         now if valid_only else None,
     )

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from keepstone.model import Entry, Record
+from keepstone.model import Entry, Record, parsed_time
+from keepstone.model import read_time as read_time  # noqa: PLC0414  Part of the grammar.
 from keepstone.text.bounded import joined
 from keepstone.vector import encoded
 
@@ -305,46 +306,9 @@ def _strings(value: Any, label: str) -> Iterator[str]:
             yield from _strings(item, label)
 
 
-_TIME = re.compile(
-    r"(\d{4})(-?)(\d\d)\2(\d\d)"
-    r"(?:[Tt _](\d\d)(?:(:?)(\d\d)(?:\6(\d\d)(?:[.,](\d+))?)?)?"
-    r"(?:([Zz])|([+-])([01]\d|2[0-3])(?::?([0-5]\d))?)?)?",
-    re.ASCII,
-)
-"""RFC 3339 and common variants: without seconds, zone or time, or without separators.
-
-Not ``fromisoformat``, which differs between versions of Python and from the TypeScript package.
-"""
-_WRITTEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:[0-5]\d\.\d{6}Z", re.ASCII)
-"""The format of ``format_time``, used by nearly every line."""
 _DATE_LENGTH = len("2026-01-11")
-_LEAP_SECOND = 60
-
-
-def read_time(value: object) -> datetime | None:
-    """Return the instant of an RFC 3339 time in a log line, or None if it is not one.
-
-    A time without a zone is read as UTC.
-    """
-    try:
-        if not isinstance(value, str):
-            return None
-        return datetime.fromisoformat(value) if _WRITTEN.fullmatch(value) else _parsed(value)
-    except (ValueError, OverflowError):
-        return None
-
-
-def _parsed(text: str) -> datetime:
-    """Parse a time; raises ValueError or OverflowError."""
-    found = _TIME.fullmatch(text)
-    if found is None:
-        raise ValueError(f"{text:.80} is not a time")
-    year, month, day, hour, minute, second = (int(part or 0) for part in found.group(1, 3, 4, 5, 7, 8))
-    # A leap second becomes the second before it, as datetime has no second 60.
-    moment = datetime(year, month, day, hour, minute, 59 if second == _LEAP_SECOND else second, tzinfo=UTC)
-    micros = int((found[9] or "")[:6].ljust(6, "0"))
-    ahead = timedelta(hours=int(found[12] or 0), minutes=int(found[13] or 0))
-    return moment.replace(microsecond=micros) - (-ahead if found[11] == "-" else ahead)
+_ZONE = re.compile(r"[Tt _].*(?:[Zz]|[+-][\d:]+)$", re.ASCII)
+"""The zone at the end of a time; the hyphens of a date come before it."""
 
 
 def instant(value: datetime | str, name: str = "ts") -> datetime:
@@ -374,13 +338,12 @@ def instant(value: datetime | str, name: str = "ts") -> datetime:
 
 def _from_text(value: str, name: str) -> datetime:
     try:
-        moment = _parsed(value)
+        moment = parsed_time(value)
     except (ValueError, OverflowError):
         raise ValueError(
             f"{name} is not an RFC 3339 time: {value!r:.80}; use the form 2026-01-11T14:31:00Z"
         ) from None
-    found = _TIME.fullmatch(value)
-    if len(value) != _DATE_LENGTH and not (found and (found[10] or found[11])):
+    if len(value) != _DATE_LENGTH and not _ZONE.search(value):
         raise ValueError(f"{name} has no time zone: {value:.80}; add one, such as Z for UTC")
     return moment
 

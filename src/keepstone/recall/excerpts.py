@@ -17,6 +17,7 @@ from functools import partial
 from typing import cast
 
 from keepstone.log.arguments import names_of
+from keepstone.log.time_words import MENTION, times_of
 from keepstone.model import Entry, Excerpt, Hit, Hits, Scope, Why
 from keepstone.recall import filling
 from keepstone.recall.fusion import Parts, fuse
@@ -25,7 +26,6 @@ from keepstone.recall.query import named, speakers_of, terms_of
 from keepstone.recall.relevance import Cosines, Relevance, asked_words, calibrated, estimated
 from keepstone.recall.rerank import RERANKED, Reranker, reranked
 from keepstone.recall.spelling import corrected
-from keepstone.recall.time_words import MENTION, times_of
 from keepstone.recall.vectors import FAILURES, SECONDS, Vectors
 from keepstone.store.reader import Matches, Reader
 from keepstone.text.passage import passage_of

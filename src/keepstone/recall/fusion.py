@@ -14,8 +14,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from heapq import nlargest
 
+from keepstone.log.time_words import Span
 from keepstone.recall.query import Period, speaker_of
-from keepstone.recall.time_words import Span
 
 WORDS, VECTORS, STATIC = 1.0, 1.5, 1.0
 """What the two lists weigh; anything from 1 : 1 to 1 : 2 measures alike. Averaged word vectors know names and

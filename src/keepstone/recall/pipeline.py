@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
+from keepstone.log.time_words import MENTION, Span, Times, times_of
 from keepstone.model import Entry, Hit, Hits, Scope, Why
 from keepstone.recall.fusion import (
     BOOSTED,
@@ -44,7 +45,6 @@ from keepstone.recall.relevance import Relevance, asked_words
 from keepstone.recall.rerank import RERANKED, Reranker, reranked
 from keepstone.recall.selection import UNWANTED
 from keepstone.recall.spelling import corrected, respelled
-from keepstone.recall.time_words import MENTION, Span, Times, times_of
 from keepstone.recall.vectors import Dense, Vectors
 from keepstone.store.decay import worth_of
 from keepstone.store.protocol import Store

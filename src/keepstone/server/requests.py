@@ -22,12 +22,16 @@ Moment = Annotated[
     str,
     WithJsonSchema(
         {
-            "anyOf": [{"type": "string", "format": "date-time"}, {"type": "string", "format": "date"}],
-            "examples": ["2026-01-11T14:31:00Z", "2026-01-11"],
+            "anyOf": [
+                {"type": "string", "format": "date-time"},
+                {"type": "string", "format": "date"},
+                {"type": "string"},
+            ],
+            "examples": ["2026-01-11T14:31:00Z", "2026-01-11", "7d", "last week"],
         }
     ),
 ]
-"""An RFC 3339 time, or a date."""
+"""An RFC 3339 time, a date, a span such as ``7d``, or words such as ``last week``."""
 _EXAMPLE: JsonDict = {
     "id": "retry-policy",
     "type": "decision",

@@ -57,7 +57,7 @@ def reinstating(old_id: str, ts: str, valid_to: str | None) -> Revision:
     def revise(session: LiveSession) -> list[Record]:
         old = _live(session, old_id)
         later = list(_after(old_id, _newer(session)))
-        if not later and old.valid_to in (None, valid_to):
+        if not later and old.line.get("valid_to") in (None, valid_to):
             raise ValueError(f"nothing supersedes entry {old_id!r:.80}: there is nothing to undo")
         opened = {"id": old_id, "ts": ts, "valid_to": valid_to}
         return [opened, *({"id": entry_id, "deleted": True, "ts": ts} for entry_id in later)]

@@ -153,7 +153,11 @@ def check_revise(factory: Factory) -> None:
         same(len(store.history(AGENT, "a", None)), 1, "nothing was written")
         named = store.revise(AGENT, "s1", replacing, ["a", "missing"])
         same(ids_of(named), ["b", "a"], "live entries in the order of lines, looked up at once or not")
-        same([entry.valid_to for entry in store.find(AGENT, "a", None)], [time_at(1)], "the patched entry")
+        same(
+            [entry.line["valid_to"] for entry in store.find(AGENT, "a", None)],
+            [time_at(1)],
+            "the patched entry",
+        )
         same(ids_of(store.revise(AGENT, "s1", undoing)), ["a"], "live entries without the deleted one")
         same(ids_of(store.entries(AGENT, "s1", None, None)), ["a"], "entries after both")
         same(store.find(AGENT, "a", None)[0].valid_to, None, "null removes the key")

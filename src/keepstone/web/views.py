@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from keepstone.chat.messages import QUOTES
-from keepstone.log.line import format_time, read_time
+from keepstone.log.line import format_time
 from keepstone.model import RELEVANT, Entry, Hit, Hits, SessionInfo, SessionSummary, Version
 from keepstone.notes.notes import MemoryEntry
 from keepstone.operations.payload import unindexed
@@ -131,7 +131,7 @@ def marks_of(entry: Entry, now: datetime, place: Place | None) -> View:
 
 def _validity(entry: Entry, now: datetime) -> str:
     """Return why an entry does not hold now; empty if it does."""
-    since, until, expires = (read_time(value) for value in (entry.valid_from, entry.valid_to, entry.expires))
+    since, until, expires = entry.valid_from, entry.valid_to, entry.expires
     if until is not None and until <= now:
         return f"superseded {moment(until)}"
     if expires is not None and expires <= now:

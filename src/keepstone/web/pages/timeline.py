@@ -11,8 +11,8 @@ from typing import Any
 from nicegui import ui
 
 from keepstone.log.arguments import Filters
+from keepstone.log.time_words import moment_of
 from keepstone.model import Entry, Version
-from keepstone.recall.time_words import moment_of
 from keepstone.text.display import counted
 from keepstone.web.choosers import Choosers
 from keepstone.web.components import EntryList

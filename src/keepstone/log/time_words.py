@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from typing import Literal
 
 from keepstone.log.line import instant
 
@@ -67,31 +68,43 @@ def times_of(query: str, now: datetime) -> Times:
     return Times(tuple(found), rest + query[_LONGEST:])
 
 
-def moment_of(text: str, now: datetime, name: str = "a time") -> datetime:
-    """Return the instant that a text means: RFC 3339, a date, ``7d``, or the beginning of a time in words.
+def moment_of(
+    value: datetime | str,
+    now: datetime,
+    name: str = "a time",
+    age: Literal["past", "future", "none"] = "past",
+) -> datetime:
+    """Return the instant that a caller means: a datetime, RFC 3339, a date, ``7d``, or a time in words.
+
+    Words mean the beginning of the time that they name. ``age`` tells what ``7d`` means: 7 days ago, 7 days
+    from now, or nothing.
 
     Raises:
-        ValueError: It is none of these.
+        TypeError: It is neither a datetime nor a string.
+        ValueError: It is none of these, or has no time zone.
 
     Example:
         >>> moment_of("7d", datetime(2026, 1, 11, 14, tzinfo=UTC)).isoformat()
         '2026-01-04T14:00:00+00:00'
     """
-    if match := _AGE.fullmatch(text.strip()):
+    if not isinstance(value, str):
+        return instant(value, name)
+    if match := _AGE.fullmatch(value.strip()):
+        if age == "none":
+            raise ValueError(f"{name} must be a time such as 2026-03-01, not the span {value!r:.80}")
         try:
-            return now.astimezone(UTC) - int(match["number"]) * _AGES[match["unit"]]
+            span = int(match["number"]) * _AGES[match["unit"]]
+            return now.astimezone(UTC) + (span if age == "future" else -span)
         except OverflowError:
-            raise ValueError(f"{name} is out of range: {text!r:.80}") from None
-    times = times_of(text, now)
-    if len(times.spans) == 1 and not times.rest.strip():
-        return times.spans[0].begin
+            raise ValueError(f"{name} is out of range: {value!r:.80}") from None
     try:
-        return instant(text, name)
-    except ValueError:
-        raise ValueError(
-            f"{name} is not a time: {text!r:.80}; write 2026-03-01, 2026-03-01T14:00:00Z, 7d, 12h, "
-            "yesterday or last week"
-        ) from None
+        return instant(value, name)
+    except ValueError as error:
+        times = times_of(value, now)
+        if len(times.spans) == 1 and not times.rest.strip():
+            return times.spans[0].begin
+        spans = "" if age == "none" else "7d, 12h, "
+        raise ValueError(f"{error}, or {spans}yesterday or last week") from None
 
 
 _SpanOf = Callable[[re.Match[str], datetime], Span]

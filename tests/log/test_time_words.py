@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import keepstone
-from keepstone.recall.time_words import moment_of, times_of
+from keepstone.log.time_words import moment_of, times_of
 from keepstone.testing import ManualClock
 
 NOW = datetime(2026, 1, 14, 15, 30, tzinfo=UTC)  # A Wednesday.
