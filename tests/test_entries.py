@@ -148,8 +148,8 @@ def test_only_entries_that_hold_are_listed_when_asked(agent: Agent) -> None:
     session = agent.session("s")
     session.add("note", text="old", id="old", expires="2020-01-01")
     session.add("note", text="now", id="now")
-    assert ids(agent.entries(valid_only=True)) == ["now"]
-    assert (agent.count(), agent.count(valid_only=True)) == (2, 1)
+    assert ids(agent.entries()) == ["now"]
+    assert (agent.count(include_superseded=True), agent.count()) == (2, 1)
 
 
 @pytest.mark.parametrize("remove", ["delete_where", "purge_where"])
@@ -161,7 +161,7 @@ def test_removal_by_filters_takes_what_they_choose(agent: Agent, remove: str) ->
     assert call(types=["note"]) == 0
 
 
-@pytest.mark.parametrize("filters", [{}, {"where": {}}, {"tags": []}, {"valid_only": True}])
+@pytest.mark.parametrize("filters", [{}, {"where": {}}, {"tags": []}, {"include_superseded": True}])
 def test_removal_without_a_filter_is_refused(agent: Agent, filters: dict[str, Any]) -> None:
     fill(agent, 3)
     for call in (agent.delete_where, agent.purge_where):

@@ -146,14 +146,15 @@ class Agent:
     ) -> Page[Entry]:
         """Return a page of the entries of all sessions, by time, ties by session and place; the oldest first.
 
+        Only valid entries are listed: from ``valid_from`` on, before ``valid_to`` and ``expires``.
         What is added or removed between two pages makes no other entry come twice or be left out.
 
         Args:
             limit: The most entries of the page.
             cursor: The ``next`` of the page before; it holds in other processes, too.
             newest_first: Begin with the newest.
-            filters: ``types``, ``tags``, ``where``, ``since``, ``until``, ``ids`` and ``valid_only``, all of
-                which entries must pass.
+            filters: ``types``, ``tags``, ``where``, ``since``, ``until`` and ``ids``, all of which entries
+                must pass, and ``include_superseded``, which lists entries that are not valid now, too.
 
         Example:
             >>> page = agent.entries(types=["decision"], where={"by": "Ada"}, limit=50)
@@ -174,6 +175,8 @@ class Agent:
     def delete_where(self, *, dry_run: bool = False, **filters: Unpack[Filters]) -> int:
         """Hide all entries that pass filters, with one write a session; return how many.
 
+        Superseded, expired and future entries are left as they are, unless ``include_superseded`` is true.
+
         Raises:
             ValueError: There is no filter.
         """
@@ -186,6 +189,8 @@ class Agent:
     def purge_where(self, *, dry_run: bool = False, **filters: Unpack[Filters]) -> int:
         """Remove every byte of all entries that pass filters, and return how many; see ``purge``.
 
+        Superseded, expired and future entries are purged, too, unless ``include_superseded`` is false.
+
         Raises:
             ValueError: There is no filter.
             PurgePendingError: As for ``Session.purge``.
@@ -194,6 +199,7 @@ class Agent:
         def purge(session: str, ids: list[str]) -> int:
             return self._store.purge(self.slug, session, ids)
 
+        filters.setdefault("include_superseded", True)
         return remove_selected(self._store, self._scope(filters), purge, dry_run=dry_run)
 
     def _scope(self, filters: Filters) -> Scope:

@@ -27,6 +27,9 @@ STANDING = ("preference", "decision")
 SUPERSEDES = "supersedes"
 """The relation of an entry to the older one that it replaces."""
 
+BOUNDS = frozenset({"valid_from", "valid_to", "expires"})
+"""The keys that say when an entry holds."""
+
 CHAT = frozenset({"message", "event", "conversation", "tool"})
 """Types whose entries repeat one another all the time."""
 

@@ -33,7 +33,7 @@ from keepstone.recall.vectors import Vectors
 from keepstone.store.decay import Decay
 from keepstone.store.protocol import Compacted, LiveSession, SessionCheck
 from keepstone.store.supersede import reinstating, superseding
-from keepstone.store.validity import newest_valid
+from keepstone.store.validity import is_valid, newest_valid
 
 T = TypeVar("T")
 
@@ -204,7 +204,7 @@ class Session:
             >>> session.messages("anthropic", limit=50)
             [{'role': 'user', 'content': 'Hi'}]
         """
-        found = [entry.data for entry in self.entries(limit, ["message"])]
+        found = [entry.data for entry in self.entries(limit, ["message"], include_superseded=True)]
         if provider is None:
             return found
         from keepstone.text.messages.providers import for_provider
@@ -236,9 +236,11 @@ class Session:
         as_of: datetime | str | None = None,
         archived: bool = False,  # noqa: FBT001, FBT002  The design's signature.
         *,
-        valid_only: bool = False,
+        include_superseded: bool = False,
     ) -> list[Entry]:
         """Return the session's entries, oldest first. A missing session has none.
+
+        Only valid entries are returned: from ``valid_from`` on, before ``valid_to`` and ``expires``.
 
         Args:
             limit: Only the newest N entries.
@@ -246,10 +248,10 @@ class Session:
             as_of: The entries as they were at this time, from log and archive: an aware datetime, RFC 3339,
                 a date, ``"7d"`` or ``"last week"``.
             archived: Include entries that were archived for their age, but never deleted ones.
-            valid_only: Only entries that are valid now, or at ``as_of``: from ``valid_from`` on, before
-                ``valid_to`` and ``expires``.
+            include_superseded: Also entries that are not valid now, or at ``as_of``: superseded, expired
+                and future ones.
         """
-        moment = None if as_of is None else moment_of(as_of, self._now(), "as_of")
+        moment = self._moment(as_of)
         kinds, most = names_of(types, "types"), limit_of(limit)
 
         def newest(limit: int | None) -> list[Entry]:
@@ -257,17 +259,24 @@ class Session:
                 self.agent, self.id, limit, kinds, as_of=moment, archived=bool(archived)
             )
 
-        if not valid_only:
+        if include_superseded:
             return newest(most)
         return newest_valid(newest, most, moment or self._now())
 
-    def records(self, *, as_of: datetime | str | None = None, archived: bool = False) -> Sequence[Record]:
-        """Return the same as ``entries`` in the shape of log lines, many times faster.
+    def records(
+        self, *, as_of: datetime | str | None = None, archived: bool = False, include_superseded: bool = True
+    ) -> Sequence[Record]:
+        """Return all entries in the shape of log lines, many times faster than ``entries``.
 
-        The objects are shared with other callers and must not be changed.
+        The objects are shared with other callers and must not be changed. The arguments are those of
+        ``entries``.
         """
-        moment = None if as_of is None else moment_of(as_of, self._now(), "as_of")
-        return self._store.records(self.agent, self.id, as_of=moment, archived=archived)
+        moment = self._moment(as_of)
+        found = self._store.records(self.agent, self.id, as_of=moment, archived=archived)
+        if include_superseded:
+            return found
+        now = moment or self._now()
+        return [record for record in found if is_valid(record, now)]
 
     def count(self, increments: Mapping[str, int], *, wait: bool = True) -> bool:
         """Add to the access counts of entries by id. Counts are not synced: a power failure may lose them.
@@ -565,6 +574,9 @@ class Session:
                 Vectors(self._store, self.agent, self._shared.meaning).settle(records)
                 break
         return records
+
+    def _moment(self, as_of: datetime | str | None) -> datetime | None:
+        return None if as_of is None else moment_of(as_of, self._now(), "as_of")
 
     def _now(self) -> datetime:
         return instant(self._clock(), "the clock's time")

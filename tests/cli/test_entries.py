@@ -197,3 +197,17 @@ def test_sessions_are_renamed_forked_and_exported(cli: Command) -> None:
 def test_watch_ends_after_idle_seconds(cli: Command) -> None:
     cli.json("add", "one")
     assert cli("watch", "--timeout", "0", "--json").stdout == ""
+
+
+def test_lists_leave_out_what_is_superseded(cli: Command) -> None:
+    old = cli.json("add", "Maya lives in Bern", "--type", "fact")
+    new = cli.json("supersede", old["id"], "Maya lives in Rome")
+    shown = {
+        command: [entry["id"] for entry in cli.json(*command.split())["entries"]]
+        for command in ("entries list", "sessions show main")
+    }
+    assert shown == {"entries list": [new["id"]], "sessions show main": [new["id"]]}
+    assert cli.json("entries", "count")["count"] == 1
+    assert cli.json("entries", "count", "--include-superseded")["count"] == 2
+    assert len(cli.json("sessions", "show", "main", "--include-superseded")["entries"]) == 2
+    assert cli.json("entries", "purge", "--type", "fact", "--dry-run")["count"] == 2

@@ -11,6 +11,7 @@ import pytest
 
 import keepstone
 from keepstone import Agent, Home, MemoryService, SessionMemory
+from keepstone.mcp.memory_tools import McpTools
 from keepstone.store.validity import is_valid
 from keepstone.testing import START, ManualClock
 
@@ -62,8 +63,11 @@ NOW: dict[str, Callable[[Home, Agent], list[str]]] = {
     "neighbours of a hit": lambda _, agent: neighbours(agent),
     "context, recalled": lambda _, agent: part(agent, "recalled", "walnut"),
     "context, newest": lambda _, agent: part(agent, "newest"),
-    "session, valid only": lambda _, agent: [
-        entry.id for entry in agent.session("s").entries(valid_only=True)
+    "session": lambda _, agent: [entry.id for entry in agent.session("s").entries()],
+    "entries": lambda _, agent: [entry.id for entry in agent.entries()],
+    "iter_entries": lambda _, agent: [entry.id for entry in agent.iter_entries()],
+    "session_history": lambda _, agent: [
+        entry["id"] for entry in McpTools(agent).call("session_history", {"session": "s"}).data["entries"]
     ],
     "session memory": lambda home, _: remembered(home),
     "memory service": lambda home, _: [
@@ -71,7 +75,9 @@ NOW: dict[str, Callable[[Home, Agent], list[str]]] = {
     ],
 }
 ALWAYS: dict[str, Callable[[Home, Agent], list[str]]] = {
-    "session": lambda _, agent: [entry.id for entry in agent.session("s").entries()],
+    "session": lambda _, agent: [entry.id for entry in agent.session("s").entries(include_superseded=True)],
+    "records": lambda _, agent: [record["id"] for record in agent.session("s").records()],
+    "export": lambda _, agent: [record["id"] for record in agent.session("s").export()],
     "get": lambda _, agent: [agent.get(name).id for name in SPANS],
     "history": lambda _, agent: [agent.history(name)[0].id for name in SPANS],
     "memories of a session": lambda home, _: [
@@ -103,6 +109,11 @@ def test_entries_that_do_not_hold_are_still_listed(home: Home, agent: Agent, vie
     assert set(ALWAYS[view](home, agent)) == {*SPANS}
 
 
+def test_messages_show_all(agent: Agent) -> None:
+    fill(agent, "message")
+    assert len(agent.session("s").messages()) == len(SPANS)
+
+
 def test_sizes_count_all_entries(home: Home, agent: Agent) -> None:
     fill(agent)
     assert MemoryService(home).get_collection_size("s") == len(SPANS)
@@ -115,7 +126,7 @@ def test_time_travel_shows_what_held_then(home: Home, agent: Agent) -> None:
     for minutes, expected in ((30, ["old"]), (60, ["new"])):
         moment = START + timedelta(minutes=minutes)
         assert [hit.entry.id for hit in agent.recall("walnut", as_of=moment)] == expected
-        assert [entry.id for entry in session.entries(as_of=moment, valid_only=True)] == expected
+        assert [entry.id for entry in session.entries(as_of=moment)] == expected
         assert remembered(home, as_of=moment) == expected
 
 
@@ -125,7 +136,7 @@ def test_entries_that_do_not_hold_take_no_place_of_others(home: Home, agent: Age
     session.add("note", text="walnut and pecan", id="holds", embedding=[1, 1], ts=START - timedelta(1))
     ended = {"type": "note", "text": "walnut", "embedding": [1, 2], "expires": START}
     session.add_many(ended for _ in range(300))
-    found = NOW[view](home, agent) if view in NOW else [one.id for one in session.entries(1, valid_only=True)]
+    found = NOW[view](home, agent) if view in NOW else [one.id for one in session.entries(1)]
     assert found == ["holds"]
 
 

@@ -111,7 +111,7 @@ const watching = { params: { ...agent.params, ...now }, parseAs: "text" } as con
 same((await data("watch_agent", GET(`${AGENT}/changes`, watching))).startsWith(":"), true);
 await data("compact_session", POST(`${SESSION}/compact`, { ...session, body: { archive: true } }));
 await data("delete_entry", DELETE(ENTRY, entry));
-const every = { valid_only: false };
+const every = { include_superseded: true };
 await data("list_agent_entries", POST(`${AGENT}/entries/list`, { ...agent, body: { ...every, limit: 100, newest_first: false, types: ["note"] } }));
 await data("count_agent_entries", POST(`${AGENT}/entries/count`, { ...agent, body: { ...every, where: { by: "Ada" } } }));
 await data("delete_where", POST(`${AGENT}/entries/delete`, { ...agent, body: { ...every, tags: ["x"], dry_run: true } }));

@@ -187,7 +187,7 @@ export class Messages {
     let cursor: string | undefined;
     do {
       const limit = cursor === undefined ? Math.min(size, PAGE) : PAGE;
-      const query = { newest: true, limit, cursor, role: roles, archived };
+      const query = { newest: true, limit, cursor, role: roles, archived, include_superseded: true };
       const { body, status } = await this.#client.send("GET", `${pathOf(conversation)}/entries`, {
         query,
         allow: [NOT_FOUND],

@@ -128,7 +128,7 @@ export class KeepstoneVectors implements VectorAdapter {
 
   /** Return a vector, null if there is none of this id. */
   async get(id: string): Promise<VectorItem | null> {
-    const body = { ids: [id.toWellFormed()], types: [TYPE], valid_only: false };
+    const body = { ids: [id.toWellFormed()], types: [TYPE], include_superseded: true };
     const { body: page } = await this.#client.send("POST", "/entries/list", { body });
     const entry = itemsIn(page.entries).find(({ session }) => session === this.#session);
     return entry === undefined ? null : itemOf(entry);

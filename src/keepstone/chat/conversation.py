@@ -154,7 +154,7 @@ class Conversation:
         """Return the last turns of the session, oldest first, without other messages."""
         most = limit
         while True:
-            found = self.session.entries(limit=most, types=[MESSAGE])
+            found = self.session.entries(limit=most, types=[MESSAGE], include_superseded=True)
             turns = [entry for entry in found if entry.data.get("role") in ("user", "assistant")]
             if len(turns) >= limit or len(found) < most:
                 return turns[max(0, len(turns) - limit) :]

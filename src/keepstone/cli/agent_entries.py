@@ -30,7 +30,13 @@ WhereOption = Annotated[
 IdsOption = Annotated[
     list[str] | None, typer.Option("--id", metavar="ID", help="Only this entry; may be repeated.")
 ]
-ValidOption = Annotated[bool, typer.Option("--valid-only", help="Only entries that hold now.")]
+SupersededOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--include-superseded/--no-include-superseded",
+        help="Also entries that are superseded, expired or not valid yet; default: only for purge.",
+    ),
+]
 LimitOption = Annotated[int, typer.Option("--limit", metavar="N", help="Maximum number of entries.")]
 CursorOption = Annotated[
     str | None, typer.Option("--cursor", metavar="CURSOR", help="`next` of the page before.")
@@ -43,7 +49,7 @@ FILTERS = (
     option("since", SinceOption, None),
     option("until", UntilOption, None),
     option("ids", IdsOption, None),
-    option("valid_only", ValidOption, default=False),
+    option("include_superseded", SupersededOption, default=None),
 )
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only count what would be removed.")]
 
@@ -107,18 +113,18 @@ def _filters(
     until: str | None,
     ids: list[str] | None,
     *,
-    valid_only: bool,
+    include_superseded: bool | None,
 ) -> Filters:
     # Typer gives an empty list for an option that was not given.
-    return Filters(
+    found = Filters(
         types=types or None,
         tags=tags or None,
         where=_conditions(where),
         since=moment_or_none(since, "--since"),
         until=moment_or_none(until, "--until"),
         ids=ids or None,
-        valid_only=valid_only,
     )
+    return found if include_superseded is None else {**found, "include_superseded": include_superseded}
 
 
 def _conditions(where: str | None) -> dict[str, Any] | None:

@@ -103,7 +103,7 @@ def fade(root: Path) -> tuple[FadedEntry, ...]:
             worth = [_priorities(memory.query(as_of=day)) for day in days]
             asked = worth[-1] | [_priorities(memory.query("finding")) for _ in range(ASKED)][-1]
             memory.compact()
-        left = {entry.id for entry in session.entries()}
+        left = {entry.id for entry in session.entries(include_superseded=True)}
     return tuple(
         FadedEntry(
             line["id"],

@@ -80,12 +80,22 @@ def new(agent: "Agent", name: NameArgument = None, title: TitleOption = None) ->
     return Answer({"id": session.id}, Text(session.id))
 
 
+SupersededOption = Annotated[
+    bool, typer.Option("--include-superseded", help="Also superseded, expired and future entries.")
+]
+
+
 @agent_command(app, "keepstone sessions show main --limit 20")
 def show(
-    agent: "Agent", session: SessionArgument, limit: LimitOption = None, types: TypesOption = None
+    agent: "Agent",
+    session: SessionArgument,
+    limit: LimitOption = None,
+    types: TypesOption = None,
+    *,
+    include_superseded: SupersededOption = False,
 ) -> Answer:
     """Show the entries of a session, oldest first."""
-    entries = agent.session(session).entries(limit=limit, types=types)
+    entries = agent.session(session).entries(limit=limit, types=types, include_superseded=include_superseded)
     if not entries and agent.session(session).info() is None:
         raise SessionNotFoundError(agent.slug, session)
     view = Group(*(_entry_view(entry) for entry in entries)) if entries else Text("no entries")

@@ -1,4 +1,4 @@
-"""Values of entries by key, for filters: a path is indexed from its first use on, the tags always."""
+"""Values of entries by key, for filters. Tags and validity are indexed always, a path from its first use."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 from keepstone.index import entries
 from keepstone.index.database import Database
 from keepstone.index.entries import Row
-from keepstone.index.table_schema import TAGS
+from keepstone.index.table_schema import ALWAYS, TAGS
 from keepstone.log.line import is_valid
 from keepstone.log.where import TIMES, value_at
 from keepstone.model import Comparison, Record
 
 MOST_PATHS = 32
-"""Paths that are indexed at a time, tags aside; the one indexed first makes room."""
+"""Paths that are indexed at a time, tags and validity aside; the one indexed first makes room."""
 
 MOST_TAGS = 300
 """Tags that SQL compares, whose expressions are of limited depth; further ones are checked on the entry."""
@@ -78,8 +78,10 @@ def unindexed(database: Database, name: str, limit: int) -> list[Row]:
     known = database.row("SELECT upto FROM path WHERE name=?", (name,))
     if known is None:
         with database.writing():
-            rest = "SELECT number FROM path WHERE name!=? ORDER BY number DESC LIMIT -1 OFFSET ?"
-            for (number,) in database.rows(rest, (TAGS, MOST_PATHS - 1)):
+            rest = (
+                f"SELECT number FROM path WHERE name NOT IN {ALWAYS} ORDER BY number DESC LIMIT -1 OFFSET ?"
+            )
+            for (number,) in database.rows(rest, (MOST_PATHS - 1,)):
                 database.execute("DELETE FROM field WHERE path=?", (number,))
                 database.execute("DELETE FROM path WHERE number=?", (number,))
             database.execute("INSERT OR IGNORE INTO path(name, upto) VALUES(?, 0)", (name,))

@@ -407,6 +407,11 @@ class Index:
         with self._database as database:
             return selecting.count(database, scope)
 
+    def bounded(self, scope: Scope) -> list[Row]:
+        """Return the rows of a scope without ``where`` whose entries have a key that says when they hold."""
+        with self._database as database:
+            return selecting.bounded(database, scope)
+
     def unindexed(self, path: str, limit: int) -> list[Row]:
         """Return the next rows whose values at a path are to be indexed; none if the path is indexed."""
         with self._database as database:

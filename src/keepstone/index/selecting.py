@@ -11,7 +11,7 @@ from keepstone.index.database import Database
 from keepstone.index.entries import Row
 from keepstone.index.fields import Clause
 from keepstone.index.row_columns import MOVED, ROW
-from keepstone.model import Scope
+from keepstone.model import BOUNDS, Scope
 
 _FEW = 5_000
 """Rows that are looked up by number and sorted; where more match, rows are read in the order of time."""
@@ -59,6 +59,14 @@ def count(database: Database, scope: Scope) -> int:
     source, bindings = _source(database, scope)
     found = database.row(f"SELECT count(*) {source}", bindings)
     return found[0] if found else 0
+
+
+def bounded(database: Database, scope: Scope) -> list[Row]:
+    """Return the rows that a scope selects and whose entries have a key that says when they hold."""
+    source, bindings = _source(database, scope)
+    keys = f"f.path IN (SELECT number FROM path WHERE name IN {tuple(BOUNDS)})"
+    held = f"EXISTS (SELECT 1 FROM field f INDEXED BY field_eid WHERE f.eid=e.eid AND {keys})"
+    return [Row(*row) for row in database.rows(f"SELECT {ROW} {source} AND {held}", bindings)]
 
 
 def _source(database: Database, scope: Scope) -> Clause:

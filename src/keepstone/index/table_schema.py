@@ -1,6 +1,6 @@
 """The tables, indexes and triggers of an index, in SQL."""
 
-from keepstone.model import STANDING
+from keepstone.model import BOUNDS, STANDING
 
 IS_STANDING = f"type IN {STANDING}"
 """The same words wherever such entries are asked for, so that SQLite takes the index made for them."""
@@ -10,6 +10,9 @@ _WITHOUT_VECTORS = "DELETE FROM vector WHERE space IN (SELECT number FROM space)
 
 TAGS = "tags, one by one"
 """The path of an entry's tags, one by one."""
+
+ALWAYS = (TAGS, *sorted(BOUNDS))
+"""Paths that are indexed from the beginning: those of the filters that most lists have."""
 
 TABLES = f"""
 CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -82,6 +85,6 @@ CREATE TRIGGER entry_scope AFTER UPDATE OF ts, type ON entry
 END;
 CREATE TRIGGER vector_gone AFTER DELETE ON vector BEGIN
     INSERT INTO gone(space, vid) VALUES(OLD.space, OLD.vid); INSERT INTO changed(eid) VALUES(OLD.eid); END;
-INSERT INTO path(name, upto) VALUES('{TAGS}', -1);
+INSERT INTO path(name, upto) VALUES {", ".join(f"('{name}', -1)" for name in ALWAYS)};
 INSERT INTO meta VALUES ('flushed', 0), ('purges', 0), ('identity', lower(hex(randomblob(16))));
 """

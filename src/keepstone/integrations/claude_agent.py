@@ -152,7 +152,9 @@ class KeepstoneSessionStore(SessionStore):
     def _begin_stamps(self) -> None:
         """Let this process's times of writing begin after all that are stored."""
         if self._root not in _stamps:
-            last = max(map(_mtime, self._agent.iter_entries(types=[_HEAD_TYPE])), default=0)
+            last = max(
+                map(_mtime, self._agent.iter_entries(types=[_HEAD_TYPE], include_superseded=True)), default=0
+            )
             with _stamping:
                 _stamps[self._root] = max(last, _stamps.get(self._root, 0))
 
@@ -176,7 +178,9 @@ class KeepstoneSessionStore(SessionStore):
         where = {"project_key": name_of(project_key, "project_key")}
         if session_id is not None:
             where["session_id"] = name_of(session_id, "session_id")
-        found = self._agent.iter_entries(types=[_HEAD_TYPE], ids=[_HEAD], where=where)
+        found = self._agent.iter_entries(
+            types=[_HEAD_TYPE], ids=[_HEAD], where=where, include_superseded=True
+        )
         return [head.data for head in found if _mtime(head)]
 
     def _delete(self, key: SessionKey) -> None:

@@ -135,7 +135,10 @@ class KeepstoneStorage:
         ]
         return sum(
             self._agent.delete_where(
-                ids=ids[at : at + _MOST], types=[_TYPE], where={"scope": {"exists": True}}
+                ids=ids[at : at + _MOST],
+                types=[_TYPE],
+                where={"scope": {"exists": True}},
+                include_superseded=True,
             )
             for at in range(0, len(ids), _MOST)
         )

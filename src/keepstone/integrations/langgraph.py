@@ -144,7 +144,9 @@ class KeepstoneStore(BaseStore):
         """Remove all items that have expired, and return how many."""
         with plain_errors():
             now = self._namespaces.now()
-            expired = self._agent.iter_entries(types=[TYPE], where={"expires": {"lte": format_time(now)}})
+            expired = self._agent.iter_entries(
+                types=[TYPE], where={"expires": {"lte": format_time(now)}}, include_superseded=True
+            )
             by_session: dict[str, list[str]] = {}
             for entry in expired:
                 by_session.setdefault(entry.session, []).append(entry.id)

@@ -249,7 +249,7 @@ class Namespaces:
 
     def is_empty(self, namespace: Namespace, session: Session, now: datetime) -> bool:
         """Tell whether a namespace has no item."""
-        newest = session.entries(1, [TYPE])
+        newest = session.entries(1, [TYPE], include_superseded=True)
         if not newest or is_valid(newest[0].line, now):
             return not newest
         return next(self.items(namespace, session, now), None) is None
@@ -259,7 +259,7 @@ class Namespaces:
         if (namespace := namespace_of(name)) is not None:
             return namespace
         if name.startswith(_HEAD_OF_DIGESTS) and name not in self._of_digests:
-            for entry in self._agent.session(name).entries(1, [TYPE]):
+            for entry in self._agent.session(name).entries(1, [TYPE], include_superseded=True):
                 named = entry.line.get("namespace")
                 if isinstance(named, list) and self.session(tuple(named)).id == name:
                     self._of_digests[name] = tuple(named)

@@ -54,9 +54,9 @@ def recalled(agent: Agent, op: SearchOp) -> list[SearchItem]:
         hits = agent.recall(op.query, sessions=sessions, limit=most)
         found = (_item(hit.entry, hit.relevance) for hit in hits)
     elif sessions is None:
-        found = (_item(entry, None) for entry in agent.iter_entries(valid_only=True))
+        found = (_item(entry, None) for entry in agent.iter_entries())
     else:
-        found = (_item(entry, None) for entry in agent.session(sessions[0]).entries(valid_only=True))
+        found = (_item(entry, None) for entry in agent.session(sessions[0]).entries())
     return [*islice((item for item in found if passes(item.value, op.filter)), offset, offset + limit)]
 
 

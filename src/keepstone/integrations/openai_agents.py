@@ -89,7 +89,7 @@ class KeepstoneSession:
         """Return the newest entries that are items; others of the session do not count."""
         asked = limit
         while True:
-            found = self._session.entries(asked, [_TYPE])
+            found = self._session.entries(asked, [_TYPE], include_superseded=True)
             items = [entry for entry in found if entry.data or "data" in entry.line]
             if limit is None or asked is None or len(items) >= limit or len(found) < asked:
                 return items[-limit:] if limit else items

@@ -95,7 +95,7 @@ class KeepstoneConversationStore(ConversationStore):
             return None
 
     def _all_records(self, scope: str | None, limit: int | None) -> list[ConversationRecord]:
-        found = map(_record_of, self._agent.iter_entries(types=[_RECORD]))
+        found = map(_record_of, self._agent.iter_entries(types=[_RECORD], include_superseded=True))
         records = [record for record in found if scope is None or record.scope == scope]
         records.sort(key=lambda record: record.updated_at, reverse=True)
         return records[:limit]
@@ -126,7 +126,11 @@ class KeepstoneConversationStore(ConversationStore):
 
         session = self._session(conversation_id)
         shared = self._shared(conversation_id)
-        own = [entry.id for entry in session.entries(types=[_MESSAGE]) if entry.id not in shared]
+        own = [
+            entry.id
+            for entry in session.entries(types=[_MESSAGE], include_superseded=True)
+            if entry.id not in shared
+        ]
         try:
             session.delete(_RECORD, check=check)
         except EntryNotFoundError:
@@ -162,7 +166,9 @@ class KeepstoneConversationStore(ConversationStore):
         while head_id is not None and (limit is None or limit > 0):
             if head_id not in read:
                 session = self._agent.session(self._agent.get(head_id).session)
-                read |= {entry.id: entry for entry in session.entries(types=[_MESSAGE])}
+                read |= {
+                    entry.id: entry for entry in session.entries(types=[_MESSAGE], include_superseded=True)
+                }
             yield read[head_id]
             head_id = read[head_id].data["parent_id"]
             limit = None if limit is None else limit - 1

@@ -309,8 +309,8 @@ class Filters(TypedDict, total=False):
     """Entries made before this time."""
     ids: Iterable[str] | None
     """Entries with these ids."""
-    valid_only: bool
-    """Entries that hold now: from ``valid_from`` on, before ``valid_to`` and ``expires``."""
+    include_superseded: bool
+    """Also entries that are not valid now: superseded, expired and future ones."""
 
 
 def scope_of(
@@ -324,7 +324,7 @@ def scope_of(
     since: datetime | str | None = None,
     until: datetime | str | None = None,
     ids: Iterable[str] | None = None,
-    valid_only: bool = False,
+    include_superseded: bool = False,
 ) -> Scope:
     """Return the scope that filters describe; TypeError or ValueError for what is no filter."""
     return Scope(
@@ -336,5 +336,5 @@ def scope_of(
         None if since is None else moment_of(since, now, "since"),
         None if until is None else moment_of(until, now, "until"),
         names_of(ids, "ids"),
-        now if valid_only else None,
+        None if include_superseded else now,
     )

@@ -99,7 +99,7 @@ def _recalled(memory: Agent, prompt: str) -> str:
 
 def _store(memory: Agent, session: str, transcript: Path) -> None:
     kept = memory.session(session)
-    known = {entry.id for entry in kept.entries()}
+    known = {entry.id for entry in kept.entries(include_superseded=True)}
     new = (turn for turn in turns(transcript) if turn.id not in known)
     while batch := list(islice(new, _AT_ONCE)):
         kept.add_many(

@@ -17,7 +17,7 @@ from datetime import datetime
 from functools import partial
 
 from keepstone.log.time_words import MENTION, Span, Times, times_of
-from keepstone.model import Entry, Hit, Hits, Scope, Why
+from keepstone.model import BOUNDS, Entry, Hit, Hits, Scope, Why
 from keepstone.recall.fusion import (
     BOOSTED,
     EXACT,
@@ -49,7 +49,7 @@ from keepstone.recall.vectors import Dense, Vectors
 from keepstone.store.decay import worth_of
 from keepstone.store.protocol import Store
 from keepstone.store.reader import Ahead, Candidate, ExpiredError, Matches, Reader, ask
-from keepstone.store.validity import BOUNDS, is_valid
+from keepstone.store.validity import is_valid
 from keepstone.text.passage import passage_of
 from keepstone.text.tokenizer import Matcher, Places
 from keepstone.vector import Vector

@@ -170,11 +170,17 @@ class EntryFilters(Body):
     since: Moment | None = Field(None, description="Only entries made at this time or later.")
     until: Moment | None = Field(None, description="Only entries made before this time.")
     ids: Many[str] | None = Field(None, description="Only entries with these ids.")
-    valid_only: bool = Field(default=False, description="Only entries that hold now.")
+    include_superseded: bool | None = Field(
+        None,
+        description="Also entries that are superseded, expired or not valid yet; default: only for a purge.",
+    )
 
     def filters(self) -> Filters:
         """Return the filters for the library."""
-        return cast("Filters", self.model_dump(include=set(EntryFilters.model_fields)))
+        given = self.model_dump(include=set(EntryFilters.model_fields))
+        if self.include_superseded is None:
+            del given["include_superseded"]
+        return cast("Filters", given)
 
 
 class EntryListing(EntryFilters):

@@ -89,7 +89,8 @@ class MemoryAdapter:
         if unknown:
             raise ValueError(f"unknown option {min(unknown)!r}: load takes {{'limit': N}}")
         limit = options.get("limit") if options else None
-        return [_event(entry.as_dict()) for entry in self._agent.session(session_id).entries(limit=limit)]
+        session = self._agent.session(session_id)
+        return [_event(entry.as_dict()) for entry in session.entries(limit=limit, include_superseded=True)]
 
     def list(self) -> list[SessionInfo]:
         """Return id, last change and size of every session, last changed first."""

@@ -210,7 +210,7 @@ class MemoryService:
         A missing session has none. Nothing is embedded for this.
         """
         session = self._agent.session(session_id)
-        entries = session.entries(limit=limit)
+        entries = session.entries(limit=limit, include_superseded=True)
         vectors = self._vectors.of(session.id, entries)
         return [memory_of(entry, vectors.get(entry.id)) for entry in entries]
 

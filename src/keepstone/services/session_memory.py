@@ -20,10 +20,10 @@ from keepstone.home import Home
 from keepstone.home import open as open_home
 from keepstone.log.arguments import Clock, count_of, limit_of, name_of, names_of, number_of, system_clock
 from keepstone.log.line import instant, payload_of
-from keepstone.model import Record
+from keepstone.model import BOUNDS, Record
 from keepstone.services.access_counts import AccessCounts
 from keepstone.store.decay import Decay, Worth, base_of, worth_of
-from keepstone.store.validity import BOUNDS, is_valid
+from keepstone.store.validity import is_valid
 
 logger = logging.getLogger("keepstone.session_memory")
 

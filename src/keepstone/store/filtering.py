@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from copy import deepcopy
 from itertools import islice
 from typing import TypeVar
@@ -11,7 +11,7 @@ from keepstone.index import Index, UnavailableError
 from keepstone.index.fields import MOST_TAGS, is_indexed
 from keepstone.index.selecting import Position
 from keepstone.log.line import entry_of, microseconds, read_time
-from keepstone.model import Entry, Record, Scope
+from keepstone.model import BOUNDS, Entry, Record, Scope
 from keepstone.store.agent_logs import FRESH, AgentLogs
 from keepstone.store.lookup import asked
 from keepstone.store.paging import Page, decode, encode
@@ -43,8 +43,8 @@ def select(
 
 def count(logs: AgentLogs, scope: Scope) -> int:
     """Return how many entries a scope selects."""
-    if not scope.where and scope.valid_at is None and len(scope.tags or ()) <= MOST_TAGS:
-        found = asked(logs, Index.selected, scope)
+    if not scope.where and len(scope.tags or ()) <= MOST_TAGS:
+        found = asked(logs, Index.selected, scope) if scope.valid_at is None else _valid_by_index(logs, scope)
         if found is not None:
             return found
     for _ in range(_TRIES):
@@ -92,15 +92,49 @@ def _by_index(
     if logs.is_unsure:
         return None
     try:
-        for name in {condition.key for condition in scope.where if is_indexed(condition)}:
-            while rows := logs.asking(Index.unindexed, name, _STEP):
-                logs.asking(Index.fill, name, rows, logs.load(rows))
+        _index_paths(logs, {condition.key for condition in scope.where if is_indexed(condition)})
         return take(islice(_selected(logs, scope, wanted, after, newest_first=newest_first), wanted))
     except _ChangedError:
         return None
     except UnavailableError as error:
         logs.lag(error)
         return None
+
+
+def _valid_by_index(logs: AgentLogs, scope: Scope) -> int | None:
+    """Return how many entries of a scope without ``where`` hold; None where only their logs can tell.
+
+    Only entries with a key that says when they hold are read.
+    """
+    logs.look(FRESH)
+    if logs.is_unsure:
+        return None
+    try:
+        _index_paths(logs, BOUNDS)
+        count, rows = logs.asking(Index.selected, scope), logs.asking(Index.bounded, scope)
+        for at in range(0, len(rows), _STEP):
+            step = rows[at : at + _STEP]
+            loaded = logs.load(step)
+            if len(loaded) < len(step):
+                logs.look(0)
+                return None
+            count -= sum(not matches(scope, row.session, loaded[row.eid]) for row in step)
+    except UnavailableError as error:
+        logs.lag(error)
+        return None
+    return count
+
+
+def _index_paths(logs: AgentLogs, names: Collection[str]) -> None:
+    """Index the values at some paths, where that was not done yet; entries are read once for all of them."""
+    while True:
+        found = {name: logs.asking(Index.unindexed, name, _STEP) for name in names}
+        rows = next(filter(None, found.values()), None)
+        if rows is None:
+            return
+        loaded = logs.load(rows)
+        for name in (name for name, own in found.items() if own == rows):
+            logs.asking(Index.fill, name, rows, loaded)
 
 
 def _selected(

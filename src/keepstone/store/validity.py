@@ -6,10 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from keepstone.log.line import read_time
-from keepstone.model import Entry, Record
-
-BOUNDS = frozenset({"valid_from", "valid_to", "expires"})
-"""The keys that say when an entry holds."""
+from keepstone.model import BOUNDS, Entry, Record
 
 
 def is_valid(record: Record, moment: datetime) -> bool:

@@ -57,7 +57,7 @@ class Choosers:
 def known_values(agent: Agent) -> dict[str, Values]:
     """Return the types and tags of the newest entries, the most frequent first, and sessions."""
     counts: dict[str, dict[str, int]] = {"type": {}, "tag": {}}
-    for entry in agent.entries(limit=_ENTRIES, newest_first=True):
+    for entry in agent.entries(limit=_ENTRIES, newest_first=True, include_superseded=True):
         for kind, values in (("type", (entry.type,)), ("tag", entry.tags)):
             for value in values:
                 counts[kind][value] = counts[kind].get(value, 0) + 1

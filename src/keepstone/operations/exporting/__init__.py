@@ -57,7 +57,11 @@ def export_memory(
     agents = home.agents() if agent is None else [agent]
     if agent is not None and home.agent(agent).slug not in home.agents():
         raise AgentNotFoundError(f"there is no agent {agent!r}: see keepstone agents list")
-    totals = [home.agent(slug).count(since=since) for slug in agents] if progress is not None else []
+    totals = (
+        [home.agent(slug).count(since=since, include_superseded=True) for slug in agents]
+        if progress is not None
+        else []
+    )
     counter = _Counter(sum(totals), progress)
     if str(out) == "-":
         if agent is None or format not in ("ndjson", "csv"):
@@ -95,7 +99,7 @@ class _Counter:
         self._progress = progress
 
     def counted(self, home: Home, agent: str, since: datetime | str | None) -> Iterator[Entry]:
-        for entry in home.agent(agent).iter_entries(since=since):
+        for entry in home.agent(agent).iter_entries(since=since, include_superseded=True):
             yield entry
             self._done += 1
             if self._progress is not None and self._done % _STEP == 0:

@@ -68,6 +68,9 @@ NewestQuery = Annotated[
     bool, Query(description="Start with the page of the newest entries, and go back in time.")
 ]
 AsOfQuery = Annotated[Moment | None, Query(description="The entries as they were at this time.")]
+SupersededQuery = Annotated[
+    bool, Query(description="Also entries that are superseded, expired or not valid yet.")
+]
 ArchivedQuery = Annotated[bool, Query(description="Also entries that were archived for their age.")]
 
 
@@ -82,6 +85,7 @@ def list_entries(
     as_of: AsOfQuery = None,
     archived: ArchivedQuery = False,  # noqa: FBT002  A switch in the query.
     roles: RolesQuery = None,
+    include_superseded: SupersededQuery = False,  # noqa: FBT002  A switch in the query.
 ) -> Response:
     """List the entries of a session. Each page has the oldest first.
 
@@ -91,10 +95,12 @@ def list_entries(
     records: Sequence[Record]
     if newest and cursor is None and roles is None:
         # The index finds these: the newest page of a long session costs no more than the page.
-        newest_entries = log.entries(limit + _ANCHORS, types, as_of=as_of, archived=archived)
+        newest_entries = log.entries(
+            limit + _ANCHORS, types, as_of=as_of, archived=archived, include_superseded=include_superseded
+        )
         records = [entry.line for entry in newest_entries]
     else:
-        records = log.records(as_of=as_of, archived=archived)
+        records = log.records(as_of=as_of, archived=archived, include_superseded=include_superseded)
         if types is not None:
             records = [record for record in records if record["type"] in types]
         if roles is not None:

@@ -10,12 +10,12 @@ from keepstone.log.line import entry_of, format_time, from_microseconds, links_o
 from keepstone.log.rewrite import holding, only_counts
 from keepstone.log.scan import Line
 from keepstone.log.titles import TITLE_ID, is_title, title_of
-from keepstone.model import Entry, Record, Scope, SessionInfo, SessionSummary, Version
+from keepstone.model import BOUNDS, Entry, Record, Scope, SessionInfo, SessionSummary, Version
 from keepstone.store.filtering import matches
 from keepstone.store.history import state_of, versions_of
 from keepstone.store.paging import Page, decode, encode, first_page
 from keepstone.store.postgres.connecting import Connections
-from keepstone.store.postgres.entry_rows import facts_wanted, record_of, shown, stored
+from keepstone.store.postgres.entry_rows import facts_of_keys, facts_wanted, record_of, shown, stored
 from keepstone.store.postgres.refolding import line_of
 from keepstone.store.summaries import FIRST, texts_of
 
@@ -312,9 +312,6 @@ def entry_counts(connections: Connections, agent: str, name: str | None) -> dict
     return {shown(each): count for each, count in connections.read(agent, sql, (agent, *values))}
 
 
-# Selections
-
-
 def conditions(scope: Scope, *, alias: str = "e") -> tuple[str, list[Any]]:
     """Return a scope as an SQL condition with its values: the only place where one becomes the other.
 
@@ -382,8 +379,22 @@ def select(
 
 def select_count(connections: Connections, scope: Scope) -> int:
     """Return how many entries a scope selects."""
-    if scope.where or scope.valid_at is not None:
+    if scope.where:
         return len(select(connections, scope, None, None, newest_first=False))
     condition, values = conditions(scope)
-    [(found,)] = connections.read(scope.agent, f"SELECT count(*) FROM entries e WHERE {condition}", values)
-    return int(found)
+    if scope.valid_at is None:
+        [(found,)] = connections.read(
+            scope.agent, f"SELECT count(*) FROM entries e WHERE {condition}", values
+        )
+        return int(found)
+    # Only entries with a key that says when they hold are read; one statement sees one state of all.
+    sql = (
+        f"SELECT {LOADED}, 1 {FROM} WHERE {condition} AND e.facts && %s::bigint[] UNION ALL "
+        f"SELECT NULL, NULL, count(*) FROM entries e WHERE {condition} AND NOT e.facts && %s::bigint[]"
+    )
+    digests = facts_of_keys(scope.agent, BOUNDS)
+    count = 0
+    for session, record, number in connections.read(scope.agent, sql, [*values, digests, *values, digests]):
+        entry = None if session is None else loaded(scope.agent, (session, record))
+        count += number if entry is None else matches(scope, entry.session, entry.line)
+    return count

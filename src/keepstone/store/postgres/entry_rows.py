@@ -166,6 +166,11 @@ def _said(value: Any) -> str:
     return f"text {value}"
 
 
+def facts_of_keys(agent: str, keys: Iterable[str]) -> list[int]:
+    """Return digests of which an entry has one at least where it has one of the keys."""
+    return [digest(agent, key) for key in (*keys, "")]
+
+
 def facts_wanted(agent: str, conditions: Iterable[Comparison]) -> list[list[int]]:
     """Return lists of digests, of each of which an entry has one at least where it meets all conditions.
 

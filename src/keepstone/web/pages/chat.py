@@ -100,7 +100,7 @@ class Chat:
             self.button.props.update(disabled=True)
 
     def _load(self) -> list[Entry]:
-        return self.session.entries(limit=_SHOWN) if self.session else []
+        return self.session.entries(limit=_SHOWN, include_superseded=True) if self.session else []
 
     def _draw(self, entries: list[Entry]) -> None:
         grown = len(entries) > len(self.entries)

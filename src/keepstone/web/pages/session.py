@@ -160,7 +160,9 @@ class SessionEntriesPage:
             return SessionSlice(None, (), 0)
         if self.kind != _KINDS[0]:
             return self._load_others(info)
-        newest = self.session.entries(limit=self.back + _PAGE, types=self.types or None)
+        newest = self.session.entries(
+            limit=self.back + _PAGE, types=self.types or None, include_superseded=True
+        )
         count = max(0, len(newest) - self.back)
         total = self.session.entry_count() if not self.types else len(newest)
         return SessionSlice(info, newest[:count], total)
@@ -168,8 +170,9 @@ class SessionEntriesPage:
     def _load_others(self, info: SessionInfo) -> SessionSlice:
         """Read archived or deleted entries, which takes reading all of the log."""
         if self.kind == "archived":
-            live = {entry.id for entry in self.session.entries()}
-            found = [entry for entry in self.session.entries(archived=True) if entry.id not in live]
+            live = {entry.id for entry in self.session.entries(include_superseded=True)}
+            every = self.session.entries(archived=True, include_superseded=True)
+            found = [entry for entry in every if entry.id not in live]
         else:
             found = _deleted(self.place.agent, self.session)
         chosen = [entry for entry in found if not self.types or entry.type in self.types]
@@ -179,7 +182,7 @@ class SessionEntriesPage:
     def _place_of(self, entry_id: str) -> int:
         """Return the offset of the page that shows an entry; 0 if the session does not have it."""
         for limit in _REACHES:
-            found = self.session.entries(limit=limit)
+            found = self.session.entries(limit=limit, include_superseded=True)
             for at, entry in enumerate(reversed(found)):
                 if entry.id == entry_id:
                     return at // _PAGE * _PAGE

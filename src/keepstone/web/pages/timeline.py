@@ -108,7 +108,7 @@ class TimelinePage:
         return Slice(entries[: self.most], len(entries) > self.most)
 
     def _filters(self) -> Filters:
-        found: Filters = {}
+        found: Filters = {"include_superseded": True}  # The page says of each that it does not hold.
         if types := self.choosers.chosen("type"):
             found["types"] = types
         if tags := self.choosers.chosen("tag"):
