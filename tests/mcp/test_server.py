@@ -138,9 +138,17 @@ def test_a_search_shows_the_best_or_the_surest_where_a_least_relevance_is_given(
     agent.session("one").add("fact", text="We deploy the shop from the branch release")
     agent.session("one").add("fact", text="The shop has a blue logo")
     asked = "Which colour has the shop's car?"
-    assert good(home, "memory_search", query=asked)["hits"] == []
+    assert [hit["weak"] for hit in good(home, "memory_search", query=asked)["hits"]] == [True, True]
     assert good(home, "memory_search", query=asked, min_relevance=0)["hits"] != []
     assert good(home, "memory_search", query="deploy the shop from release", min_relevance=1)["hits"] == []
+
+
+def test_a_weak_search_keeps_to_its_session_and_types(home: Home, agent: Agent) -> None:
+    for session, kind in (("one", "fact"), ("two", "fact"), ("two", "note")):
+        agent.session(session).add(kind, text=f"a {kind} in {session}")
+    found = good(home, "memory_search", query="penguins", session="two", types=["fact"])
+    assert [(hit["text"], hit["weak"]) for hit in found["hits"]] == [("a fact in two", True)]
+    assert found["note"]
 
 
 @of_files

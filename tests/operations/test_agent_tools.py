@@ -111,8 +111,34 @@ def test_recall_returns_at_most_its_limit(agent: Agent) -> None:
     assert len(good(agent, "recall", query="tea", limit=3)["hits"]) == 3
 
 
-def test_nothing_recalled_is_no_hits(agent: Agent) -> None:
+def test_an_empty_memory_has_no_hits(agent: Agent) -> None:
     assert agent.call("recall", {"query": "anything"}) == {"ok": True, "hits": []}
+
+
+def test_what_is_not_clearly_about_a_question_is_weak(agent: Agent) -> None:
+    agent.session("s").add_many({"type": "note", "text": f"The shop has logo {n}"} for n in range(9))
+    answer = good(agent, "recall", query="Which colour has the car of the shop's owner?")
+    assert [hit["weak"] for hit in answer["hits"]] == [True] * 5
+    assert answer["note"].startswith("Nothing that is remembered is clearly about this")
+
+
+def test_a_clear_answer_is_not_weak(agent: Agent) -> None:
+    agent.session("s").add("note", text="We deploy from the branch release")
+    answer = good(agent, "recall", query="deploy from which branch?")
+    assert "note" not in answer
+    assert "weak" not in answer["hits"][0]
+
+
+def test_where_no_word_is_found_a_model_gets_the_newest_valid_memories(agent: Agent) -> None:
+    session = agent.session("s")
+    session.add(
+        "note", text="An old thing", valid_to="2020-01-01T00:00:00Z", valid_from="2019-01-01T00:00:00Z"
+    )
+    session.add_many({"type": "note", "text": f"Thing {n}"} for n in range(7))
+    answer = good(agent, "recall", query="penguins?", limit=3)
+    assert [hit["text"] for hit in answer["hits"]] == ["Thing 6", "Thing 5", "Thing 4"]
+    assert "the newest memories" in answer["note"]
+    assert text_of(agent, "recall", query="penguins?").startswith(answer["note"])
 
 
 def test_recalled_text_cannot_close_its_fence(agent: Agent) -> None:

@@ -13,6 +13,7 @@ from keepstone.filesystem.layout import DEFAULT_AGENT
 from keepstone.integrations.homes import in_thread, needs, opened_agent, opened_session, write_in_thread
 from keepstone.integrations.texts import called, returned, said, text_of_blocks
 from keepstone.model import RELEVANT, Entry, Record
+from keepstone.recall.relevance import WEAK
 from keepstone.services.memory_repository import Target
 from keepstone.session import Session
 
@@ -126,9 +127,9 @@ class KeepstoneMemoryService(BaseMemoryService):
 
     def _search(self, scope: Record, query: str) -> SearchMemoryResponse:
         hits = self._agent.recall(query, limit=2 * self._limit, where=scope) if query.strip() else ()
-        # Not what only stands next to a match in its session.
-        found = [hit.entry for hit in hits if hit.why.words or hit.relevance >= RELEVANT]
-        return SearchMemoryResponse(memories=[*map(_memory, found[: self._limit])])
+        # Not what only stands next to a match in its session, unless nothing is clearly about the query.
+        found = [hit for hit in hits if hit.why.words or hit.relevance >= RELEVANT] or hits[:WEAK]
+        return SearchMemoryResponse(memories=[_memory(hit.entry) for hit in found[: self._limit]])
 
 
 def _item(

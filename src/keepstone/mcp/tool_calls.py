@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from keepstone.context.fence import fenced, line_of
 from keepstone.errors import EntryNotFoundError, MemoryFileNotFoundError, PurgePendingError
 from keepstone.log.line import format_time
-from keepstone.model import Entry, Hits
+from keepstone.model import Entry, Hit, Hits
 from keepstone.operations.agent_tools import (
     AS_DATA,
     LONGEST_FILE,
@@ -18,7 +18,6 @@ from keepstone.operations.agent_tools import (
     shortened,
 )
 from keepstone.operations.toolbox import ToolAnswer
-from keepstone.recall.relevance import worth_telling
 
 if TYPE_CHECKING:
     from keepstone.agent import Agent
@@ -70,14 +69,17 @@ class ToolCalls(AgentMemory):
         hits = self.agent.recall(
             query, limit=limit, sessions=sessions, types=types or None, min_relevance=min_relevance or 0.0
         )
-        told = worth_telling(hits) if min_relevance is None else hits
-        answer = hits_answer(told)
+        told: Sequence[Hit] = hits
+        note = None
+        if min_relevance is None:
+            told, note = self.told(hits, limit, session, types or None)
+        answer = hits_answer(told, note)
         found = [
             {**item, "session": hit.entry.session}
             for item, hit in zip(answer.data["hits"], told, strict=True)
         ]
         state = {"lexical_only": hits.lexical_only, "pending": hits.pending}
-        return ToolAnswer({"hits": found, **state}, answer.text + _state_of(hits))
+        return ToolAnswer({**answer.data, "hits": found, **state}, answer.text + _state_of(hits))
 
     def get(self, id: str) -> ToolAnswer:  # noqa: A002
         """Return one memory whole."""

@@ -81,6 +81,9 @@ SECOND = 0.03
 _BESIDE = 0.15
 """What its neighbours must have given to the score of a hit that goes into a prompt for them."""
 
+WEAK = 5
+"""Hits that a model gets where none is clearly about its question: it is told so, and may judge them."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Model:
