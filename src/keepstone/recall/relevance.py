@@ -3,8 +3,9 @@
 Two things count: how much of the information in the question's words the entry holds, and how near its
 vector is. A word weighs by how few of the agent's entries hold it (IDF), as a part of the weight of a word
 that none holds, so that small homes and large ones compare. A cosine counts by where it lies between those
-of unrelated texts and of an entry that fits, which differ from one embedder to another.
-docs/decisions/0017 has the measurements.
+of unrelated texts and of an entry that fits, which differ from one embedder to another. An entry that says
+it all in other words is relevant by its cosine alone, if that is higher than the highest of as many unrelated
+entries would be: the more there are, the higher. docs/decisions/0017 and 0029 have the measurements.
 """
 
 from __future__ import annotations
@@ -33,6 +34,14 @@ class Cosines:
     fitting: float
     is_measured: bool = True
     """Whether relevant and unrelated texts were compared, and not only a sample of an agent's entries."""
+    alone: float = 0.04
+    """The place from which a cosine says by itself that an only entry is relevant."""
+    tenfold: float = 0.19
+    """How much higher that place is for each ten times as many entries."""
+
+    def least(self, rows: int) -> float:
+        """Return the place from which a cosine says by itself that one of so many entries is relevant."""
+        return self.alone + self.tenfold * math.log10(max(rows, 1))
 
     def place(self, cosine: float) -> float:
         """Return where a cosine lies: 0 for unrelated texts, 1 for those that fit, or beyond."""
@@ -44,7 +53,7 @@ KNOWN: Mapping[str, Cosines] = MappingProxyType(
     {
         "minilm:all-MiniLM-L6-v2": Cosines(0.12, 0.60),
         "e5:multilingual-e5-small-q4": Cosines(0.76, 0.87),
-        "static:wordllama-0.4-l2_supercat_256": Cosines(0.115, 0.575),
+        "static:wordllama-0.4-l2_supercat_256": Cosines(0.115, 0.575, alone=-0.1, tenfold=0.215),
     }
 )
 """Embedders that were measured, by the ids of their spaces."""
@@ -105,6 +114,8 @@ class _Model:
 _BOTH = _Model(-3.6, coverage=2.8, mass=1.1, unseen=-1.9, cosine=4.0)
 _WORDS = _Model(-4.15, coverage=3.5, mass=3.7, unseen=-1.8, length=-0.55)
 _VECTOR = _Model(-3.7, cosine=6.4)
+_MEANING = _Model(math.log(RELEVANT / (1 - RELEVANT)), cosine=5.0)
+"""Of how far a cosine lies above the least that is relevant by itself."""
 
 
 def calibrated(reader: Reader, vector: Vector, space: str, rows: int) -> Cosines | None:
@@ -128,7 +139,7 @@ def estimated(median: float, upper: float, rows: int) -> Cosines | None:
     deviation = (upper - median) / _QUARTILE
     highest = median + deviation * math.sqrt(2 * math.log(max(rows or _USUAL_ROWS, 2)))
     fitting = max(median + _FITTING * (1 - median), median + (highest - median) / _HIGHEST)
-    return Cosines(median, fitting, is_measured=False)
+    return Cosines(median, fitting, is_measured=False, alone=_HIGHEST, tenfold=0.0)
 
 
 def asked_words(
@@ -166,6 +177,7 @@ class Relevance:
         self, terms: Sequence[str], rows: int, holders: Mapping[str, int], cosines: Cosines | None
     ) -> None:
         self._cosines = cosines
+        self._least = 0.0 if cosines is None else cosines.least(rows)
         most, ranks = _idf(rows, 0), _common_words()
         last_rank = len(ranks)
         self._weights = {
@@ -211,7 +223,10 @@ class Relevance:
         coverage, root = mass / self._total, math.sqrt(mass)
         both = 0.0
         if place is not None and self._cosines is not None:
-            both = _logistic(_BOTH, coverage, root, self._unseen, place=place)
+            both = max(
+                _logistic(_BOTH, coverage, root, self._unseen, place=place),
+                _logistic(_MEANING, place=place - self._least),
+            )
             if self._cosines.is_measured or coverage < _WHOLE:
                 return both
         # An embedder that was not measured may know little: it does not outweigh all words of the question.
