@@ -11,10 +11,12 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from keepstone.cli.app import app
 from keepstone.mcp import jsonc
 from keepstone.mcp.clients import CLIENTS, ClientKind, client_of, command_of
-from keepstone.mcp.configuration import installed
+from keepstone.mcp.configuration import Change, ChangedError, installed, with_server
 from keepstone.mcp.status import is_written_by_install
 
 from .processes import COMMAND
@@ -119,6 +121,82 @@ def test_the_file_before_is_backed_up_and_its_mode_kept() -> None:
     assert backup.read_text() == '{"mcpServers": {"other": {}}}'
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     assert list(json.loads(path.read_text())["mcpServers"]) == ["other", "keepstone"]
+
+
+def cursor_change(content: str) -> Change:
+    """Return the change that installs us in Cursor's file, which has this content."""
+    path = client_of("cursor").user_file()
+    path.parent.mkdir(parents=True)
+    path.write_text(content)
+    return Change.of(path, with_server(client_of("cursor"), path, {"command": "keepstone"}))
+
+
+def test_what_the_client_wrote_since_the_file_was_read_stays() -> None:
+    change = cursor_change("{}")
+    change.path.write_text('{"history": "precious"}')
+    with pytest.raises(ChangedError, match=r"mcp\.json was changed by another program"):
+        change.write()
+    assert change.path.read_text() == '{"history": "precious"}'
+    assert [path.name for path in change.path.parent.iterdir()] == ["mcp.json"]
+
+
+def test_a_write_during_the_write_stays_and_leaves_no_backup(monkeypatch: pytest.MonkeyPatch) -> None:
+    change = cursor_change("{}")
+    monkeypatch.setattr(
+        "keepstone.mcp.configuration.sync_file", lambda *_: change.path.write_text('{"history": "precious"}')
+    )
+    with pytest.raises(ChangedError):
+        change.write()
+    assert change.path.read_text() == '{"history": "precious"}'
+    assert [path.name for path in change.path.parent.iterdir()] == ["mcp.json"]
+
+
+def test_the_change_of_what_the_client_wrote_keeps_it_and_backs_it_up() -> None:
+    change = cursor_change("{}")
+    change.path.write_text('{"history": "precious"}')
+    backup = change.again().write()
+    assert backup is not None
+    assert backup.read_text() == '{"history": "precious"}'
+    written = json.loads(change.path.read_text())
+    assert (written["history"], list(written["mcpServers"])) == ("precious", ["keepstone"])
+
+
+def test_a_file_that_appeared_since_it_was_missed_stays(tmp_path: Path) -> None:
+    path = tmp_path / "mcp.json"
+    change = Change.of(path, with_server(client_of("cursor"), path, {"command": "keepstone"}))
+    path.write_text("{}")
+    with pytest.raises(ChangedError):
+        change.write()
+    assert path.read_text() == "{}"
+
+
+@pytest.mark.parametrize("words", [["install", "cursor"], ["uninstall", "cursor"]])
+def test_a_file_that_changed_during_the_question_is_shown_and_asked_about_again(
+    words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("install", "cursor", *(["--agent", "old"] if words[0] == "install" else []))
+    path, questions = client_of("cursor").user_file(), []
+
+    def answer(question: str, **_: object) -> None:
+        questions.append(question)
+        if len(questions) == 1:
+            path.write_text(json.dumps(json.loads(path.read_text()) | {"history": "precious"}))
+
+    monkeypatch.setattr("keepstone.cli.command.confirm", answer)
+    CliRunner().invoke(app, ["mcp", *words])
+    assert len(questions) == 2
+    assert json.loads(path.read_text())["history"] == "precious"
+
+
+def test_new_folders_of_clients_are_closed_to_others(user_folder: Path) -> None:
+    before = os.umask(0)
+    try:
+        run("install", "zed", "gemini", "--hooks")
+    finally:
+        os.umask(before)
+    modes = {path: stat.S_IMODE(path.stat().st_mode) for path in user_folder.rglob("*")}
+    assert modes
+    assert not [path for path, mode in modes.items() if mode & 0o077]
 
 
 def test_a_configuration_that_is_a_link_stays_one(tmp_path: Path) -> None:

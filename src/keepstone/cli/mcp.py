@@ -224,16 +224,16 @@ def _changes(
     hook: list[str] | None,
 ) -> list[tuple[str, "Change"]]:
     """Return the changes of all files, with the clients' titles. Nothing is written."""
-    from keepstone.mcp.configuration import with_hooks, with_server
+    from keepstone.mcp.configuration import Change, with_hooks, with_server
 
     changes = []
     for client in clients:
         entry = entry_of(client)
-        found = {(path := _file_of(client, folder)): with_server(client, path, entry)}
+        edits = {(path := _file_of(client, folder)): [with_server(client, path, entry)]}
         hooks_file = _hooks_file_of(client, folder)
         if hooks_file is not None and (hook is not None or entry is None):
-            found[hooks_file] = with_hooks(client, hooks_file, hook, found.get(hooks_file))
-        changes += [(client.title, change) for change in found.values()]
+            edits.setdefault(hooks_file, []).append(with_hooks(client, hooks_file, hook))
+        changes += [(client.title, Change.of(path, *some)) for path, some in edits.items()]
     return changes
 
 
@@ -250,15 +250,21 @@ def _write(changes: Iterable[tuple[str, "Change"]], *, dry_run: bool, yes: bool)
 
 def _show_and_write(title: str, change: "Change", *, dry_run: bool, yes: bool) -> None:
     from keepstone.cli.command import confirm
+    from keepstone.mcp.configuration import ChangedError
     from keepstone.text.display import harmless
 
-    if not change.is_needed:
-        typer.echo(f"{title}: nothing to change in {change.path}")
-        return
-    typer.echo(harmless(change.diff()), nl=False)
-    if dry_run:
-        return
-    confirm(f"Change {change.path}?", yes=yes or not sys.stdin.isatty())
-    backup = change.write()
-    kept = f", the file before is {backup}" if backup else ""
-    typer.echo(f"{title}: changed {change.path}{kept}")
+    while change.is_needed:
+        typer.echo(harmless(change.diff()), nl=False)
+        if dry_run:
+            return
+        confirm(f"Change {change.path}?", yes=yes or not sys.stdin.isatty())
+        try:
+            backup = change.write()
+        except ChangedError:
+            typer.echo(f"{title}: another program wrote {change.path}; this is the change of what it wrote")
+            change = change.again()
+        else:
+            kept = f", the file before is {backup}" if backup else ""
+            typer.echo(f"{title}: changed {change.path}{kept}")
+            return
+    typer.echo(f"{title}: nothing to change in {change.path}")

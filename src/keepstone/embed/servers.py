@@ -103,7 +103,6 @@ def _lines() -> list[str]:
 
 def _write(lines: list[str]) -> None:
     path = servers_file().resolve()  # The file may be a link to where the user keeps it.
-    path.parent.mkdir(0o700, parents=True, exist_ok=True)
     text = "".join(f"{line}\n" for line in lines)
-    with Folder(path.parent) as folder:
+    with Folder(path.parent, create=True) as folder:
         replace_file(folder, path.name, [text.encode()], temporary=f".{path.name}.tmp", mode=FILE_MODE)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import shlex
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import unified_diff
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from keepstone.filesystem.atomic import replace_file
+from keepstone.filesystem.atomic import replace_file, set_mode, sync_file, temporary_file, write_all
 from keepstone.filesystem.confine import FILE_MODE, Folder
 from keepstone.mcp import jsonc
 from keepstone.mcp.clients import NAME, ClientKind
@@ -23,24 +23,50 @@ _HOOK_SECONDS = 5
 _BOM = "\ufeff"
 
 
+Edit: TypeAlias = Callable[[str], str]
+"""Returns the changed text of a file; raises ValueError if the file is not what it should be."""
+
+
+class ChangedError(ValueError):
+    """Another program changed the file since it was read. Nothing was written."""
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """What a configuration file is, and what it would be."""
 
     path: Path
-    before: str | None
+    before: bytes | None
     """None for a file that does not exist."""
     after: str
+    edits: tuple[Edit, ...]
+
+    @classmethod
+    def of(cls, path: Path, *edits: Edit) -> Change:
+        """Return the change that edits make to a file as it is now.
+
+        Raises:
+            ValueError: The file cannot be read as what it should be; nothing was changed.
+        """
+        before = _bytes_of(path)
+        text = _decoded(path, before)
+        for edit in edits:
+            text = edit(text)
+        return cls(path, before, text, edits)
+
+    def again(self) -> Change:
+        """Return the same edits of the file as it is now; errors as for ``of``."""
+        return Change.of(self.path, *self.edits)
 
     @property
     def is_needed(self) -> bool:
         """Whether there is anything to change."""
-        return self.after != (self.before or "")
+        return self.after.encode() != (self.before or b"")
 
     def diff(self) -> str:
         """Return the change as a unified diff."""
         lines = unified_diff(
-            (self.before or "").splitlines(keepends=True),
+            _decoded(self.path, self.before).splitlines(keepends=True),
             self.after.splitlines(keepends=True),
             "/dev/null" if self.before is None else str(self.path),
             str(self.path),
@@ -51,22 +77,37 @@ class Change:
         """Write the file and return its backup, None if there was no file.
 
         A link is followed, so that files that are kept elsewhere stay there.
+
+        Raises:
+            ChangedError: The file is not what it was when it was read.
         """
         path = self.path.resolve()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with Folder(path.parent) as folder:
-            if self.before is None:
-                _put(folder, path.name, self.after, FILE_MODE)
-                return None
-            mode = stat.S_IMODE(path.stat().st_mode)
-            backup = path.with_name(f"{path.name}.{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}.bak")
-            _put(folder, backup.name, self.before, mode)
-            _put(folder, path.name, self.after, mode)
+        with Folder(path.parent, create=True) as folder:
+            self._check_unchanged(path)
+            mode = FILE_MODE if self.before is None else stat.S_IMODE(path.stat().st_mode)
+            backup = None if self.before is None else self._back_up(folder, path, self.before, mode)
+            temporary = f".{path.name}.{NAME}.tmp"
+            with temporary_file(folder, temporary) as fd:
+                write_all(fd, self.after.encode(), path)
+                set_mode(fd, mode)
+                sync_file(fd, path)
+                try:
+                    self._check_unchanged(path)  # Again, as syncing takes a while.
+                except ChangedError:
+                    if backup is not None:
+                        folder.unlink(backup.name)
+                    raise
+                folder.replace(temporary, path.name)
         return backup
 
+    def _back_up(self, folder: Folder, path: Path, content: bytes, mode: int) -> Path:
+        backup = path.with_name(f"{path.name}.{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}.bak")
+        replace_file(folder, backup.name, [content], temporary=f".{backup.name}.{NAME}.tmp", mode=mode)
+        return backup
 
-def _put(folder: Folder, name: str, text: str, mode: int) -> None:
-    replace_file(folder, name, [text.encode()], temporary=f".{name}.{NAME}.tmp", mode=mode)
+    def _check_unchanged(self, path: Path) -> None:
+        if _bytes_of(path) != self.before:
+            raise ChangedError(f"{path} was changed by another program; nothing was written, try again")
 
 
 def installed(client: ClientKind, path: Path) -> dict[str, Any] | None:
@@ -75,37 +116,38 @@ def installed(client: ClientKind, path: Path) -> dict[str, Any] | None:
     Raises:
         ValueError: The file cannot be read as what it should be.
     """
-    text = _read(path) or ""
+    text = _decoded(path, _bytes_of(path))
     servers = (_toml_of(path, text).unwrap() if client.is_toml else _loaded(path, text)).get(client.key)
     entry = servers.get(NAME) if isinstance(servers, dict) else None
     return entry if isinstance(entry, dict) else None
 
 
-def with_server(client: ClientKind, path: Path, entry: dict[str, Any] | None) -> Change:
-    """Return the change that puts our entry into a client's configuration, or with None takes it out.
+def with_server(client: ClientKind, path: Path, entry: dict[str, Any] | None) -> Edit:
+    """Return the edit that puts our entry into a client's configuration, or with None takes it out."""
 
-    Raises:
-        ValueError: The file cannot be read as what it should be; nothing was changed.
-    """
-    before = _read(path)
-    text = before or ""
-    if client.is_toml:
-        return Change(path, before, _with_table(client, path, text, entry))
-    keys = (client.key, NAME)
-    _loaded(path, text)
+    def edit(text: str) -> str:
+        if client.is_toml:
+            return _with_table(client, path, text, entry)
+        keys = (client.key, NAME)
+        _loaded(path, text)
+        try:
+            return jsonc.remove(text, keys) if entry is None else jsonc.put(text, keys, entry)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}; nothing was changed") from None
+
+    return edit
+
+
+def _bytes_of(path: Path) -> bytes | None:
     try:
-        return Change(
-            path, before, jsonc.remove(text, keys) if entry is None else jsonc.put(text, keys, entry)
-        )
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}; nothing was changed") from None
-
-
-def _read(path: Path) -> str | None:
-    try:
-        return path.read_bytes().decode()
+        return path.read_bytes()
     except FileNotFoundError:
         return None
+
+
+def _decoded(path: Path, raw: bytes | None) -> str:
+    try:
+        return (raw or b"").decode()
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8 (byte {error.start}); nothing was changed") from None
 
@@ -154,35 +196,33 @@ def _with_table(client: ClientKind, path: Path, text: str, entry: dict[str, Any]
     return (_BOM if text.startswith(_BOM) else "") + shown
 
 
-def with_hooks(client: ClientKind, path: Path, command: Sequence[str] | None, base: Change | None) -> Change:
-    """Return the change that puts our hooks into a client's file, or with None takes them out.
+def with_hooks(client: ClientKind, path: Path, command: Sequence[str] | None) -> Edit:
+    """Return the edit that puts our hooks into a client's file, or with None takes them out.
 
     Args:
         client: A client that has hooks.
-        path: The file.
+        path: The file, for messages.
         command: The command without its client and event.
-        base: A change of the same file that comes first.
-
-    Raises:
-        ValueError: The file cannot be read as what it should be; nothing was changed.
     """
-    before = base.before if base else _read(path)
-    text = base.after if base else before or ""
-    hooks = _loaded(path, text).get("hooks", {})
-    for event in EVENTS[client.name]:
-        groups = hooks.get(event, []) if isinstance(hooks, dict) else None
-        if not isinstance(groups, list):
-            raise ValueError(f"{path}: hooks.{event} is not an array; nothing was changed")  # noqa: TRY004
-        others = [group for group in groups if not _is_ours(group, client, event)]
-        if command is not None:
-            line = shlex.join([*command, client.name, event])
-            hook = {"type": "command", "command": line, "timeout": _HOOK_SECONDS * client.hook_seconds}
-            others.append({"hooks": [hook]})
-        if others:
-            text = jsonc.put(text, ("hooks", event), others)
-        elif groups:
-            text = jsonc.remove(text, ("hooks", event))
-    return Change(path, before, text)
+
+    def edit(text: str) -> str:
+        hooks = _loaded(path, text).get("hooks", {})
+        for event in EVENTS[client.name]:
+            groups = hooks.get(event, []) if isinstance(hooks, dict) else None
+            if not isinstance(groups, list):
+                raise ValueError(f"{path}: hooks.{event} is not an array; nothing was changed")  # noqa: TRY004
+            others = [group for group in groups if not _is_ours(group, client, event)]
+            if command is not None:
+                line = shlex.join([*command, client.name, event])
+                hook = {"type": "command", "command": line, "timeout": _HOOK_SECONDS * client.hook_seconds}
+                others.append({"hooks": [hook]})
+            if others:
+                text = jsonc.put(text, ("hooks", event), others)
+            elif groups:
+                text = jsonc.remove(text, ("hooks", event))
+        return text
+
+    return edit
 
 
 def _is_ours(group: object, client: ClientKind, event: str) -> bool:
