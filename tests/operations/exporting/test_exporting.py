@@ -149,8 +149,25 @@ def test_an_okf_bundle_is_as_its_specification_asks(home: Home, tmp_path: Path) 
             assert keys["type"]
             assert keys["description"]
             assert str(keys["generated"]["at"]).endswith("Z")
+            assert keys["generated"]["by"]
     listed = (bundle / "main" / "index.md").read_text("utf-8")
     assert all(f"({file.name})" in listed for file in (bundle / "main").glob("0*.md"))
+
+
+def test_an_okf_bundle_says_who_wrote_each_entry(home: Home, tmp_path: Path) -> None:
+    session = home.agent("coder").session("said")
+    session.add("message", {"role": "user", "content": "Hi", "speaker": "Ada"}, id="s")
+    session.add("message", {"role": "assistant", "content": "Hello"}, id="t")
+    session.update("t", text="Hello again")
+    export_memory(home, tmp_path / "out", agent="coder", format="okf")
+    written = {}
+    for file in (tmp_path / "out").rglob("0*.md"):
+        keys: Any = yaml.safe_load(split_front_matter(file.read_text("utf-8"))[0] or "")
+        written[keys["keepstone"].get("line", keys["keepstone"])["id"]] = keys["generated"]
+    us = f"coder/keepstone-{keepstone.__version__}"
+    by = {name: generated["by"] for name, generated in written.items()}
+    assert by == {"m": "human:user", "s": "human:Ada", "t": us, "d": us, "n": us}
+    assert written["t"]["at"] == session.entries()[1].line["modified"]
 
 
 def test_a_markdown_export_reads_well(home: Home, tmp_path: Path) -> None:

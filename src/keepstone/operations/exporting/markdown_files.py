@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any
 
+import keepstone
 from keepstone.model import Entry
 from keepstone.operations.exporting.parts import flow, front_matter, is_plain, split_text, title_of
 from keepstone.text.display import counted
@@ -112,6 +113,17 @@ def _concept(entry: Entry, title: str) -> str:
         rest, text = {"line": entry.line}, entry.text.replace("\r", "\n").replace("\0", "")
     about = title_of(entry.summary or entry.text, 200) or title
     keys: dict[str, Any] = {"type": entry.type, "title": title, "description": about}
-    keys |= {"generated": {"at": entry.line["ts"]}}
+    keys |= {"generated": {"by": _actor(entry), "at": entry.line.get("modified") or entry.line["ts"]}}
     keys |= {"tags": list(entry.tags)} if entry.tags else {}
     return front_matter(keys | {"keepstone": {"session": entry.session, **rest}}) + f"\n{text}\n"
+
+
+def _actor(entry: Entry) -> str:
+    """Return who wrote an entry as OKF names actors: the person who said it, else the agent.
+
+    Readers of a bundle trust what begins with ``human:`` more, so nothing but a user's message does.
+    """
+    if entry.data.get("role") == "user":
+        named = (entry.data.get(key) for key in ("speaker", "name"))
+        return "human:" + next((name for name in named if isinstance(name, str) and name), "user")
+    return f"{entry.agent}/keepstone-{keepstone.__version__}"
