@@ -12,12 +12,14 @@ from unittest.mock import patch
 
 import pytest
 from nicegui import Client, core
-from tests.web.page import on_a_page
+from tests.web.page import every, on_a_page, within
 
 import keepstone
 from keepstone import Notes
 from keepstone.chat.offline import OfflineResponder
 from keepstone.web.answering import Talking
+from keepstone.web.conflict import Conflict
+from keepstone.web.diff import three_way
 from keepstone.web.elements import SafeText
 from keepstone.web.mounting import _BUILDS
 from keepstone.web.pages.files import FilesPage
@@ -143,4 +145,22 @@ def test_a_change_elsewhere_is_counted_aside(place: Place) -> None:
         assert [one for one in page.told.descendants() if isinstance(one, SafeText) and "added" in one.text]
 
     counted = longest(change)
+    assert counted.lines < BOUND, counted.stack
+
+
+def test_a_conflict_of_many_changes_is_drawn_within_the_bound() -> None:
+    base, mine, theirs = (
+        "".join(f"same {at}\n" + f"{side}{at}\n" * 30 for at in range(99)) for side in "abc"
+    )
+
+    changes = three_way(base, mine, theirs)
+
+    async def ask(page: Client) -> None:
+        asking = asyncio.create_task(within(page, Conflict(changes).ask))
+        for _ in range(2 * len(changes)):
+            await asyncio.sleep(0)
+        assert any(one.text == "Keep mine" for one in every(page, SafeText))
+        asking.cancel()
+
+    counted = longest(ask)
     assert counted.lines < BOUND, counted.stack

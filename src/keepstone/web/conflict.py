@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from keepstone.text.display import clipped, counted
 from keepstone.web.diff import Change, three_way
 from keepstone.web.elements import SafeText, answer_of, aside, box, button, dialog, say
@@ -49,7 +51,7 @@ class Conflict:
             say("p", f"It has changed since you opened it. {self.summary()}")
             if is_mergeable:
                 with box(classes="changes"):
-                    self._draw()
+                    await self._draw()
             else:
                 say("p", "There are too many changes to show and merge them here.", "hint")
             with box(classes="row-end"):
@@ -62,8 +64,9 @@ class Conflict:
         answer = await answer_of(asking)
         return answer if answer in ("mine", "theirs", "merged") else None
 
-    def _draw(self) -> None:
+    async def _draw(self) -> None:
         for at, change in enumerate(self.changes):
+            await asyncio.sleep(0)  # Many changes take long to draw, and others are served in between.
             if change.kind == "same":
                 _equal(change.base, is_first=at == 0, is_last=at == len(self.changes) - 1)
             elif change.kind == "conflict":
@@ -115,9 +118,9 @@ def _lines(old: tuple[str, ...], new: tuple[str, ...], name: str) -> None:
     """Show lines that were removed and added."""
     with box("pre", "diff", tabindex="0", aria_label=name):
         for tag, sign, lines in (("del", "\u2212", old), ("ins", "+", new)):
-            for line in lines[:_MOST_LINES]:
-                ends = line.rstrip("\r\n")
-                say(tag, f"{sign} {clipped(ends, _LONGEST)}\n")
+            shown = (clipped(line.rstrip("\r\n"), _LONGEST) for line in lines[:_MOST_LINES])
+            if lines:
+                say(tag, "".join(f"{sign} {line}\n" for line in shown))
             if len(lines) > _MOST_LINES:
                 say("span", f"{counted(len(lines) - _MOST_LINES, 'more line')}\n", "hint")
 
