@@ -100,3 +100,21 @@ def test_a_request_with_a_token_under_way_outlives_many_idle_connections(crowded
         assert idle[0].recv(1) == b""
         sock.sendall(body[5:])
         assert sock.recv(4096).startswith(b"HTTP/1.1 201 ")
+
+
+def test_two_host_headers_are_refused(server: Any) -> None:
+    answer = answer_to(server, BEGIN + b"Host: evil.example\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"application/problem+json" in answer
+
+
+def test_an_absolute_target_of_another_host_is_refused(server: Any) -> None:
+    line = b"GET http://evil.example/v1/health HTTP/1.1\r\n"
+    answer = answer_to(server, line + b"Host: 127.0.0.1\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 421 ")
+
+
+def test_an_absolute_target_of_this_server_is_answered(server: Any) -> None:
+    target = f"http://127.0.0.1:{server.port}/v1/health".encode()
+    answer = answer_to(server, b"GET " + target + b" HTTP/1.1\r\nHost: other.example\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 200 ")

@@ -30,6 +30,8 @@ def code(answer: httpx.Response) -> tuple[int, str]:
         ("PUT", f"{AGENT}/sessions/s", "DELETE, GET, HEAD"),
         ("OPTIONS", f"{AGENT}/entries/e", "DELETE, GET, HEAD, PATCH"),
         ("PATCH", f"{AGENT}/files/f.md", "DELETE, GET, HEAD, POST, PUT"),
+        ("PROPFIND", "/v1/agents", "GET, HEAD"),
+        ("TRACE", f"{AGENT}/recall", "POST"),
     ],
 )
 def test_a_wrong_method_is_told_the_right_ones(
@@ -42,7 +44,7 @@ def test_a_wrong_method_is_told_the_right_ones(
 
 @pytest.mark.parametrize("path", ["/v1/nothing", f"{AGENT}/x", "/v1/"])
 def test_an_unknown_path_has_no_methods(http: httpx.Client, path: str) -> None:
-    assert code(http.post(path)) == (404, "not_found")
+    assert code(http.post(path)) == code(http.request("PROPFIND", path)) == (404, "not_found")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any, get_args, get_origin
 from fastapi import Depends, FastAPI, HTTPException, Request, Response
 from fastapi.dependencies.models import Dependant
 from starlette.responses import HTMLResponse
-from starlette.routing import Match
+from starlette.routing import Match, Route
 
 import keepstone
 from keepstone.home import Home
@@ -103,7 +103,9 @@ def _add_routes(app: FastAPI, notes: Notes | None, web: Callable[[FastAPI], None
         app.include_router(module.router, prefix="/v1", dependencies=[Depends(_refuse_unknown)])
     app.include_router(sign_in.router)
     # Pages match every remaining path; unknown paths of the API must not reach them.
-    app.add_api_route("/v1/{path:path}", _unknown, methods=METHODS, include_in_schema=False)
+    unknown = Route("/v1/{path:path}", _unknown)
+    unknown.methods = None  # Of whatever method: with a list, others would go on to the pages.
+    app.router.routes.append(unknown)
     if web is None:
         app.get("/", include_in_schema=False)(_front)
     else:

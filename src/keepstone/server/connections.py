@@ -85,6 +85,12 @@ class BoundedProtocol(HttpToolsProtocol):
         if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > HEAD:
             self._is_too_large = True
             raise ValueError("the headers are too large")  # Stops the parser, which calls send_400_response.
+        authority = _authority(self.url)
+        if authority:
+            # The host of an absolute target counts, not the one of the header (RFC 9112, 3.2.2).
+            self.headers[:] = [
+                (name, authority if name == b"host" else value) for name, value in self.headers
+            ]
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -121,6 +127,13 @@ class BoundedProtocol(HttpToolsProtocol):
     def _stop_waiting(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
+
+
+def _authority(target: bytes) -> bytes:
+    """Return the host and port of a target in absolute form; empty for a path."""
+    if target.startswith(b"/"):
+        return b""
+    return target.partition(b"://")[2].partition(b"/")[0].partition(b"?")[0]
 
 
 def bounded(head: float, most: int) -> type[BoundedProtocol]:

@@ -69,6 +69,8 @@ class Guard:
 
     def _check(self, scope: Scope) -> Access | None:
         headers = Headers(scope=scope)
+        if len(headers.getlist("host")) > 1:
+            raise ProblemError(400, "invalid_argument", "send one Host header, not several")
         self._origins.check_host(headers)
         method = scope.get("method", "WEBSOCKET")
         self._origins.check_origin(headers, method)
