@@ -19,7 +19,9 @@ from keepstone.store.changes import Change, Kind
 from keepstone.store.paging import decode, encode
 from keepstone.store.postgres.connecting import Connection, Connections
 from keepstone.store.postgres.entry_rows import shown
-from keepstone.store.postgres.locked_session import CHANNEL, WATCH_LOCK
+from keepstone.store.postgres.locked_session import CHANNEL, WATCH_LOCK, LockedSession
+from keepstone.store.postgres.session_lines import tell
+from keepstone.store.purge_digests import digest
 
 KEPT = "7 days"
 """How long what happened is kept for those who go on from a cursor."""
@@ -37,6 +39,10 @@ _ALL = (
     "SELECT 0, agent, session, NULL, 'clear' FROM sessions WHERE agent = %s "
     "UNION ALL SELECT e.seq, e.agent, e.session, e.id, 'add' FROM entries e WHERE e.agent = %s"
 )
+_NOTIFY = f"SELECT pg_notify({CHANNEL}, %s)"
+_IDS_AT_ONCE = 50
+_LONGEST_NOTICE = 8_000
+"""Bytes that PostgreSQL takes in a notice, and one more."""
 _PRUNED = "pruned"
 """The key of the transaction up to which what happened was let go of."""
 
@@ -52,7 +58,10 @@ class PostgresChanges:
         self._listener: Connection | None = None
         self._looked = float("-inf")
         self._last = -1
-        self._purged: list[tuple[str, str]] = []
+        self._removed: list[tuple[str, str]] = []
+        self._ids: dict[tuple[str, str, str], str] = {}
+        """Purged ids by agent, session and digest, until they were told."""
+        self._is_woken()  # Listens before the place is taken: only notices say which ids a purge had.
         if since is None:
             [(now,)] = connections.read("", "SELECT pg_current_snapshot()::text")
             self._place = (now, now, 0)
@@ -78,19 +87,23 @@ class PostgresChanges:
         if not self._is_woken() and time.monotonic() - self._looked < _SECONDS:
             return []
         found, now = self._connections.run(self._look)
+        if any(kind == "purge" for *_, kind in found):
+            self._is_woken()  # The notice of what was found is here by now.
         self._looked = time.monotonic()
         first, self._place = self._place[0], (now, now, 0)
         changes: list[Change] = []
         for at, (number, agent, session, entry_id, kind) in enumerate(found, 1):
             place = (now, now, 0) if at == len(found) else (first, now, number)
             shown_id = None if entry_id is None else shown(entry_id)
+            if kind == "purge" and shown_id is not None:
+                shown_id = self._ids.pop((agent, shown(session), shown_id), shown_id)
             changes.append(Change(agent, shown(session), shown_id, kind, encode(*place)))
-        purged, self._purged = self._purged, []
+        removed, self._removed = self._removed, []
         return [
             *changes,
             *(
                 Change(agent, session, None, "remove", encode(*self._place))
-                for agent, session in purged
+                for agent, session in removed
                 if self._agents is None or agent in self._agents
             ),
         ]
@@ -134,11 +147,24 @@ class PostgresChanges:
             [(last,)] = self._listener.execute("SELECT last_value FROM events_number_seq").fetchall()
             is_new, self._last = last != self._last, last
             notices = [notice.payload for notice in self._listener.notifies(timeout=0)]
-            self._purged += [(agent, name) for agent, name in map(json.loads, filter(None, notices))]
+            for agent, session, ids in map(json.loads, filter(None, notices)):
+                if ids is None:
+                    self._removed.append((agent, session))
+                else:
+                    self._ids |= {(agent, session, digest(session, one)): one for one in ids}
             return bool(notices) or is_new
         except psycopg.Error:
             self._listener = None
             return True
+
+
+def tell_purge(held: LockedSession, ids: Sequence[str]) -> None:
+    """Note which entries were purged: as digests in the table, as ids only to those who watch now."""
+    tell(held, [("purge", digest(held.name, one)) for one in ids])
+    for begin in range(0, len(ids) if held.is_watched else 0, _IDS_AT_ONCE):
+        notice = json.dumps([held.agent, held.name, ids[begin : begin + _IDS_AT_ONCE]])
+        if len(notice) < _LONGEST_NOTICE:
+            held.do(_NOTIFY, (notice,))
 
 
 def tell_purged(connection: Connection, agent: str) -> None:
@@ -148,7 +174,7 @@ def tell_purged(connection: Connection, agent: str) -> None:
     """
     rows = connection.execute("SELECT session FROM sessions WHERE agent = %s", (agent,)).fetchall()
     for (name,) in rows:
-        connection.execute(f"SELECT pg_notify({CHANNEL}, %s)".encode(), (json.dumps([agent, shown(name)]),))
+        connection.execute(_NOTIFY.encode(), (json.dumps([agent, shown(name), None]),))
 
 
 def prune(connections: Connections, agent: str) -> None:

@@ -10,7 +10,7 @@ from keepstone.log.line import (
 )
 from keepstone.log.mentioned_ids import named_in_damage
 from keepstone.model import SessionInfo
-from keepstone.store.postgres import purged_rows
+from keepstone.store.postgres import event_rows, purged_rows
 from keepstone.store.postgres.connecting import Connections
 from keepstone.store.postgres.entry_rows import shown, stored
 from keepstone.store.postgres.locked_session import LockedSession, locked
@@ -48,7 +48,7 @@ def purge(connections: Connections, agent: str, session: str, ids: Sequence[str]
         )
         held.do("DELETE FROM events WHERE agent = %s AND session = %s AND id = ANY(%s)", (*held.place, names))
         recount(held)
-        tell(held, [("purge", entry_id) for entry_id in wanted if entry_id in found])
+        event_rows.tell_purge(held, [entry_id for entry_id in wanted if entry_id in found])
         gone = found | {one for names in damaged.values() for one in names}
         purged_rows.forget(held, sorted(gone))
         return len(gone)
