@@ -36,6 +36,7 @@ SHARED_NAMES = {
     "doctor.py": "the doctor, and the page that shows its findings",
     "context.py": "the context of an agent: the command and the page",
     "entries.py": "entries: their rows, the routes and the commands",
+    "facts.py": "facts by key: how they change, the routes and the commands",
     "files.py": "agents' own files: the folder, the routes, the commands and the page",
     "maintenance.py": "maintenance of a home: the commands, and the conformance checks about it",
     "memory.py": "the notes manager, in the terminal and in the browser",

@@ -33,6 +33,7 @@ from keepstone.recall.selection import Meaning
 from keepstone.recall.shared import Shared
 from keepstone.recall.vectors import Vectors
 from keepstone.session import Session
+from keepstone.store.facts import DEFAULT_SESSION
 from keepstone.store.paging import Page, pages
 from keepstone.store.protocol import Files
 from keepstone.store.related import related
@@ -237,6 +238,33 @@ class Agent:
             'Sign in with OAuth'
         """
         return self._session_of(id, session).update(id, data, **keys)
+
+    def set(self, key: str, value: Any, session: str = DEFAULT_SESSION) -> Entry:
+        """Set the value of a key, and return the entry that says it; see ``Session.set``.
+
+        Example:
+            >>> agent.set("plan", "Pro").data
+            {'key': 'plan', 'value': 'Pro'}
+        """
+        return self.session(session).set(key, value)
+
+    def value(
+        self,
+        key: str,
+        default: Any = None,
+        session: str = DEFAULT_SESSION,
+        as_of: datetime | str | None = None,
+    ) -> Any:
+        """Return the value that a key has now, or had at a time; ``default`` if it has none."""
+        return self.session(session).value(key, default, as_of=as_of)
+
+    def values(self, session: str = DEFAULT_SESSION, as_of: datetime | str | None = None) -> dict[str, Any]:
+        """Return all keys with the values that they have now, or had at a time."""
+        return self.session(session).values(as_of=as_of)
+
+    def unset(self, key: str, session: str = DEFAULT_SESSION) -> bool:
+        """Delete the value of a key, which its history keeps; False if it has none."""
+        return self.session(session).unset(key)
 
     def delete(self, id: str, session: str | None = None) -> None:  # noqa: A002
         """Hide an entry; see ``Session.delete``."""

@@ -27,10 +27,11 @@ from keepstone.log.line import instant
 from keepstone.log.merging import check_content, merged
 from keepstone.log.time_words import moment_of
 from keepstone.log.titles import TITLE_ID
-from keepstone.model import SUPERSEDES, Entry, Record, SessionInfo
+from keepstone.model import SUPERSEDES, Entry, Record, Scope, SessionInfo
 from keepstone.recall.shared import Shared
 from keepstone.recall.vectors import Vectors
 from keepstone.store.decay import Decay
+from keepstone.store.facts import FACT, is_fact, setting, with_key
 from keepstone.store.protocol import Compacted, LiveSession, SessionCheck
 from keepstone.store.supersede import reinstating, superseding
 from keepstone.store.validity import is_valid, newest_valid
@@ -388,6 +389,63 @@ class Session:
         first = versions[0].line.get("valid_to") if versions else None
         step = reinstating(id, now(self._clock), first)
         return self._store.revise(self.agent, self.id, step)[0]
+
+    def set(self, key: str, value: Any) -> Entry:
+        """Set the value of a key, and return the entry of type ``fact`` that says it.
+
+        The entry with the former value is superseded, in one step, and stays in the history. Where the key
+        has this value already nothing is written, and the entry that says so is returned.
+
+        Args:
+            key: The name of what has the value.
+            value: A JSON value other than None.
+
+        Raises:
+            TypeError, ValueError: The key or the value cannot be stored; nothing was written.
+            SecretError: The value has a suspected secret, which the home refuses; nothing was written.
+
+        Example:
+            >>> entry = session.set("plan", "Free")
+            >>> session.set("plan", "Pro").supersedes == (entry.id,)
+            True
+        """
+        if value is None:
+            raise ValueError(f"the value of {key!r:.80} must not be None: remove it with unset")
+        data = {"key": name_of(key, "key"), "value": value}
+        (record,) = self._records([{"type": FACT, "data": data}])
+        self._store.create(self.agent, self.id)
+        kept: list[Entry] = []
+        revised = self._store.revise(self.agent, self.id, setting(record, self._now, kept.append))
+        return kept[-1] if not revised else self._shared.conflicts.attach(revised[:1])[0]
+
+    def value(self, key: str, default: Any = None, *, as_of: datetime | str | None = None) -> Any:
+        """Return the value that a key has now, or had at a time; ``default`` if it has none.
+
+        Example:
+            >>> entry = session.set("plan", "Free")
+            >>> session.value("plan"), session.value("owner", "nobody")
+            ('Free', 'nobody')
+        """
+        facts = self._facts(name_of(key, "key"), as_of)
+        return facts[-1].data["value"] if facts else default
+
+    def values(self, *, as_of: datetime | str | None = None) -> dict[str, Any]:
+        """Return all keys with the values that they have now, or had at a time."""
+        return {fact.data["key"]: fact.data["value"] for fact in self._facts(None, as_of)}
+
+    def unset(self, key: str) -> bool:
+        """Delete the value of a key, which its history keeps; False if it has none."""
+        ids = [fact.id for fact in self._facts(name_of(key, "key"))]
+        return bool(ids) and self._store.delete(self.agent, self.id, ids, now(self._clock)) > 0
+
+    def _facts(self, key: str | None, as_of: datetime | str | None = None) -> list[Entry]:
+        """Return the valid facts, or those with a key, by time."""
+        if key is None or as_of is not None:
+            found = self.entries(types=[FACT], as_of=as_of)
+            return [fact for fact in found if is_fact(fact) and key in (None, fact.data["key"])]
+        where, now = tuple(with_key(key)), self._now()
+        scope = Scope(self.agent, sessions=(self.id,), types=(FACT,), where=where, valid_at=now)
+        return [*filter(is_fact, self._store.select(scope))]
 
     def delete(self, id: str, *, check: Callable[[Entry], object] | None = None) -> None:  # noqa: A002
         """Hide an entry: it is no longer returned, but its lines stay in the log until purged.

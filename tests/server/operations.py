@@ -18,6 +18,7 @@ class Step:
 AGENT = {"agent": "scripted"}
 MAIN = {**AGENT, "session": "a/b ü"}
 SPARE = {**AGENT, "session": "spare"}
+PLAN = {**AGENT, "key": "plan/1"}
 CAUSE = {**AGENT, "entry": "cause/1"}
 FILE = {**AGENT, "path": "plans/today.md"}
 FULL = {
@@ -55,6 +56,11 @@ SCRIPT = [
     Step("purge_entries", MAIN, body={"ids": ["hi"]}),
     Step("count_accesses", MAIN, body={"increments": {"effect": 2}}),
     Step("count_entries", AGENT),
+    Step("set_fact", PLAN, {"session": "spare facts"}, {"value": ["Free", 1]}),
+    Step("get_fact", PLAN, {"session": "spare facts", "as_of": "2036-01-01"}),
+    Step("get_fact", PLAN, status=404),
+    Step("list_facts", AGENT, {"session": "spare facts"}),
+    Step("unset_fact", PLAN, {"session": "spare facts"}),
     Step("list_agent_entries", AGENT, body={"where": {"by": "Ada"}, "limit": 5}),
     Step("count_agent_entries", AGENT, body={"types": ["note"]}),
     Step("delete_where", AGENT, body={"tags": ["nowhere"], "dry_run": True}),

@@ -116,6 +116,11 @@ await data("list_agent_entries", POST(`${AGENT}/entries/list`, { ...agent, body:
 await data("count_agent_entries", POST(`${AGENT}/entries/count`, { ...agent, body: { ...every, where: { by: "Ada" } } }));
 await data("delete_where", POST(`${AGENT}/entries/delete`, { ...agent, body: { ...every, tags: ["x"], dry_run: true } }));
 await data("purge_where", POST(`${AGENT}/entries/purge`, { ...agent, body: { ...every, tags: ["x"], dry_run: true } }));
+const fact = { params: { path: { agent: "typed", key: "plan" } } };
+same((await data("set_fact", PUT(`${AGENT}/facts/{key}`, { ...fact, body: { value: "Free" } }))).type, "fact");
+same((await data("get_fact", GET(`${AGENT}/facts/{key}`, fact))).value, "Free");
+same((await data("list_facts", GET(`${AGENT}/facts`, agent))).facts, { plan: "Free" });
+same((await data("unset_fact", DELETE(`${AGENT}/facts/{key}`, fact))).unset, true);
 same((await data("restore_entry", POST(`${ENTRY}/restore`, entry))).id, "cause/1");
 await data("purge_entry", POST(`${ENTRY}/purge`, entry));
 same((await data("purge_entries", POST(`${SESSION}/purge`, { ...session, body: { ids: ["effect", "x"] } }))).purged, 1);

@@ -10,6 +10,7 @@ app = command_line(
         "chat",
         "agent_entries",
         "entries",
+        "facts",
         "recall",
         "context",
         "sessions",

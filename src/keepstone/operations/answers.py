@@ -75,6 +75,20 @@ class AddedEntry(Entry):
     conflicts: NotRequired[list[Conflict]]
 
 
+class Fact(TypedDict):
+    """The value of a key."""
+
+    key: Annotated[str, Schema(examples=["plan"])]
+    value: Annotated[Any, Schema(examples=["Free"])]
+
+
+class UnsetFact(TypedDict):
+    """Whether a key had a value, which was deleted."""
+
+    key: Annotated[str, Schema(examples=["plan"])]
+    unset: bool
+
+
 class Version(Entry):
     """An entry after one line of its log."""
 

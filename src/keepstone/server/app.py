@@ -25,7 +25,17 @@ from keepstone.server.origins import LOOPBACK, Origins
 from keepstone.server.problems import ProblemError
 from keepstone.server.request_ids import RequestIds
 from keepstone.server.retries import Retries
-from keepstone.server.routes import agents, changes, entries, file_contents, files, recall, sessions, upkeep
+from keepstone.server.routes import (
+    agents,
+    changes,
+    entries,
+    facts,
+    file_contents,
+    files,
+    recall,
+    sessions,
+    upkeep,
+)
 from keepstone.server.routes import notes as notes_routes
 from keepstone.server.shared_answers import answers_of
 from keepstone.server.tokens import Tokens
@@ -98,7 +108,7 @@ def create_app(
 
 def _add_routes(app: FastAPI, notes: Notes | None, web: Callable[[FastAPI], None] | None) -> None:
     # Routes are matched in order, so the most frequent ones come first.
-    found_last = (changes, files, file_contents, upkeep, *((notes_routes,) if notes else ()))
+    found_last = (facts, changes, files, file_contents, upkeep, *((notes_routes,) if notes else ()))
     for module in (entries, recall, agents, sessions, *found_last):
         app.include_router(module.router, prefix="/v1", dependencies=[Depends(_refuse_unknown)])
     app.include_router(sign_in.router)

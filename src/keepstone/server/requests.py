@@ -114,6 +114,14 @@ class Change(Keys):
         return given
 
 
+class FactValue(Body):
+    """The value of a key."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"value": "Free"}]})
+
+    value: Any = Field(description="Any JSON value but null.")
+
+
 class Link(Body):
     """A relation to another entry."""
 

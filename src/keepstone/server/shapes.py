@@ -198,6 +198,12 @@ class FileDeleted(TypedDict):
     deleted: Literal[True]
 
 
+class Facts(TypedDict):
+    """Keys with their values."""
+
+    facts: Annotated[dict[str, Any], Schema(examples=[{"plan": "Free"}])]
+
+
 class Notes(TypedDict):
     """Notes: the project's, then the user's."""
 

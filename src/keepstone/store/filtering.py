@@ -101,6 +101,22 @@ def _by_index(
         return None
 
 
+def selected_in(logs: AgentLogs, scope: Scope) -> list[Record] | None:
+    """Return the records of a scope of one session, by place; None where only its log can tell.
+
+    The index follows the log of the session, which no other writer changes meanwhile.
+    """
+    try:
+        _index_paths(logs, {condition.key for condition in scope.where if is_indexed(condition)})
+        placed = [*_selected(logs, scope, None, None, newest_first=False)]
+    except _ChangedError:
+        return None
+    except UnavailableError as error:
+        logs.lag(error)
+        return None
+    return [entry.line for _, entry in sorted(placed, key=lambda one: one[0].number)]
+
+
 def _valid_by_index(logs: AgentLogs, scope: Scope) -> int | None:
     """Return how many entries of a scope without ``where`` hold; None where only their logs can tell.
 

@@ -15,7 +15,17 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from keepstone.files import Check
-from keepstone.model import BackupInfo, Entry, Finding, Record, Scope, SessionInfo, SessionSummary, Version
+from keepstone.model import (
+    BackupInfo,
+    Comparison,
+    Entry,
+    Finding,
+    Record,
+    Scope,
+    SessionInfo,
+    SessionSummary,
+    Version,
+)
 from keepstone.store.changes import Change
 from keepstone.store.decay import Decay
 from keepstone.store.paging import Page
@@ -47,6 +57,9 @@ class LiveSession(Protocol):
 
     def links(self, rel: str) -> list[tuple[str, str]]:
         """Return the links of this relation that live entries have: the id of the entry, and the target."""
+
+    def select(self, kind: str, where: Sequence[Comparison]) -> list[Entry]:
+        """Return the live entries of a type that meet all conditions, in the order of their places."""
 
 
 Revision = Callable[[LiveSession], Sequence[Record]]

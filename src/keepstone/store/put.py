@@ -14,8 +14,9 @@ from keepstone.index import Index, UnavailableError
 from keepstone.log.fold import Fold, Folded
 from keepstone.log.line import RESERVED, apply, check_size, create, dump, dump_read, links_of, text_of
 from keepstone.log.log_file import Log, Stat
-from keepstone.model import Record
+from keepstone.model import Comparison, Record, Scope
 from keepstone.store.agent_logs import AgentLogs
+from keepstone.store.filtering import matches, selected_in
 from keepstone.store.lookup import UnfinishedError, find, rows_so_far
 
 
@@ -112,6 +113,18 @@ class LiveEntries:
             for link in links_of(folded.record)
             if link.get("rel") == rel
         ]
+
+    def select(self, kind: str, where: Sequence[Comparison]) -> list[Record]:
+        """Return the live entries of a type that meet all conditions, in the order of their places."""
+        scope = Scope(self._logs.agent, sessions=(self._session,), types=(kind,), where=tuple(where))
+        stat = self._log.stat()
+        if stat is not None and self._fold is None and self._logs.follow(self._session, self._log, stat):
+            found = selected_in(self._logs, scope)
+            if found is not None:
+                return found
+        fold = self._fold = self._fold or self._log.fold()
+        records = [folded.record for folded in fold.entries.values()]
+        return [record for record in records if matches(scope, self._session, record)]
 
 
 def _are_absent(log: Log, stat: Stat, ids: Sequence[str]) -> bool:

@@ -17,7 +17,7 @@ from keepstone.index import Index, UnavailableError
 from keepstone.log import rewrite
 from keepstone.log.line import apply, check_size, create, dump, entry_of, is_tombstone
 from keepstone.log.log_file import Log, Stat
-from keepstone.model import Entry, Record
+from keepstone.model import Comparison, Entry, Record
 from keepstone.store.agent_logs import AgentLogs
 from keepstone.store.decay import Decay
 from keepstone.store.history import deleted
@@ -110,6 +110,9 @@ class _LiveSession:
             self._live.look_up(stat, ids)
         self._place = (logs.agent, session)
         self.links = self._live.links
+
+    def select(self, kind: str, where: Sequence[Comparison]) -> list[Entry]:
+        return [entry_of(*self._place, record) for record in self._live.select(kind, where)]
 
     def get(self, entry_id: str) -> Entry | None:
         record = self._live.get(entry_id)

@@ -11,6 +11,7 @@ from keepstone.errors import (
     InvalidAgentIdError,
     InvalidSessionIdError,
 )
+from keepstone.log.where import conditions_of
 from keepstone.model import Entry, Record
 from keepstone.store.paging import pages
 from keepstone.store.protocol import Compacted, LiveSession, Store
@@ -139,6 +140,9 @@ def check_revise(factory: Factory) -> None:
 
     def undoing(session: LiveSession) -> list[Record]:
         same(session.links("supersedes"), [("b", "a")], "links of this relation")
+        found = session.select("note", conditions_of({"content": {"in": ["one", "two"]}}))
+        same(ids_of(found), ["a", "b"], "entries of a type that meet conditions, by place")
+        same(session.select("fact", ()), [], "entries of another type")
         return [{"id": "a", "ts": time_at(2), "valid_to": None}, tombstone("b")]
 
     def fail(_: LiveSession) -> list[Record]:

@@ -337,7 +337,8 @@ def conditions(scope: Scope, *, alias: str = "e") -> tuple[str, list[Any]]:
     return " AND ".join(parts), values
 
 
-def _filtered(scope: Scope) -> tuple[str, list[Any]]:
+def filtered(scope: Scope) -> tuple[str, list[Any]]:
+    """Return a scope as an SQL condition that also uses what the facts of entries tell of ``where``."""
     condition, values = conditions(scope)
     for digests in facts_wanted(scope.agent, scope.where):
         condition, values = f"{condition} AND e.facts && %s::bigint[]", [*values, digests]
@@ -350,7 +351,7 @@ def select(
     """Return a page of the entries that a scope selects, by time, session and place."""
     order, sign = ("DESC", "<") if newest_first else ("ASC", ">")
     place = None if cursor is None else decode(cursor, int, str, int)
-    condition, values = _filtered(scope)
+    condition, values = filtered(scope)
     by = ", ".join(f"e.{column} {order}" for column in ("ts", "session", "seq"))
     wanted = None if limit is None else limit + 1
     found: list[tuple[list[Any], Entry]] = []
@@ -387,7 +388,6 @@ def select_count(connections: Connections, scope: Scope) -> int:
             scope.agent, f"SELECT count(*) FROM entries e WHERE {condition}", values
         )
         return int(found)
-    # Only entries with a key that says when they hold are read; one statement sees one state of all.
     sql = (
         f"SELECT {LOADED}, 1 {FROM} WHERE {condition} AND e.facts && %s::bigint[] UNION ALL "
         f"SELECT NULL, NULL, count(*) FROM entries e WHERE {condition} AND NOT e.facts && %s::bigint[]"

@@ -14,9 +14,11 @@ from keepstone.log.line import (
     links_of,
     parse,
 )
-from keepstone.model import Entry, Record
+from keepstone.model import Comparison, Entry, Record, Scope
+from keepstone.store.filtering import matches
 from keepstone.store.history import deleted_in
 from keepstone.store.postgres.connecting import Connections
+from keepstone.store.postgres.entry_lists import filtered
 from keepstone.store.postgres.entry_rows import shown, stored
 from keepstone.store.postgres.locked_session import LockedSession, locked
 from keepstone.store.postgres.new_entry import add_new
@@ -138,6 +140,17 @@ class _Live:
             for link in links_of(self._held.get(entry_id) or {})
             if link.get("rel") == rel
         ]
+
+    def select(self, kind: str, where: Sequence[Comparison]) -> list[Entry]:
+        """Return the live entries of a type that meet all conditions, in the order of their places."""
+        agent, session = self._held.agent, self._held.name
+        scope = Scope(agent, sessions=(session,), types=(kind,), where=tuple(where))
+        condition, values = filtered(scope)
+        sql = f"SELECT e.id FROM entries e WHERE {condition} ORDER BY e.seq"
+        ids = [shown(name) for (name,) in self._held.connection.execute(sql.encode(), values)]
+        self._held.look_up(ids)
+        records = [record for one in ids if (record := self._held.get(one)) is not None]
+        return [entry_of(agent, session, record) for record in records if matches(scope, session, record)]
 
 
 def revise(

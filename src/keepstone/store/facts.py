@@ -1,0 +1,57 @@
+"""Facts by key: entries of type ``fact`` whose payload has a ``key`` and a ``value``.
+
+The valid entry with a key says its value. Setting another value supersedes that entry, so that the history
+keeps all values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from keepstone.log.line import format_time
+from keepstone.log.where import conditions_of, same
+from keepstone.model import SUPERSEDES, Comparison, Entry, Record
+from keepstone.store.protocol import LiveSession, Revision
+from keepstone.store.supersede import superseding
+from keepstone.store.validity import is_valid
+
+FACT = "fact"
+"""The type of a fact."""
+DEFAULT_SESSION = "facts"
+
+
+def with_key(key: str) -> Sequence[Comparison]:
+    """Return the conditions on the payload of a fact with a key."""
+    return conditions_of({"key": key, "value": {"exists": True}})
+
+
+def is_fact(entry: Entry) -> bool:
+    """Tell whether an entry is a fact with a key."""
+    return entry.type == FACT and isinstance(entry.data.get("key"), str) and "value" in entry.data
+
+
+def setting(record: Record, clock: Callable[[], datetime], kept: Callable[[Entry], object]) -> Revision:
+    """Return what makes a fact valid that has the value of a record.
+
+    Where one has it already that changes nothing, and ``kept`` is called with it. The time of the record is
+    that of the revision, so that writers at once have the times of their order.
+    """
+    key, value = record["data"]["key"], record["data"]["value"]
+
+    def revise(session: LiveSession) -> Sequence[Record]:
+        now = clock()
+        new = record | {"ts": format_time(now)}
+        found = [entry for entry in session.select(FACT, with_key(key)) if is_valid(entry.line, now)]
+        # A replaced entry still holds where the clock of another process is ahead.
+        replaced = {target for _, target in session.links(SUPERSEDES)} if found else ()
+        found = [entry for entry in found if entry.id not in replaced]
+        old = max(found, key=lambda entry: entry.ts, default=None)
+        if old is None:
+            return [new]
+        if same(old.data["value"], value):
+            kept(old)
+            return []
+        return superseding(old.id, new, new["ts"], has_type=True)(session)
+
+    return revise
