@@ -131,6 +131,7 @@ _WEEKDAYS = _numbered(
     "monday montag", "tuesday dienstag", "wednesday mittwoch", "thursday donnerstag", "friday freitag",
     "saturday samstag", "sunday sonntag",
 )  # fmt: skip
+_ORDINALS = _numbered("", "first ersten erstes", "second zweiten", "third dritten", "fourth vierten")
 _DAYS_AGO = _numbered("today tonight heute", "yesterday gestern", "vorgestern")
 _UNITS = _numbered(
     "minute minutes minuten", "hour hours stunde stunden", "day days tag tage tagen",
@@ -188,6 +189,14 @@ def _this(match: re.Match[str], now: datetime) -> Span:
     return _whole(_unit(match), now)
 
 
+def _quarter(match: re.Match[str], now: datetime) -> Span:
+    """Return a quarter of a year: the last that began, where the year is left out."""
+    number = int(match["quarter"]) if match["quarter"].isdecimal() else _ORDINALS[match["quarter"].lower()]
+    year = int(match["year"]) if match["year"] else now.year - (3 * number - 2 > now.month)
+    begin = datetime(year, 3 * number - 2, 1, tzinfo=UTC)
+    return Span(begin, (begin + timedelta(days=93)).replace(day=1))
+
+
 def _day(match: re.Match[str], now: datetime) -> Span:
     return _whole(_DAY, now, _DAYS_AGO[match["day"].lower()])
 
@@ -242,7 +251,7 @@ _DASH = r" ?(?:\.\.|/|-|\u2013) ?"
 _LAST_WORD = r"(?:last|past|previous|(?:letzt|vorig|vergangen)e[nmrs]?)"
 MENTION = re.compile(
     rf"\b(?:ago|last|past|previous|letzt|vorig|vergangen|this|diese|vor|{'|'.join((*_DAYS_AGO, *_WEEKDAYS))}"
-    r"|day before)|\d-\d",
+    r"|day before|Q[1-4]\b|quart)|\d-\d",
     re.IGNORECASE,
 )
 """What every query that names a time has one of, and few others; without it ``times_of`` finds none."""
@@ -253,6 +262,12 @@ _PATTERNS: tuple[tuple[str, _SpanOf], ...] = (
     ),
     (rf"\b(?:since|after|seit|nach) (?P<since>{_ISO})", _range),
     (rf"\b(?:before|until|till|vor|bis) (?P<until>{_ISO})", _range),
+    (r"\b(?:(?:in|im) )?Q(?P<quarter>[1-4])(?:(?: of|/|,)? ?(?P<year>(?:19|20)\d\d))?\b", _quarter),
+    (
+        rf"\b(?:(?:in|im|during) )?(?:the |das )?(?P<quarter>{'|'.join(_ORDINALS)}) (?:quarter|quartal)"
+        r"(?:(?: of| von| des jahres)? (?P<year>(?:19|20)\d\d))?\b",
+        _quarter,
+    ),
     (r"\b(?:the )?day before yesterday\b", _before_yesterday),
     (rf"\b{_one_of('day', _DAYS_AGO)}", _day),
     (rf"\b{_N} {_SOME} ago\b", _ago),

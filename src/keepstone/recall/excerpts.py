@@ -21,8 +21,9 @@ from keepstone.log.time_words import MENTION, times_of
 from keepstone.model import Entry, Excerpt, Hit, Hits, Scope, Why
 from keepstone.recall import filling
 from keepstone.recall.fusion import Parts, fuse
-from keepstone.recall.pipeline import CANDIDATES, Question
+from keepstone.recall.pipeline import CANDIDATES
 from keepstone.recall.query import named, speakers_of, terms_of
+from keepstone.recall.question import Question
 from keepstone.recall.relevance import Cosines, Relevance, asked_words, calibrated, estimated
 from keepstone.recall.rerank import RERANKED, Reranker, reranked
 from keepstone.recall.spelling import corrected

@@ -11,7 +11,7 @@ better, or worse, than the average candidate's. docs/decisions has the measureme
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from heapq import nlargest
 
 from keepstone.log.time_words import Span
@@ -28,9 +28,13 @@ LONG_VECTORS, LONG_SHARES = 1.6, 0.5
 some words of any question, and says by itself what it is about."""
 _SHORT, _LONG = 50.0, 200.0
 """Words that entries have in the mean up to which nothing of that counts, and from which on all of it."""
-SPEAKER, DATE, USER = 0.5, 0.3, 0.4
+SPEAKER, DATE, USER = 0.5, 2.0, 0.4
 """What an entry gets for a speaker whom the question names, for a date, and for being said by the user in a
 question about the user: long answers of an assistant contain more of any question's words."""
+LONG_TIME, NEXT_DAY = 0.3, 0.2
+"""What it gets for a named time of more than a quarter, as questions about a year are often answered later,
+and for the day after a named one, when people tell of it."""
+_QUARTER = timedelta(days=100)
 
 EXACT = 5.0
 """What an entry gets for an identifier of the question, or for all rare words that the question is about:
@@ -148,9 +152,24 @@ def boosts(
         is_of_user: Whether it is about the person who asks, see ``is_of_user``.
     """
     said = {key: SPEAKER for key, (text, _) in heads.items() if speaker_of(text) in speakers}
-    made = {key: DATE for key, (_, ts) in heads.items() if any(period.holds(ts) for period in periods)}
+    made = {
+        key: _dated(ts, periods) for key, (_, ts) in heads.items() if any(one.holds(ts) for one in periods)
+    }
     own = {key: USER for key, (text, _) in heads.items() if is_of_user and text.startswith(_USERS)}
     return {name: given for name, given in (("speaker", said), ("date", made), ("user", own)) if given}
+
+
+def _dated(ts: datetime, periods: Sequence[Period | Span]) -> float:
+    """Return what an instant that one of the periods holds is worth."""
+    return max(_worth(one, ts) for one in periods if one.holds(ts))
+
+
+def _worth(period: Period | Span, ts: datetime) -> float:
+    if isinstance(period, Span):
+        return DATE if period.end - period.begin <= _QUARTER else LONG_TIME
+    if period.names_day_before(ts):
+        return NEXT_DAY
+    return LONG_TIME if period.month is None else DATE
 
 
 def in_order(parts: Parts, most: int | None = None) -> list[tuple[int, float]]:

@@ -13,7 +13,6 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 
 from keepstone.log.time_words import MENTION, Span, Times, times_of
@@ -31,16 +30,16 @@ from keepstone.recall.fusion import (
     in_order,
     weight_of,
 )
+from keepstone.recall.named_times import ONLY_TIME, entries_of_time, named_times
 from keepstone.recall.query import (
-    Period,
     identifiers_of,
     is_of_user,
     named,
-    periods_of,
     speakers_of,
     terms_of,
     without,
 )
+from keepstone.recall.question import LONGEST, Question
 from keepstone.recall.relevance import Relevance, asked_words
 from keepstone.recall.rerank import RERANKED, Reranker, reranked
 from keepstone.recall.selection import UNWANTED
@@ -52,7 +51,6 @@ from keepstone.store.reader import Ahead, Candidate, ExpiredError, Matches, Read
 from keepstone.store.validity import is_valid
 from keepstone.text.passage import passage_of
 from keepstone.text.tokenizer import Matcher, Places
-from keepstone.vector import Vector
 
 CANDIDATES, CANDIDATES_ALONE = 50, 100
 """Entries that are taken from each of the two lists, or from the one by words where it is alone;
@@ -64,28 +62,6 @@ REACH = 2
 _SPEAKERS, _BOOSTED = 20, 60
 """Of so many best entries by words the speakers are looked up, and of so many best ones what boosts them."""
 
-_LONGEST = 20_000
-"""Characters of a query that are looked at: longer texts are no questions."""
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What is asked of a recall, checked."""
-
-    text: str
-    limit: int
-    now: datetime
-    """The time at which priorities are compared."""
-    vector: Vector | None = None
-    """What to compare with, instead of the text's own vector."""
-    min_priority: float = 0.0
-    min_relevance: float = 0.0
-    neighbours: int = 0
-    as_of: datetime | None = None
-    """Search the entries as they were then."""
-    include_superseded: bool = False
-    """Whether entries count that do not hold at that time: superseded, expired and future ones."""
-
 
 def recall(
     store: Store, vectors: Vectors | None, question: Question, scope: Scope, reranker: Reranker | None = None
@@ -95,6 +71,8 @@ def recall(
     Without ``vectors`` only words are compared.
     """
     began, stale = time.perf_counter(), False
+    if listed := entries_of_time(store, question, scope, only=True):
+        return Hits(listed, reason=ONLY_TIME, took_ms=(time.perf_counter() - began) * 1000)
 
     def answer(reader: Reader, again: bool) -> tuple[list[Hit], Dense | None]:  # noqa: FBT001  Called by place.
         nonlocal stale
@@ -107,6 +85,7 @@ def recall(
 
     with vectors.meaning.turns.ahead() if vectors and vectors.meaning.turns.are_wanted else nullcontext():
         hits, dense = ask(store, scope.agent, answer, question.as_of)
+    hits = hits or entries_of_time(store, question, scope, only=False)
     took_ms = (time.perf_counter() - began) * 1000
     if dense is None:
         return Hits(hits, reason=UNWANTED, stale=stale, took_ms=took_ms)
@@ -155,7 +134,7 @@ class _Search:
         self._patient = patient
         """Whether an entry that is not where it was found is left out, instead of asking again."""
         self._language = language
-        self._read(question.text[:_LONGEST])
+        self._read(question.text[:LONGEST])
         self._links: Sequence[tuple[int, int, int]] | None = None
         """The neighbours of all candidates, as far as hits are to be returned with theirs."""
         self._around: dict[int, tuple[Entry, ...]] = {}
@@ -168,9 +147,7 @@ class _Search:
     def _read(self, text: str) -> None:
         self._text = text
         self._terms, self._names = terms_of(text), [name.lower() for name in identifiers_of(text)]
-        now = self._question.as_of or self._question.now
-        self._times = times_of(text, now) if MENTION.search(text) else Times((), text)
-        self._periods: list[Period | Span] = [*periods_of(self._times.rest), *self._times.spans]
+        self._times = named_times(text, self._question.as_of or self._question.now)
         self._matcher = Matcher(self._terms, self._language)
         self._passage = partial(passage_of, matcher=self._matcher)
 
@@ -206,6 +183,9 @@ class _Search:
             near = self._nearest(self._dense, words[:each], speakers, each)
         if self._dense is not None:
             words, whole = words[:each], len(words) < each and len(near) < each
+        made: set[int] = set()
+        if self._times.spans:
+            words, near, made = self._of_period(words, near, each)
         ranks = {
             name: {candidate.key: rank for rank, candidate in enumerate(found, 1)}
             for name, found in (("words", words), ("vectors", near))
@@ -217,7 +197,7 @@ class _Search:
             cosines: Mapping[int, float] = {candidate.key: candidate.score for candidate in near}
             return _Found(ranks, cosines, {"vectors": dict(cosines)}, relevance, whole)
         cosines, parts = self._fused(words, near, matches.length)
-        parts |= self._boosts(parts, speakers) | self._exact(matches, relevance, alone)
+        parts |= self._boosts(parts, speakers, made) | self._exact(matches, relevance, alone)
         return _Found(ranks, cosines, parts, relevance, whole)
 
     def _by_words(self, limit: int, *, again: bool) -> Matches:
@@ -258,9 +238,23 @@ class _Search:
             self._dense = None
         return near
 
+    def _of_period(
+        self, words: Sequence[Candidate], near: Sequence[Candidate], limit: int
+    ) -> tuple[Sequence[Candidate], Sequence[Candidate], set[int]]:
+        """Return both lists with the best entries of the named periods in them, and the keys of these."""
+        made: set[int] = set()
+        for scope in self._times.scopes(self._scope):
+            said: Sequence[Candidate] = self._reader.search(self._terms, scope, limit)
+            close: Sequence[Candidate] = ()
+            if self._dense is not None:
+                close = self._dense.nearest(None, limit, scope)
+            made.update(one.key for one in (*said, *close))
+            words, near = _joined(words, said), _joined(near, close)
+        return words, near, made
+
     def _relevance(self, matches: Matches, speakers: frozenset[str]) -> Relevance:
         asked: Sequence[str] = self._terms
-        if speakers or self._periods:
+        if speakers or self._times.periods:
             asked = asked_words(self._terms, self._times.rest, speakers, matches.holders)
         cosines = None if self._dense is None else self._dense.calibrated(matches.rows)
         return Relevance(asked, matches.rows, matches.holders, cosines)
@@ -288,12 +282,13 @@ class _Search:
             cosines |= self._dense.cosines(list(around))
         return cosines, fuse(scores, cosines, keys, links, weight_of(space), length)
 
-    def _boosts(self, parts: Parts, speakers: frozenset[str]) -> Parts:
+    def _boosts(self, parts: Parts, speakers: frozenset[str], made: set[int]) -> Parts:
         about_user = is_of_user(self._text)
-        if not speakers and not self._periods and not about_user:
+        if not speakers and not self._times.periods and not about_user:
             return {}
         best = [key for key, _ in in_order(parts, _BOOSTED)]
-        return boosts(self._reader.heads(best), speakers, self._periods, is_of_user=about_user)
+        heads = self._reader.heads(list({*best, *made}))
+        return boosts(heads, speakers, self._times.periods, is_of_user=about_user)
 
     def _exact(self, matches: Matches, relevance: Relevance, limit: int) -> Parts:
         """Return what entries get that hold an identifier of the question, or all rare words it is about.
@@ -397,3 +392,10 @@ class _Search:
             and (scope.tags is None or set(scope.tags) <= set(entry.tags))
             and (not scope.where or all(condition.matches(line) for condition in scope.where))
         )
+
+
+def _joined(some: Sequence[Candidate], others: Sequence[Candidate]) -> Sequence[Candidate]:
+    """Return the candidates of two lists, best first."""
+    known = {one.key for one in some}
+    new = [one for one in others if one.key not in known]
+    return sorted([*some, *new], key=lambda one: -one.score) if new else some

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 
 from keepstone.text.tokenizer import STOP_WORDS, is_unspaced, pieces, words_of
@@ -181,35 +181,76 @@ class Period:
             return self._is(today)
         return self._is(date.fromordinal(max(1, today.toordinal() - 1)))
 
+    def begins(self, now: datetime) -> datetime:
+        """Return when it begins; of what leaves out the year, the last one that began before now.
+
+        Raises:
+            ValueError: There is no such day.
+        """
+        year = now.year if self.year is None else self.year
+        if self.year is None and (self.month or 1, self.day or 1) > (now.month, now.day):
+            year -= 1
+        return datetime(year, self.month or 1, self.day or 1, tzinfo=UTC)
+
+    def ends(self, now: datetime) -> datetime:
+        """Return when it ends; errors as for ``begins``."""
+        begin = self.begins(now)
+        if self.day is not None:
+            return begin + timedelta(days=1)
+        if self.month is None:
+            return begin.replace(year=begin.year + 1)
+        return (begin + timedelta(days=31)).replace(day=1)
+
+    def names_day_before(self, ts: datetime) -> bool:
+        """Tell whether an instant lies on the day after a named day, and not in the period itself."""
+        return self.day is not None and not self._is(ts.date())
+
     def _is(self, day: date) -> bool:
         return (
             self.year in (None, day.year) and self.month in (None, day.month) and self.day in (None, day.day)
         )
 
 
+_ELSEWHERE = {
+    name: number
+    for names in (
+        "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+        "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+        "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
+        "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
+        "januari februari maart april mei juni juli augustus september oktober november december",
+        "januari februari mars april maj juni juli augusti september oktober november december",
+        "января февраля марта апреля мая июня июля августа сентября октября ноября декабря",
+    )
+    for number, name in enumerate(names.split(), 1)
+}
+"""Months in French, Spanish, Italian, Portuguese, Dutch, Swedish and Russian."""
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _GERMAN = {"mär": "mar", "mai": "may", "okt": "oct", "dez": "dec"}
 """Where German months begin otherwise than English ones."""
 # Small letters are a month's as well, but for "may" and with what a verb would not have beside it.
 _MONTH = (
     r"\b(?P<month>May|Mai|(?i:jan(?:uary?)?|feb(?:ruary?)?|mar(?:ch)?|märz|apr(?:il)?|jun[ei]?|jul[yi]?"
-    r"|aug(?:ust)?|sept?(?:ember)?|o[ck]t(?:ober)?|nov(?:ember)?|de[cz](?:ember)?))\b\.?"
+    r"|aug(?:ust)?|sept?(?:ember)?|o[ck]t(?:ober)?|nov(?:ember)?|de[cz](?:ember)?"
+    rf"|{'|'.join(_ELSEWHERE)}))\b\.?"
 )
 _DAY = r"(?<!\d)(?P<day>\d{1,2})(?:st|nd|rd|th|\.)?(?!\w)"
 _YEAR = r"(?<!\d)(?P<year>(?:19|20)\d\d)\b"
 _IN = (
     r"\b(?i:in|of|during|since|last|this|early|late|mid|im|im jahr|seit|letzten|diesen|anfang|mitte|ende)[ -]"
 )
-_DATE_HINT = re.compile(r"\d|(?i:jan|feb|mar|mär|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])")
+_DATE_HINT = re.compile(
+    rf"\d|(?i:jan|feb|m[aä]r|apr|ma[iy]|ju[nl]|aug|sep|o[ck]t|nov|de[cz]|{'|'.join(_ELSEWHERE)})"
+)
 """What every date has one of."""
 _DATES = [
     re.compile(pattern)
     for pattern in (
         rf"{_YEAR}-(?P<month>[01]\d)(?:-(?P<day>[0-3]\d)(?!\d))?(?!\d)",
         r"(?<![\d.])(?P<day>0?[1-9]|[12]\d|3[01])\.(?P<month>0?[1-9]|1[0-2])\.(?P<year>(?:19|20)\d\d)(?!\.?\d)",
-        rf"{_DAY}(?: of)? {_MONTH},?(?: {_YEAR})?",
+        rf"{_DAY}(?: of| de)? {_MONTH},?(?:(?: de)? {_YEAR})?",
         rf"{_MONTH} {_DAY},?(?: {_YEAR})?",
-        rf"{_MONTH},?(?: of)? {_YEAR}",
+        rf"{_MONTH},?(?: of| de)? {_YEAR}",
         rf"{_IN}{_MONTH}",
         rf"{_IN}{_YEAR}",
     )
@@ -253,4 +294,6 @@ def _number(value: str | None) -> int | None:
     if value is None:
         return None
     begin = value[:3].lower()
+    if value.lower() in _ELSEWHERE:
+        return _ELSEWHERE[value.lower()]
     return int(value) if value.isdigit() else _MONTHS.index(_GERMAN.get(begin, begin)) + 1

@@ -335,9 +335,8 @@ class Dense:
         if self.reason:
             return
         if vector is not None:
-            self._vectors.space_for(
-                vector
-            )  # The caller's mistake is an error, and no reason to go on by words.
+            # The caller's mistake is an error, and no reason to go on by words.
+            self._vectors.space_for(vector)
         try:
             self._vector, space, self.reason = self._vectors.query(text, vector)
         except FAILURES as error:
@@ -345,16 +344,17 @@ class Dense:
         else:
             self.space = space.id if space is not None and self._vector is not None else None
 
-    def nearest(self, ahead: Ahead, limit: int) -> Similar:
-        """Return the entries in scope whose vectors are nearest; those that have none are made some first.
+    def nearest(self, ahead: Ahead | None, limit: int, part: Scope | None = None) -> Similar:
+        """Return the entries in scope, or a part of it, with the nearest vectors.
 
-        ``ahead`` has the keys of entries that need theirs most, and says what is asked next.
+        ``ahead`` says what is asked next, and has the keys of entries that get vectors before.
         """
         if self._vector is None or self.space is None:
             return Similar()
         try:
-            self._fill(ahead.keys)
-            found = self._reader.similar(self._vector, self.space, self._scope, limit, ahead=ahead)
+            if ahead is not None:
+                self._fill(ahead.keys)
+            found = self._reader.similar(self._vector, self.space, part or self._scope, limit, ahead=ahead)
         except StoreError as error:
             self._fail(error)
             return Similar()
