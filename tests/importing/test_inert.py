@@ -55,3 +55,39 @@ def test_msgpack_of_each_kind_is_read() -> None:
 def test_damaged_msgpack_is_refused(raw: bytes) -> None:
     with pytest.raises(ValueError, match="msgpack"):
         read_msgpack(raw)
+
+
+def shared(depth: int) -> bytes:
+    """Return a pickle in which each list holds the one before ten times: ``10 ** depth`` values."""
+    raw = b"\x80\x04](\x8c\x03lole" + b"q\x00"
+    for number in range(depth):
+        raw += b"0](" + (b"h" + bytes([number])) * 10 + b"e" + b"q" + bytes([number + 1])
+    return raw + b"."
+
+
+@pytest.mark.parametrize("depth", [1, 8])
+def test_a_pickle_that_reaches_a_list_twice_is_refused(depth: int) -> None:
+    with pytest.raises(ValueError, match="one container in two places"):
+        read_pickle(shared(depth))
+
+
+def test_a_pickle_that_holds_itself_is_refused() -> None:
+    circle: list[Any] = [1]
+    circle.append(circle)
+    with pytest.raises(ValueError, match="one container in two places"):
+        read_pickle(pickle.dumps(circle))
+
+
+def test_a_pickle_may_repeat_texts_and_empty_containers() -> None:
+    text, empty = "again" * 9, ()
+    assert read_pickle(pickle.dumps([[text, empty], [text, empty]])) == [[text, ()], [text, ()]]
+
+
+def test_a_pickle_that_nests_too_deep_is_refused() -> None:
+    with pytest.raises(ValueError, match="nests deeper"):
+        read_pickle(b"]" * 500 + b"a" * 499 + b".")
+
+
+def test_many_marks_on_a_long_stack_take_linear_work() -> None:
+    raw = b"(" + b"N" * 200_000 + b"(t0" * 200_000 + b"l."
+    assert len(read_pickle(raw)) == 200_000

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickletools
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,9 @@ class Object:
     state: Any = None
 
 
+_CONTAINERS = (dict, list, tuple, Object)
+
+
 class _Mark:
     pass
 
@@ -38,18 +41,50 @@ def read_pickle(raw: bytes) -> Any:
     """Return the data in a pickle.
 
     Raises:
-        ValueError: It is damaged, or has an opcode that data does not need.
+        ValueError: It is damaged, has an opcode that data does not need, nests too deep, or refers to a list or
+            dictionary in two places: few bytes would then unfold to any number of values.
     """
     stack: list[Any] = []
     memo: dict[int, Any] = {}
     try:
         for opcode, argument, _ in pickletools.genops(raw):
             if opcode.name == "STOP":
-                return stack.pop()
+                found = stack.pop()
+                _check_tree(found)
+                return found
             _step(opcode.name, argument, stack, memo)
     except (IndexError, KeyError, TypeError, AttributeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"the pickle is damaged: {error!r:.80}") from error
     raise ValueError("the pickle is truncated")
+
+
+def _check_tree(found: Any) -> None:
+    """Raise ValueError unless each container is reached once, at a bounded depth, with a bounded number of values."""
+    reached: set[int] = set()
+    count = 0
+    level = [found]
+    for _ in range(_DEEPEST):
+        if not level:
+            return
+        count += len(level)
+        containers = [value for value in level if _parts(value)]
+        identities = set(map(id, containers))
+        if count > _MOST or len(identities) < len(containers) or not identities.isdisjoint(reached):
+            raise ValueError("the pickle refers to one container in two places, or has too many values")
+        reached |= identities
+        level = [part for value in containers for part in _parts(value)]
+    raise ValueError(f"the pickle nests deeper than {_DEEPEST} levels")
+
+
+def _parts(value: Any) -> Sequence[Any]:
+    """Return the values in a container; those of an empty one and of a single value are none."""
+    if isinstance(value, dict):
+        return list(value.values())
+    if isinstance(value, list | tuple):
+        return value
+    if isinstance(value, Object):
+        return [part for part in (value.name, value.args, value.state) if isinstance(part, _CONTAINERS)]
+    return ()
 
 
 _LITERALS = frozenset(
@@ -89,10 +124,10 @@ def _step(name: str, argument: Any, stack: list[Any], memo: dict[int, Any]) -> N
 
 
 def _since_mark(stack: list[Any]) -> list[Any]:
-    at = max(place for place, value in enumerate(stack) if value is _MARK)
-    found = stack[at + 1 :]
-    del stack[at:]
-    return found
+    found: list[Any] = []
+    while (value := stack.pop()) is not _MARK:
+        found.append(value)
+    return found[::-1]
 
 
 def _set_items(stack: list[Any], _: Any) -> None:
