@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,6 +19,8 @@ from keepstone.model import Record
 
 FILE = "chroma.sqlite3"
 _DOCUMENT = "chroma:document"
+_LISTS = "embedding_metadata_array"
+"""The values of lists in metadata, since Chroma 1.5, in their order."""
 _DATA = "data_level0.bin"
 _LABELS = 4_000_000
 """Vectors of one segment that can be read."""
@@ -71,6 +74,23 @@ class ChromaRecord:
 
 def chroma_records(origin: Origin) -> Iterator[tuple[str, ChromaRecord | Unread]]:
     """Yield each document with the name of its collection."""
+    with _database(origin) as (database, folder):
+        for number, name in _collections(database):
+            vectors = _Vectors(database, folder, number)
+            if vectors.problem is not None:
+                yield name, vectors.problem
+            for record in _documents(database, number, name, vectors):
+                yield name, record
+
+
+def chroma_collections(origin: Origin) -> frozenset[str]:
+    """Return the names of the collections, as ``chroma_records`` yields them."""
+    with _database(origin) as (database, _):
+        return frozenset(name for _, name in _collections(database))
+
+
+@contextmanager
+def _database(origin: Origin) -> Iterator[tuple[ForeignDatabase, Path]]:
     path = database_of(origin)
     if path is None:
         raise SourceError(f"{origin.path} has no {FILE}")
@@ -78,13 +98,26 @@ def chroma_records(origin: Origin) -> Iterator[tuple[str, ChromaRecord | Unread]
         needed = {"collections", "segments", "embeddings", "embedding_metadata"}
         if not needed <= database.tables:
             raise SourceError(f"{path} is not a Chroma database of a known version")
-        collections = list(database.rows("SELECT id, name FROM collections ORDER BY name"))
-        for number, name in collections:
-            vectors = _Vectors(database, path.parent, str(number))
-            if vectors.problem is not None:
-                yield str(name), vectors.problem
-            for record in _documents(database, str(number), str(name), vectors):
-                yield str(name), record
+        yield database, path.parent
+
+
+def _collections(database: ForeignDatabase) -> list[tuple[str, str]]:
+    """Return id and name of each collection; the name has its database, and its tenant, where they differ."""
+    if "databases" not in database.tables or "database_id" not in database.columns("collections"):
+        found = database.rows("SELECT id, name FROM collections ORDER BY name, id")
+        return [(str(number), str(name)) for number, name in found]
+    rows = list(
+        database.rows(
+            "SELECT c.id, d.tenant_id, d.name, c.name FROM collections c "
+            "LEFT JOIN databases d ON d.id = c.database_id ORDER BY d.tenant_id, d.name, c.name, c.id"
+        )
+    )
+    has_tenants = len({tenant for _, tenant, _, _ in rows}) > 1
+    has_databases = has_tenants or len({name for _, _, name, _ in rows}) > 1
+    return [
+        (str(number), "/".join([str(tenant)] * has_tenants + [str(owner)] * has_databases + [str(name)]))
+        for number, tenant, owner, name in rows
+    ]
 
 
 def _documents(
@@ -94,20 +127,32 @@ def _documents(
         "SELECT e.id, e.embedding_id, e.created_at FROM embeddings e JOIN segments s ON s.id = e.segment_id "
         "WHERE s.collection = ? AND s.scope = 'METADATA' ORDER BY e.id"
     )
-    values = (
-        "SELECT key, string_value, int_value, float_value, bool_value FROM embedding_metadata WHERE id = ?"
-    )
     for row, entry_id, created in database.rows(statement, (number,)):
-        metadata: Record = {}
-        for key, text, whole, real, truth in database.rows(values, (row,)):
-            given = (
-                bool(truth)
-                if truth is not None
-                else next((v for v in (text, whole, real) if v is not None), None)
-            )
-            metadata[str(key)] = given
+        metadata = _metadata(database, row)
         place = f"{database.name}: {name}/{entry_id}"
         yield ChromaRecord(named(entry_id) or str(row), created, metadata, vectors.get(entry_id), place)
+
+
+def _metadata(database: ForeignDatabase, row: Any) -> Record:
+    values = (
+        "SELECT key, string_value, int_value, float_value, bool_value FROM {} WHERE id = ? ORDER BY rowid"
+    )
+    found: Record = {}
+    for key, *given in database.rows(values.format("embedding_metadata"), (row,)):
+        found[str(key)] = _value(*given)
+    if _LISTS in database.tables:
+        lists: dict[str, list[Any]] = {}
+        for key, *given in database.rows(values.format(_LISTS), (row,)):
+            lists.setdefault(str(key), []).append(_value(*given))
+        found |= lists
+    return found
+
+
+def _value(text: Any, whole: Any, real: Any, truth: Any) -> Any:
+    """Return the value that one of the columns of a kind has."""
+    if truth is not None:
+        return bool(truth)
+    return next((value for value in (text, whole, real) if value is not None), None)
 
 
 class _Vectors:

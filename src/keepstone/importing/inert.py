@@ -41,8 +41,8 @@ def read_pickle(raw: bytes) -> Any:
     """Return the data in a pickle.
 
     Raises:
-        ValueError: It is damaged, has an opcode that data does not need, nests too deep, or refers to a list or
-            dictionary in two places: few bytes would then unfold to any number of values.
+        ValueError: It is damaged, has an opcode that data does not need, nests too deep, or refers to a
+            container in two places: few bytes would then unfold to any number of values.
     """
     stack: list[Any] = []
     memo: dict[int, Any] = {}
@@ -59,7 +59,7 @@ def read_pickle(raw: bytes) -> Any:
 
 
 def _check_tree(found: Any) -> None:
-    """Raise ValueError unless each container is reached once, at a bounded depth, with a bounded number of values."""
+    """Raise ValueError unless each container is reached once, and depth and number of values are bounded."""
     reached: set[int] = set()
     count = 0
     level = [found]

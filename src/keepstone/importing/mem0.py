@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from keepstone.importing.chroma import chroma_records, database_of
+from keepstone.importing.chroma import chroma_collections, chroma_records, database_of
 from keepstone.importing.inert import Object, read_pickle
 from keepstone.importing.item import Item, Items, Options, Unread, named, time_of
 from keepstone.importing.origin import Origin
@@ -16,6 +16,8 @@ from keepstone.importing.sqlite_file import ForeignDatabase, foreign_database, i
 from keepstone.model import Record
 
 _HISTORY = "history"
+_ENTITIES = "_entities"
+_ENTITY_KEYS = frozenset({"entity_type", "linked_memory_ids"})
 _WHOSE = ("run_id", "agent_id", "user_id")
 """Keys that name the scope of a memory; the first that is there names its session."""
 
@@ -70,20 +72,33 @@ def read_mem0(origin: Origin, _: Options) -> Items:
 
 def _stored(origin: Origin) -> Iterator[tuple[str, str, Record | None, Any]]:
     """Yield place, id, payload and vector of each memory; without payload, the reason in the id's place."""
-    for path in _databases(origin, _is_qdrant):
+    paths = list(_databases(origin, _is_qdrant))
+    names = {path.parent.name for path in paths}
+    for path in paths:
+        collection = path.parent.name
         with foreign_database(path) as database:
             for name, point in database.rows("SELECT id, point FROM points ORDER BY rowid"):
-                place = f"{path.parent.name}/{path.name}: point {_plain_id(name)}"
+                place = f"{collection}/{path.name}: point {_plain_id(name)}"
                 try:
-                    yield place, *_point(point)
+                    found = _point(point)
                 except (ValueError, TypeError) as error:
                     yield place, str(error), None, None
+                    continue
+                if not _is_entity(collection, names, found[1]):
+                    yield place, *found
     if database_of(origin) is not None:
-        for _, record in chroma_records(origin):
+        names = chroma_collections(origin)
+        for collection, record in chroma_records(origin):
             if isinstance(record, Unread):
                 yield record.place, record.reason, None, None
-            else:
+            elif not _is_entity(collection, names, record.metadata):
                 yield record.place, record.id, record.metadata, record.vector
+
+
+def _is_entity(collection: str, collections: Collection[str], payload: Record) -> bool:
+    """Tell whether a point is what mem0 links memories by: since 2.2 it keeps them in a collection beside."""
+    base = collection.removesuffix(_ENTITIES)
+    return (base != collection and base in collections) or payload.keys() >= _ENTITY_KEYS
 
 
 def _point(raw: bytes) -> tuple[str, Record, Any]:
@@ -96,6 +111,10 @@ def _point(raw: bytes) -> tuple[str, Record, Any]:
     name, payload, vector = named(keys.get("id")), keys.get("payload"), keys.get("vector")
     if name is None or not isinstance(payload, dict):
         raise ValueError("the point has no id, or no payload")
+    if isinstance(vector, dict):
+        # Named vectors: the memory's has no name, others are sparse, or of other models.
+        dense = [one for one in vector.values() if isinstance(one, list)]
+        vector = vector.get("") or (dense[0] if len(dense) == 1 else None)
     return name, payload, vector if isinstance(vector, list) and vector else None
 
 

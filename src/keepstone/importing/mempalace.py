@@ -42,7 +42,7 @@ def read_mempalace(origin: Origin, _: Options) -> Items:
         for collection, record in chroma_records(origin):
             if isinstance(record, Unread):
                 yield record
-            elif collection == _DRAWERS:  # Other collections are made of the drawers.
+            elif collection.rpartition("/")[2] == _DRAWERS:  # Other collections are made of the drawers.
                 text = record.metadata.pop(_DOCUMENT, None)
                 yield _drawer(record.id, text, record.metadata, record.vector, record.created, record.place)
     for path in _files(origin, _EXACT):
