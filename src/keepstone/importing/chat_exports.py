@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 from keepstone.importing.item import Item, Items, Options, SourceError, Unread, message, named, time_of
@@ -13,6 +13,10 @@ from keepstone.importing.origin import Origin
 from keepstone.model import Record
 
 _CONVERSATIONS = re.compile(r"^(?:.*/)?conversations[-_0-9]*+\.json$")
+
+_LOOKED_AT = 100
+"""Conversations that are looked at to find one that is an object."""
+_NOT_AN_OBJECT = "it is not an object"
 
 
 def is_chatgpt(origin: Origin) -> bool:
@@ -38,26 +42,31 @@ def _first(origin: Origin) -> Record:
             continue
         try:
             with origin.open(name) as file:
-                found: Any = next(elements(file, name), {})
+                found = (one for one in islice(elements(file, name), _LOOKED_AT) if isinstance(one, dict))
+                return next(found, {})
         except SourceError:
             continue
-        return found if isinstance(found, dict) else {}
     return {}
 
 
-def _conversations(origin: Origin) -> Iterator[tuple[str, Record]]:
+def _conversations(origin: Origin) -> Iterator[tuple[str, Record | None]]:
+    """Yield place and content of each conversation; None for one that is not an object."""
     names = _files(origin)
     if not names:
         raise SourceError(f"{origin.path} has no conversations.json")
     for name in names:
         with origin.open(name) as file:
             for number, conversation in enumerate(elements(file, name), 1):
-                yield f"{name}: conversation {number}", conversation
+                found = conversation if isinstance(conversation, dict) else None
+                yield f"{name}: conversation {number}", found
 
 
 def read_chatgpt(origin: Origin, options: Options) -> Items:
     """Yield the messages of each conversation: of its current branch, or of all branches with links."""
     for place, conversation in _conversations(origin):
+        if conversation is None:
+            yield Unread(place, _NOT_AN_OBJECT)
+            continue
         session = named(conversation.get("conversation_id")) or named(conversation.get("id"))
         tree = conversation.get("mapping")
         if session is None or not isinstance(tree, dict):
@@ -158,6 +167,9 @@ def _part_text(part: Any) -> str:
 def read_claude(origin: Origin, options: Options) -> Items:
     """Yield the messages of each conversation."""
     for place, conversation in _conversations(origin):
+        if conversation is None:
+            yield Unread(place, _NOT_AN_OBJECT)
+            continue
         session, said = named(conversation.get("uuid")), conversation.get("chat_messages")
         if session is None or not isinstance(said, list):
             yield Unread(place, "it has no uuid, or no chat_messages")
@@ -189,7 +201,7 @@ def _claude_branch(said: list[Any], conversation: Record) -> set[str] | None:
         if isinstance(one, dict) and isinstance(one.get("uuid"), str)
     }
     leaf = conversation.get("current_leaf_message_uuid")
-    if leaf not in parents:
+    if not isinstance(leaf, str) or leaf not in parents:
         return None
     found: set[str] = set()
     while isinstance(leaf, str) and leaf in parents and leaf not in found:
@@ -198,18 +210,21 @@ def _claude_branch(said: list[Any], conversation: Record) -> set[str] | None:
     return found
 
 
+def _objects(value: Any) -> list[Record]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
 def _claude_content(said: Record) -> str | list[Any]:
     """Return a message's text, or its blocks if it has more than text."""
-    blocks = [block for block in said.get("content") or [] if isinstance(block, dict)]
+    blocks = _objects(said.get("content"))
     texts = [block for block in blocks if block.get("type") == "text"]
-    attached = [one for one in said.get("attachments") or [] if isinstance(one, dict)]
     documents = [
         {
             "type": "document",
             "title": str(one.get("file_name") or "attachment"),
             "source": {"type": "text", "media_type": "text/plain", "data": one["extracted_content"]},
         }
-        for one in attached
+        for one in _objects(said.get("attachments"))
         if isinstance(one.get("extracted_content"), str) and one["extracted_content"]
     ]
     joined = "\n".join(str(block.get("text") or "") for block in texts)

@@ -15,6 +15,8 @@ LARGEST = 256 << 20
 """Maximum characters of one element of an array, such as one conversation, and of a whole object."""
 _CHUNK = 1 << 18
 _SPACE = " \t\n\r"
+_BEGINNINGS = frozenset('{["-0123456789tfn')
+"""The first characters of values."""
 
 
 def numbered_lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | None]]:
@@ -53,7 +55,7 @@ def whole(file: IO[bytes], name: str) -> Any:
 
 
 def elements(file: IO[bytes], name: str) -> Iterator[Any]:
-    """Yield the elements of a file that is one JSON array of objects, with memory for one of them.
+    """Yield the elements of a file that is one JSON array, with memory for one of them.
 
     Raises:
         SourceError: It is not such an array, is truncated, or an element is too large.
@@ -65,12 +67,10 @@ def elements(file: IO[bytes], name: str) -> Iterator[Any]:
     while (character := text.next_character()) != "]":
         if character == ",":
             text.at += 1
-        elif character == "{":
+        elif character in _BEGINNINGS:
             yield text.value()
         else:
-            raise SourceError(
-                f"{name} is not an array of objects: {character!r} at character {text.position:,}"
-            )
+            raise SourceError(f"{name} is not a JSON array: {character!r} at character {text.position:,}")
     text.at += 1
     if text.next_character(at_end=True):
         raise SourceError(f"{name} goes on after its array, at character {text.position:,}")
@@ -105,10 +105,10 @@ class _Window:
                 raise SourceError(f"{self._name} is truncated at character {self.position:,}")
 
     def value(self) -> Any:
-        """Parse the object that begins here."""
+        """Parse the value that begins here."""
         while True:
             try:
-                value, self.at = _DECODER.raw_decode(self._text, self.at)
+                value, end = _DECODER.raw_decode(self._text, self.at)
             except (ValueError, RecursionError) as error:
                 length = len(self._text) - self.at
                 if length > LARGEST:
@@ -120,6 +120,10 @@ class _Window:
                     place = f"character {self.position:,}"
                     raise SourceError(f"{self._name} is damaged or truncated at {place}: {error}") from error
             else:
+                # A number may go on in what is not read yet.
+                if end == len(self._text) and isinstance(value, int | float) and self._more(_CHUNK):
+                    continue
+                self.at = end
                 return value
 
     def _more(self, size: int) -> bool:
