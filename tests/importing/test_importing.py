@@ -73,6 +73,22 @@ def test_a_dry_run_answers_the_same_counts_and_writes_nothing(agent: Agent, tmp_
     assert (real.imported, real.unchanged, len(real.failed)) == (5, 1, 1)
 
 
+@pytest.mark.parametrize("before", [[], [{"id": "r", "text": "old"}]], ids=["new", "there before"])
+def test_a_dry_run_counts_records_of_one_id_in_several_batches(
+    agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: list[dict[str, str]]
+) -> None:
+    monkeypatch.setattr("keepstone.importing.writer._BATCH", 1)
+    import_memory(agent, "jsonl", jsonl(tmp_path / "before.jsonl", before), mapping={"session": "none"})
+    said = ["one", "two", "two", "one", "three"]
+    rows = [{"id": "r", "text": text, "session": "before"} for text in said]
+    source = jsonl(
+        tmp_path / "rows.jsonl", [*rows, {"id": "r", "text": "three", "tags": ["x"], "session": "before"}]
+    )
+    dry = import_memory(agent, "jsonl", source, dry_run=True)
+    real = import_memory(agent, "jsonl", source)
+    assert (dry.imported, dry.unchanged) == (real.imported, real.unchanged) == (4, 2)
+
+
 def test_a_record_that_cannot_be_stored_is_listed_with_its_place(agent: Agent, tmp_path: Path) -> None:
     source = tmp_path / "rows.jsonl"
     source.write_text('{"text": "fine"}\nnot json\n{"ts": "yesterday", "text": "x"}\n{"id": "e"}\n', "utf-8")

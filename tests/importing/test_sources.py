@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 import struct
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +92,7 @@ def test_a_pickled_checkpoint_is_listed_and_not_loaded(agent: Agent, tmp_path: P
 
 
 def test_documents_of_chroma_keep_ids_metadata_and_vectors(agent: Agent) -> None:
-    assert auto(agent, FIXTURES / "chroma", "chroma").imported == 31
+    assert auto(agent, FIXTURES / "chroma", "chroma", vectors=True).imported == 31
     notes = entries(agent, "notes")
     assert (notes["a"].line["text"], notes["a"].data) == ("Use pnpm 9", {"n": 1, "role": "user"})
     assert notes["b"].data == {"ok": True, "f": 0.5}
@@ -105,7 +106,7 @@ def test_documents_of_chroma_keep_ids_metadata_and_vectors(agent: Agent) -> None
 
 
 def test_memories_of_mem0_come_from_qdrant_and_history(agent: Agent) -> None:
-    assert auto(agent, FIXTURES / "mem0", "mem0").imported == 3
+    assert auto(agent, FIXTURES / "mem0", "mem0", vectors=True).imported == 3
     assert sessions(agent) == ["ada", "mem0", "r1"]
     tea = agent.get("5b1c0b1e-0000-4000-8000-000000000001")
     assert (tea.text, tea.ts.isoformat()) == ("Likes tea", "2026-01-11T22:31:00+00:00")
@@ -135,7 +136,7 @@ def test_lance_without_its_package_says_what_to_install(
 
 def test_rows_of_lancedb_keep_ids_times_and_vectors(agent: Agent) -> None:
     pytest.importorskip("lancedb")
-    assert auto(agent, FIXTURES / "lance", "lancedb").imported == 2
+    assert auto(agent, FIXTURES / "lance", "lancedb", vectors=True).imported == 2
     row = entries(agent, "notes")["b"]
     assert (row.line["text"], row.ts.isoformat(), row.data["topic"]) == (
         "Use tea",
@@ -268,6 +269,17 @@ def test_all_branches_of_a_chatgpt_export_are_linked(agent: Agent, tmp_path: Pat
     assert [entry.id for entry in agent.related("m1", "reply_to")] == ["old", "m2"]
 
 
+@pytest.mark.parametrize(("source", "made"), [("chatgpt", chatgpt), ("claude", claude)])
+def test_what_is_no_conversation_is_one_failure(
+    agent: Agent, tmp_path: Path, source: str, made: Callable[[], list[Any]]
+) -> None:
+    path = tmp_path / "conversations.json"
+    path.write_text(json.dumps([None, *made(), 7, "x"]))
+    result = auto(agent, path, source)
+    assert result.imported >= 2
+    assert [one.place.rpartition(" ")[2] for one in result.failed] == ["1", "3", "4"]
+
+
 def test_a_chatgpt_tree_with_a_circle_ends(agent: Agent, tmp_path: Path) -> None:
     made = chatgpt()
     made[0]["mapping"]["m1"]["parent"] = "m2"
@@ -319,7 +331,7 @@ def test_memories_of_mcp_memory_service_keep_tags_and_vectors(agent: Agent, tmp_
     statement = "INSERT INTO memories VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)"
     connection.executemany(statement, [row, gone])
     connection.close()
-    assert auto(agent, tmp_path / "sqlite_vec.db", "mcp-memory-service").imported == 1
+    assert auto(agent, tmp_path / "sqlite_vec.db", "mcp-memory-service", vectors=True).imported == 1
     found = agent.get("h1")
     assert (found.text, found.type, found.tags, found.data) == (
         "Use pnpm",

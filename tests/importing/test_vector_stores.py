@@ -125,6 +125,6 @@ def test_named_vectors_of_qdrant_are_read(
 ) -> None:
     memory = {"data": "Likes tea", "hash": "h", "user_id": "ada"}
     qdrant(tmp_path / "q" / "mem0", Point(id="m", payload=memory, vector=vectors))
-    import_memory(agent, "mem0", tmp_path / "q")
+    import_memory(agent, "mem0", tmp_path / "q", vectors=True)
     found = agent.get("m").embedding
     assert (found is not None) == kept

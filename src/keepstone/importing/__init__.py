@@ -30,6 +30,7 @@ def import_memory(
     resume: bool = False,
     mapping: Mapping[str, str] | None = None,
     branches: bool = False,
+    vectors: bool = False,
     secrets: str = "keep",
     agent_from: str | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -49,6 +50,8 @@ def import_memory(
             ``session``, ``type``, ``tags``. For ``openai-agents`` the table of ``messages``, if it has
             another name than ``agent_messages``.
         branches: Import all branches of a conversation, not only the current one.
+        vectors: Take along vectors whose model the source does not name: the home's embedder made them.
+            Without it only those are kept that name the agent's own space, and an import never decides it.
         secrets: ``"keep"``, ``"mask"`` or ``"refuse"`` keys and tokens, as for ``keepstone.open``.
         agent_from: Import into an agent for each user, named ``keepstone.slug`` of this: ``user_id`` as the
             records say it, ``namespace`` of a LangGraph store, or ``namespace.0`` for its first label.
@@ -62,7 +65,7 @@ def import_memory(
 
     Example:
         >>> import_memory(agent, "jsonl", "notes.jsonl", mapping={"text": "body"})  # doctest: +SKIP
-        Imported(source='jsonl', imported=2, unchanged=0, failed=[])
+        Imported(source='jsonl', imported=2, unchanged=0, failed=[], notes=[])
     """
     if secrets not in ("keep", "mask", "refuse"):
         raise ValueError(f"secrets must be 'keep', 'mask' or 'refuse', not {secrets!r}")
@@ -86,6 +89,7 @@ def import_memory(
         result,
         dry_run=dry_run,
         resume=resume,
+        vectors=vectors,
         secrets=secrets,
         mtime=origin.mtime,
         agent_from=owner,

@@ -73,7 +73,7 @@ def read_mem0(origin: Origin, _: Options) -> Items:
 def _stored(origin: Origin) -> Iterator[tuple[str, str, Record | None, Any]]:
     """Yield place, id, payload and vector of each memory; without payload, the reason in the id's place."""
     paths = list(_databases(origin, _is_qdrant))
-    names = {path.parent.name for path in paths}
+    names = frozenset(path.parent.name for path in paths)
     for path in paths:
         collection = path.parent.name
         with foreign_database(path) as database:

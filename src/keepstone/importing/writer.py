@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
 
 from keepstone.agent import Agent
 from keepstone.errors import (
-    EmbeddingDimMismatchError,
     EntryNotFoundError,
     InvalidEmbeddingError,
     KeepstoneError,
     LockTimeoutError,
+    SpaceMismatchError,
     StoreError,
 )
 from keepstone.filesystem.layout import session_id_of
@@ -24,6 +26,10 @@ from keepstone.log.merging import check_content
 from keepstone.log.where import same
 from keepstone.model import Record
 from keepstone.session import Session
+from keepstone.text.display import counted
+
+if TYPE_CHECKING:
+    from keepstone.vector import Space
 
 MOST_FAILURES = 10_000
 """Failures that are listed one by one; of more only the number is given."""
@@ -47,6 +53,8 @@ class Imported:
     """Records that were there, or were deleted here."""
     failed: list[Unread] = field(default_factory=list)
     """Records that were not imported, with their place and the reason."""
+    notes: list[str] = field(default_factory=list)
+    """What was left out of the records that were imported, for people."""
 
 
 @dataclass(slots=True)
@@ -65,6 +73,7 @@ class Writer:
         *,
         dry_run: bool,
         resume: bool,
+        vectors: bool,
         secrets: str,
         mtime: str,
         agent_from: AgentFrom | None = None,
@@ -81,9 +90,8 @@ class Writer:
         self._count = self._bytes = self._unread = 0
         self._last: tuple[_Key, str] = (("", ""), mtime)
         self._repeated: Counter[int] = Counter()
-        self._tried: set[int] = set()
-        self._lost_vectors = 0
-        self._lost_reason = ""
+        self._tried: dict[int, list[_Content]] = {}
+        self._vectors = _Vectors(are_wanted=vectors)
 
     def add(self, item: Item | Unread) -> None:
         """Take one item; it may be written later."""
@@ -109,9 +117,13 @@ class Writer:
     def finish(self) -> None:
         """Write what is left, and say what was left out."""
         self._flush()
-        if self._lost_vectors:
-            self._fail(
-                "vectors", f"{self._lost_vectors:,} entries were imported without theirs: {self._lost_reason}"
+        if self._vectors.unusable:
+            words = f"{self._vectors.unusable:,} entries were imported without theirs: {self._vectors.reason}"
+            self._fail("vectors", words)
+        if self._vectors.unnamed:
+            self._result.notes.append(
+                f"{counted(self._vectors.unnamed, 'vector')} left out, as the source does not say that this "
+                "home's model made them; if it did, import again with --vectors (vectors=True)"
             )
         if self._unread:
             self._result.failed.append(Unread("…", f"{self._unread:,} more failures"))
@@ -126,26 +138,13 @@ class Writer:
         """Return the whole, checked log line of an item."""
         line = {"type": "note"} | line
         if line.get("embedding") is not None:
-            line = self._with_valid_vector(line)
+            line = self._vectors.checked(self._owner(key[0]), line)
         if line.get("ts") is None:
             line = line | {"ts": self._last[1] if self._last[0] == key else self._mtime}
         if line.get("id") is None:
             line = line | {"id": self._id_of(key, line)}
         record = record_of(line, system_clock)
         return record if self._guard is None else self._guard(key[1], [record])[0]
-
-    def _with_valid_vector(self, line: Record) -> Record:
-        from keepstone.vector import embedding_of
-
-        try:
-            return line | {"embedding": embedding_of(line["embedding"])}
-        except (InvalidEmbeddingError, TypeError) as error:
-            return self._without_vector(line, str(error))
-
-    def _without_vector(self, line: Record, reason: str) -> Record:
-        self._lost_vectors += 1
-        self._lost_reason = self._lost_reason or reason
-        return {key: value for key, value in line.items() if key != "embedding"}
 
     def _id_of(self, key: _Key, line: Record) -> str:
         """Return an id made of a record's content; equal ones in one source are numbered."""
@@ -176,16 +175,30 @@ class Writer:
                 self._result.imported += 1
                 needed[record["id"]] = record
         if self._dry_run:
-            self._tried.update(hash((key, entry_id)) for entry_id in needed)
+            for record in needed.values():
+                self._try(agent, session, record)
         elif needed:
-            self._put(session, list(needed.values()))
+            session.put_many(list(needed.values()))
+
+    def _try(self, agent: Agent, session: Session, record: Record) -> None:
+        """Note what a real run would have written, to compare later records of the same id with it."""
+        versions = self._tried.setdefault(hash((agent.slug, session.id, record["id"])), [])
+        if not versions:
+            with suppress(EntryNotFoundError):
+                versions.append(_content(agent.get(record["id"], session.id).line))
+        versions.append({**(versions[-1] if versions else {}), **_content(record)})
+
+    def _owner(self, slug: str) -> Agent:
+        """Return an agent of the same home."""
+        agent = self._agent
+        if slug == agent.slug:
+            return agent
+        return Agent(agent._shared, agent._store.check_agent(slug))  # noqa: SLF001
 
     def _session(self, key: _Key) -> tuple[Agent, Session, Container[str]]:
         if key not in self._sessions:
             slug, name = key
-            agent = self._agent
-            if slug != agent.slug:
-                agent = Agent(agent._shared, agent._store.check_agent(slug))  # noqa: SLF001  Of the same home.
+            agent = self._owner(slug)
             session = agent.session(name)
             self._sessions[key] = agent, session, session.gone()
             if len(self._sessions) > _OPEN_SESSIONS:
@@ -206,32 +219,87 @@ class Writer:
         if before is not None:
             # Written together, the later line of one id replaces the earlier one, and keeps its time.
             return None if _says_same(before, record) else before | record | {"ts": before["ts"]}
+        if (versions := self._tried.get(hash((agent.slug, session.id, entry_id)))) is not None:
+            said = _content(record).items()
+            return None if self._resume or any(said <= version.items() for version in versions) else record
         try:
             there = agent.get(entry_id, session.id).line
         except EntryNotFoundError:
-            is_tried = self._dry_run and hash(((agent.slug, session.id), entry_id)) in self._tried
-            return None if is_tried or entry_id in gone else record
-        if self._resume or _says_same(there, record) or self._was_edited_here(agent, session, there, record):
+            return None if entry_id in gone else record
+        if self._resume or self._was_edited_here(agent, session, there, record):
+            return None
+        if _says_same(there, record) and ("embedding" not in record or "embedding" in there):
             return None
         return {key: value for key, value in record.items() if key != "ts"}
 
     def _was_edited_here(self, agent: Agent, session: Session, there: Record, record: Record) -> bool:
         """Tell whether a record is as it was when it was imported, and its entry was changed here since."""
-        if "modified" not in there:
+        if "modified" not in there or _says_same(there, record):
             return False
         versions = agent.history(there["id"], session.id)
         return any(_says_same(version.line, record) for version in versions)
 
-    def _put(self, session: Session, records: list[Record]) -> None:
+
+_Content: TypeAlias = Mapping[str, int]
+"""What a line says, as ``_says_same`` compares it: a hash of each key's value."""
+
+
+def _content(record: Record) -> _Content:
+    body = body_of(record)
+    found = {"": hash(dump({"type": record["type"], **body}))}
+    for key in record.keys() - _UNCOMPARED - body.keys() - {"id", "type"}:
+        if record[key] is not None:
+            found[key] = hash(dump({"": record[key]}))
+    return found
+
+
+class _Vectors:
+    """Which vectors of a source are kept, and how many are left out.
+
+    Vectors of another model are never compared with those of the agent's. So only those are kept that name
+    the agent's own space, or that the caller vouches for.
+    """
+
+    def __init__(self, *, are_wanted: bool) -> None:
+        self._are_wanted = are_wanted
+        self._spaces: dict[str, Space] = {}
+        """The space of each agent that has one."""
+        self.unnamed = self.unusable = 0
+        self.reason = ""
+        """Why the first unusable vector is so."""
+
+    def checked(self, agent: Agent, line: Record) -> Record:
+        """Return a line with its vector as a log line says it, or without it."""
+        from keepstone.vector import decode, embedding_of
+
         try:
-            session.put_many(records)
-        except EmbeddingDimMismatchError as error:
-            session.put_many(
-                [
-                    self._without_vector(record, str(error)) if "embedding" in record else record
-                    for record in records
-                ]
+            embedding = embedding_of(line["embedding"])
+            found = decode(embedding)
+            is_kept = found is not None and self._is_kept(agent, found[0])
+        except (InvalidEmbeddingError, SpaceMismatchError, TypeError) as error:
+            self.unusable += 1
+            self.reason = self.reason or str(error)
+            is_kept = False
+        if is_kept:
+            return line | {"embedding": embedding}
+        return {key: value for key, value in line.items() if key != "embedding"}
+
+    def _is_kept(self, agent: Agent, space: Space) -> bool:
+        """Tell whether a vector is kept; raise InvalidEmbeddingError if the agent cannot use it."""
+        own = self._spaces.get(agent.slug) or agent.vectors().space()
+        if own is not None and not space.is_given and space.id != own.id:
+            raise InvalidEmbeddingError(f"they are of {space.id!r:.80}, this agent's of {own.id!r:.80}")
+        if own is not None and space.dim != own.dim:
+            raise InvalidEmbeddingError(
+                f"they have {space.dim:,} numbers, and this agent's, of {own.id!r:.80}, have {own.dim:,}"
             )
+        is_named = own is not None and not space.is_given
+        if not (is_named or self._are_wanted):
+            self.unnamed += 1
+            return False
+        # Where there is no embedder, the first one that is wanted decides.
+        self._spaces[agent.slug] = own or space
+        return True
 
 
 def _says_same(there: Record, record: Record) -> bool:

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from keepstone.log.time_words import MENTION, Span, Times, times_of
 from keepstone.model import Hit, Scope, Why
 from keepstone.recall.fusion import BOOSTED
 from keepstone.recall.query import Period, periods_of, subject_of
 from keepstone.recall.question import LONGEST, Question
-from keepstone.recall.time_words import MENTION, Span, Times, times_of
 from keepstone.store.protocol import Store
 from keepstone.text.tokenizer import STOP_WORDS, stem, stems_of
 

@@ -15,7 +15,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 
-from keepstone.log.time_words import MENTION, Span, Times, times_of
 from keepstone.model import BOUNDS, Entry, Hit, Hits, Scope, Why
 from keepstone.recall.fusion import (
     BOOSTED,
