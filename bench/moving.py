@@ -19,10 +19,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import keepstone
+from keepstone.filesystem.git_command import git
 from keepstone.filesystem.layout import LAYOUTS
 from keepstone.importing import import_memory
 from keepstone.operations.exporting import FORMATS, export_memory
-from keepstone.operations.git_driver import git
 from keepstone.operations.git_home import init
 
 WHO = ("-c", "user.name=bench", "-c", "user.email=bench@localhost")

@@ -42,12 +42,13 @@ import keepstone
 from keepstone import Home
 from keepstone.log.line import dump
 from keepstone.log.scan import Line
+from keepstone.model import BOUNDS
 from keepstone.store.postgres import vector_rows
 from keepstone.store.postgres.postgres_store import PostgresStore
 from keepstone.store.postgres.vector_format import VectorDumper
 from keepstone.store.postgres.vector_rows import graph_settings
 from keepstone.store.transfer import RawLine
-from keepstone.store.validity import BOUNDS, is_valid
+from keepstone.store.validity import is_valid
 from keepstone.vector import Vector, given_space, unit
 
 A_SESSION, AN_AGENT, BLOCK, DIM = 500, 10_000, 30_000, 384

@@ -3,7 +3,9 @@
     KeepstoneError
     ├── InvalidAgentIdError(ValueError)         an invalid agent slug
     ├── AgentNotFoundError(LookupError)         no agent with that slug
+    ├── HomeNotFoundError(LookupError)          no home where the command looks for one
     ├── InvalidSessionIdError(ValueError)       an invalid session id
+    ├── SessionNotFoundError(LookupError)       no session with that id
     ├── EntryNotFoundError(LookupError)         no entry with that id in scope
     ├── EntryExistsError(ValueError)            an entry with that id and other content
     ├── AlreadySupersededError(ValueError)      a newer entry has replaced it
@@ -12,6 +14,7 @@
     ├── PathEscapeError(PermissionError)        a path that would leave its folder
     ├── AccessDeniedError(PermissionError)      permission denied by the system
     ├── MemoryFileNotFoundError(FileNotFoundError)
+    ├── NoteNotFoundError(LookupError)          no such note in either file
     ├── IsAFolderError(IsADirectoryError)       a folder instead of a file
     ├── NotTextError(ValueError)                a file that is not UTF-8 text
     ├── LockTimeoutError(TimeoutError)          another writer holds the lock
@@ -20,6 +23,8 @@
     ├── InvalidEmbeddingError(ValueError)       NaN, infinity, only zeros, or not a vector
     ├── SpaceMismatchError(ValueError)          an embedder other than the home's
     ├── EmbedderUnavailableError(RuntimeError)  no embedder, or a failed one
+    ├── ModelError(RuntimeError)                a chat model that cannot be used, or failed
+    ├── SourceError(ValueError)                 memory to import that cannot be read
     ├── CorruptLogError                         a log that is not a regular file
     └── StoreError                              the disk or database failed
 
@@ -120,6 +125,37 @@ class CorruptLogError(KeepstoneError):
 
 class StoreError(KeepstoneError):
     """The disk or the database failed. The cause is chained; acknowledged writes are kept."""
+
+
+class SessionNotFoundError(KeepstoneError, LookupError):
+    """The agent has no session with this id. List them with ``keepstone sessions list``."""
+
+    def __init__(self, agent: str, session: str) -> None:
+        super().__init__(f"agent {agent!r} has no session {session!r:.80}: see keepstone sessions list")
+
+
+class HomeNotFoundError(KeepstoneError, LookupError):
+    """The home does not exist. The first write creates it."""
+
+    def __init__(self, root: object) -> None:
+        super().__init__(
+            f"there is no home at {root}: create one with keepstone add, or name another with --home"
+        )
+
+
+class NoteNotFoundError(KeepstoneError, LookupError):
+    """Neither file has this note. List the notes with ``keepstone notes list``."""
+
+    def __init__(self, note: str) -> None:
+        super().__init__(f"no note {note!r:.80}: see keepstone notes list")
+
+
+class SourceError(KeepstoneError, ValueError):
+    """A source cannot be read, or is hostile. Nothing was written."""
+
+
+class ModelError(KeepstoneError, RuntimeError):
+    """A model cannot be called, or failed during its answer. Stored turns are kept; retry."""
 
 
 def install_command(extra: str) -> str:

@@ -20,9 +20,9 @@ import keepstone
 from keepstone import Agent, Notes
 from keepstone.chat import Conversation, endpoint
 from keepstone.chat.anthropic_model import _said
-from keepstone.chat.messages import ModelError, Piece, Request, ToolCall
+from keepstone.chat.messages import Piece, Request, ToolCall
 from keepstone.chat.tools import RESULTS
-from keepstone.errors import StoreError
+from keepstone.errors import ModelError, StoreError
 
 
 def contents(talk: Conversation) -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keepstone.chat.endpoint import NO_KEY, Endpoint, broken_off, check_package
-from keepstone.chat.messages import ModelError
+from keepstone.errors import ModelError
 
 KEYS = st.text("abcxyz0189", min_size=4).map("sk-{}".format)
 STATUSES = (None, 400, 401, 403, 404, 429, 500)

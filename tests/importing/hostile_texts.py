@@ -10,11 +10,11 @@ import re
 import string
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from itertools import product
-from re import _constants as op  # type: ignore[attr-defined]
-from re import _parser  # type: ignore[attr-defined]
 from typing import Any
 
+_parser, op = import_module("re._parser"), import_module("re._constants")
 LENGTH = 50_000
 _NAMES = {
     op.CATEGORY_DIGIT: r"\d", op.CATEGORY_SPACE: r"\s", op.CATEGORY_WORD: r"\w",

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keepstone.importing.item import SourceError
+from keepstone.errors import SourceError
 from keepstone.importing.json_text import elements, numbered_lines
 
 JSON = st.recursive(

@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 
 import keepstone
 from keepstone.cli.app import app
+from keepstone.errors import SessionNotFoundError
 from keepstone.filesystem.layout import LAYOUTS
 from keepstone.home import Home
 from keepstone.operations.git_home import init
 from keepstone.operations.session_diff import session_diff
-from keepstone.store.protocol import SessionNotFoundError
 
 
 class Clock:

@@ -37,7 +37,8 @@ does, and how many unrelated questions bring something into a prompt at most."""
 
 @cache
 def memories(home_by: OpenHome, name: str, size: int) -> list[tuple[Agent, Sequence[dict[str, str]]]]:
-    home, found = home_by(name), []
+    home = home_by(name)
+    found: list[tuple[Agent, Sequence[dict[str, str]]]] = []
     for begin in range(0, len(ASIDE) - size + 1, size)[:MEMORIES]:
         pairs = ASIDE[begin : begin + size]
         agent = home.agent(f"pairs-{size}-{begin}")

@@ -7,12 +7,16 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from tests.embed.conftest import static_folder
 
 import keepstone
 from keepstone import Agent
+from keepstone.embed.static import Static
 from keepstone.model import Scope
 from keepstone.recall.named_times import ONLY_TIME, named_times
 from keepstone.testing.clock import ManualClock
+
+__all__ = ["static_folder"]
 
 FIRST = datetime(2026, 1, 1, 10, tzinfo=UTC)
 NOW = datetime(2026, 10, 28, 12, tzinfo=UTC)
@@ -22,7 +26,8 @@ TOPICS = ("budget", "hiring", "pricing", "travel", "training")
 @pytest.fixture(params=["none", "static"])
 def agent(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Agent]:
     """An agent with a note about a meeting on each of 300 days."""
-    with keepstone.open(tmp_path, durability="os", embedder=request.param, clock=ManualClock(NOW)) as home:
+    embedder = "none" if request.param == "none" else Static(request.getfixturevalue("static_folder"))
+    with keepstone.open(tmp_path, durability="os", embedder=embedder, clock=ManualClock(NOW)) as home:
         home.agent("a").session("s").add_many(
             {
                 "type": "note",

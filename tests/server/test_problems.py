@@ -12,9 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from tests.server.asgi import scope_of, sent_by
 
 from keepstone import errors
-from keepstone.operations.error_codes import NoteNotFoundError
+from keepstone.errors import NoteNotFoundError, SessionNotFoundError
 from keepstone.server.problems import ProblemError, install, problem, status_of
-from keepstone.store.protocol import SessionNotFoundError
 
 PAGE = (Path(__file__).parents[2] / "docs" / "http.md").read_text("utf-8")
 
@@ -70,11 +69,12 @@ STATUSES: dict[int, list[Exception]] = {
     400: [
         ValueError("x"), TypeError("x"), NotADirectoryError("x"), errors.InvalidAgentIdError("x"),
         errors.InvalidSessionIdError("x"), errors.PathEscapeError("x"), errors.NotTextError("x"),
-        errors.SecretError("x"), errors.EmbeddingDimMismatchError("x"), errors.InvalidEmbeddingError("x"),
+        errors.SourceError("x"), errors.SecretError("x"),
+        errors.EmbeddingDimMismatchError("x"), errors.InvalidEmbeddingError("x"),
     ],
     404: [
         errors.AgentNotFoundError("x"), errors.EntryNotFoundError("x"), errors.MemoryFileNotFoundError("x"),
-        SessionNotFoundError("a", "s"), NoteNotFoundError("x"),
+        SessionNotFoundError("a", "s"), NoteNotFoundError("x"), errors.HomeNotFoundError("x"),
     ],
     409: [
         errors.EntryExistsError("x"), errors.AmbiguousIdError("x"), errors.SpaceMismatchError("x"),
@@ -82,7 +82,7 @@ STATUSES: dict[int, list[Exception]] = {
     ],
     500: [
         OSError("x"), PermissionError("x"), FileNotFoundError("x"), errors.AccessDeniedError("x"),
-        errors.CorruptLogError("x"), errors.StoreError("x"),
+        errors.CorruptLogError("x"), errors.StoreError("x"), errors.ModelError("x"),
     ],
     503: [errors.LockTimeoutError("x"), errors.PurgePendingError("x"), errors.EmbedderUnavailableError("x")],
 }  # fmt: skip

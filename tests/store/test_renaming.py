@@ -12,7 +12,7 @@ from tests.recall.concepts import Concepts
 
 import keepstone
 from keepstone import AmbiguousIdError, EntryNotFoundError, Home
-from keepstone.store.protocol import SessionNotFoundError
+from keepstone.errors import SessionNotFoundError
 
 
 @pytest.fixture

@@ -93,7 +93,12 @@ def test_hostile_texts_are_compared_within_the_limit(
     call: Callable[[], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     budgets: list[Budget] = []
-    monkeypatch.setattr(diff, "Budget", lambda: budgets.append(Budget()) or budgets[-1])
+
+    def noted() -> Budget:
+        budgets.append(Budget())
+        return budgets[-1]
+
+    monkeypatch.setattr(diff, "Budget", noted)
     call()
     assert [-len(HOSTILE[0]) < budget.steps < 0 for budget in budgets] == [True]
 

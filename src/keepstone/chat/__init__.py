@@ -7,6 +7,7 @@ are one kind of model each.
 
 from keepstone.chat.choose_model import ModelChoice, choose
 from keepstone.chat.conversation import Conversation, Delta
-from keepstone.chat.messages import ChatModel, ModelError
+from keepstone.chat.messages import ChatModel
+from keepstone.errors import ModelError
 
 __all__ = ["ChatModel", "Conversation", "Delta", "ModelChoice", "ModelError", "choose"]

@@ -12,9 +12,10 @@ from urllib.parse import parse_qs, urlsplit, urlunsplit
 
 from keepstone.chat.anthropic_model import AnthropicModel
 from keepstone.chat.endpoint import NO_KEY, Endpoint
-from keepstone.chat.messages import ChatModel, ModelError
+from keepstone.chat.messages import ChatModel
 from keepstone.chat.offline import OfflineResponder
 from keepstone.chat.openai_model import OpenAIModel
+from keepstone.errors import ModelError
 
 MODEL_VARIABLE, KEY_VARIABLE = "KEEPSTONE_CHAT_MODEL", "KEEPSTONE_CHAT_KEY"
 _FORMS = "openai:NAME, anthropic:NAME, http://HOST:PORT/v1?model=NAME or offline"

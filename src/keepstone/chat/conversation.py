@@ -18,7 +18,6 @@ from keepstone.chat.cancellation import Stoppable
 from keepstone.chat.messages import (
     ChatModel,
     Message,
-    ModelError,
     Prompt,
     Quote,
     Request,
@@ -28,7 +27,7 @@ from keepstone.chat.messages import (
 )
 from keepstone.chat.tools import Ask, MemoryTools, ToolBudget
 from keepstone.context import estimate_tokens
-from keepstone.errors import KeepstoneError, SecretError
+from keepstone.errors import KeepstoneError, ModelError, SecretError
 from keepstone.log.arguments import new_id
 from keepstone.model import Entry
 from keepstone.notes.notes import Notes

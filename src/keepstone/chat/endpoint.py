@@ -6,8 +6,7 @@ import sys
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-from keepstone.chat.messages import ModelError
-from keepstone.errors import install_command
+from keepstone.errors import ModelError, install_command
 
 SILENCE = 60.0
 """Timeout in seconds before and within an answer."""

@@ -7,12 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, Self
 
 from keepstone.chat.tools import MemoryTools
-from keepstone.errors import KeepstoneError
 from keepstone.model import Entry
-
-
-class ModelError(KeepstoneError, RuntimeError):
-    """A model cannot be called, or failed during its answer. Stored turns are kept; retry."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,8 +34,8 @@ from keepstone.cli.options import (
     UserFileOption,
 )
 from keepstone.cli.screen import print_view
+from keepstone.errors import HomeNotFoundError
 from keepstone.operations.documents import Document
-from keepstone.operations.error_codes import HomeNotFoundError
 from keepstone.store.opening import is_database
 from keepstone.text.display import harmless
 

@@ -14,11 +14,11 @@ from rich.text import Text
 from keepstone.cli.command import Answer, agent_command, home_command
 from keepstone.cli.options import complete_sessions, place_options
 from keepstone.cli.screen import progress
-from keepstone.errors import EmbedderUnavailableError, KeepstoneError
+from keepstone.errors import EmbedderUnavailableError, KeepstoneError, SessionNotFoundError
 from keepstone.model import Finding
 from keepstone.notes.notes import PROJECT_FILE, Notes
 from keepstone.operations.documents import backup_document, finding_document
-from keepstone.store.protocol import Compacted, SessionNotFoundError
+from keepstone.store.protocol import Compacted
 from keepstone.text.display import counted, harmless, one_line, size
 from keepstone.text.pasting import placed, split_commands
 

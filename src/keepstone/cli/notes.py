@@ -16,14 +16,13 @@ from keepstone.cli.command import Answer, argument_or_input, confirm, notes_comm
 from keepstone.cli.exit_status import DeclinedError
 from keepstone.cli.keyboard import read_keys
 from keepstone.cli.options import YesOption
-from keepstone.errors import NotTextError
+from keepstone.errors import NoteNotFoundError, NotTextError
 from keepstone.notes import teaching
 from keepstone.notes.bullets import sameness
 from keepstone.notes.importing import Offer, offers, take
 from keepstone.notes.notes import PROJECT, PROJECT_FILE, USER, MemoryEntry, Notes
 from keepstone.notes.other_agents import OtherFile
 from keepstone.operations.documents import note_document, offer_document, saved_document, saved_words
-from keepstone.operations.error_codes import NoteNotFoundError
 from keepstone.services.input_manager import InputManager
 from keepstone.text.display import clipped, counted, harmless, one_line
 

@@ -11,10 +11,10 @@ from rich.text import Text
 from keepstone.cli.command import Answer, agent_command, argument_or_input, confirm
 from keepstone.cli.options import SessionArgument, TypesOption, YesOption
 from keepstone.cli.screen import table
+from keepstone.errors import SessionNotFoundError
 from keepstone.model import Entry
 from keepstone.operations.documents import entry_document, session_document, summary_document
 from keepstone.operations.payload import unindexed
-from keepstone.store.protocol import SessionNotFoundError
 from keepstone.text.display import clipped, counted, harmless, moment, one_line, size
 
 if TYPE_CHECKING:

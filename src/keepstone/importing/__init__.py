@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from keepstone.agent import Agent
-from keepstone.importing.item import Item, Options, SourceError, Unread
+from keepstone.errors import SourceError
+from keepstone.importing.item import Item, Options, Unread
 from keepstone.importing.origin import Origin
 from keepstone.importing.owner import AgentFrom
 from keepstone.importing.registry import SOURCES, reader_of

@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from keepstone.importing.item import Item, Items, Options, SourceError, Unread, time_of
+from keepstone.errors import SourceError
+from keepstone.importing.item import Item, Items, Options, Unread, time_of
 from keepstone.importing.origin import Origin
 from keepstone.importing.sqlite_file import ForeignDatabase, foreign_database, is_sqlite
 from keepstone.model import Record

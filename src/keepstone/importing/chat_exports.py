@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Any
 
-from keepstone.importing.item import Item, Items, Options, SourceError, Unread, message, named, time_of
+from keepstone.errors import SourceError
+from keepstone.importing.item import Item, Items, Options, Unread, message, named, time_of
 from keepstone.importing.json_text import elements
 from keepstone.importing.origin import Origin
 from keepstone.model import Record

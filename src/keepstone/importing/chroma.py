@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from keepstone.errors import KeepstoneError
+from keepstone.errors import KeepstoneError, SourceError
 from keepstone.filesystem.confine import Folder
 from keepstone.importing.inert import Object, read_pickle
-from keepstone.importing.item import Item, Items, Options, SourceError, Unread, named, time_of
+from keepstone.importing.item import Item, Items, Options, Unread, named, time_of
 from keepstone.importing.origin import Origin
 from keepstone.importing.sqlite_file import ForeignDatabase, foreign_database, is_sqlite
 from keepstone.model import Record

@@ -17,10 +17,6 @@ _MILLISECONDS_FROM = 1e11
 _MICROSECONDS_FROM = 1e14
 
 
-class SourceError(ValueError):
-    """A source cannot be read, or is hostile. Nothing was written."""
-
-
 @dataclass(frozen=True, slots=True)
 class Item:
     """One record of a source."""

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import IO, Any
 
-from keepstone.importing.item import SourceError
+from keepstone.errors import SourceError
 from keepstone.log.line import BOM, MAX_LINE, parse
 from keepstone.model import Record
 

@@ -7,8 +7,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from keepstone.errors import install_command
-from keepstone.importing.item import Item, Items, Options, SourceError, Unread, named, time_of
+from keepstone.errors import SourceError, install_command
+from keepstone.importing.item import Item, Items, Options, Unread, named, time_of
 from keepstone.importing.origin import Origin
 from keepstone.model import Record
 

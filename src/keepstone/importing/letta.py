@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from keepstone.importing.item import Item, Items, Options, SourceError, Unread, message, named, time_of
+from keepstone.errors import SourceError
+from keepstone.importing.item import Item, Items, Options, Unread, message, named, time_of
 from keepstone.importing.json_text import whole
 from keepstone.importing.origin import Origin
 from keepstone.model import Record

@@ -10,8 +10,9 @@ from posixpath import basename, dirname, join, normpath
 from typing import Any
 from urllib.parse import unquote
 
+from keepstone.errors import SourceError
 from keepstone.importing.front_matter import parse_yaml, split_front_matter
-from keepstone.importing.item import Item, Items, Options, SourceError, Unread, named, time_of
+from keepstone.importing.item import Item, Items, Options, Unread, named, time_of
 from keepstone.importing.origin import Origin
 from keepstone.model import Record
 from keepstone.operations.exporting.parts import join_text

@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
-from keepstone.errors import KeepstoneError
+from keepstone.errors import KeepstoneError, SourceError
 from keepstone.filesystem.confine import Folder, check_path
-from keepstone.importing.item import SourceError, Unread
+from keepstone.importing.item import Unread
 from keepstone.log.line import MAX_LINE, format_time
 
 MOST_MEMBERS = 200_000

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from keepstone.importing.item import Items, Options, SourceError
+from keepstone.errors import SourceError
+from keepstone.importing.item import Items, Options
 from keepstone.importing.origin import Origin
 
 Read = Callable[[Origin, Options], Items]

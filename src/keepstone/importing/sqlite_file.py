@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import apsw
 
-from keepstone.importing.item import SourceError
+from keepstone.errors import SourceError
 
 _MAGIC = b"SQLite format 3\0"
 _HOT_JOURNAL = bytes.fromhex("d9d505f920a163d7")

@@ -8,7 +8,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from keepstone.importing.item import Item, Items, Options, SourceError, Unread, named, time_of
+from keepstone.errors import SourceError
+from keepstone.importing.item import Item, Items, Options, Unread, named, time_of
 from keepstone.importing.json_text import objects
 from keepstone.importing.markdown import exported_item
 from keepstone.importing.origin import Origin

@@ -8,29 +8,14 @@ from keepstone import errors
 from keepstone.errors import (
     AgentNotFoundError,
     EntryNotFoundError,
+    HomeNotFoundError,
     IsAFolderError,
     KeepstoneError,
     MemoryFileNotFoundError,
+    NoteNotFoundError,
     PathEscapeError,
+    SessionNotFoundError,
 )
-from keepstone.store.protocol import SessionNotFoundError
-
-
-class HomeNotFoundError(LookupError):
-    """The home does not exist. The first write creates it."""
-
-    def __init__(self, root: object) -> None:
-        super().__init__(
-            f"there is no home at {root}: create one with keepstone add, or name another with --home"
-        )
-
-
-class NoteNotFoundError(LookupError):
-    """Neither file has this note. List the notes with ``keepstone notes list``."""
-
-    def __init__(self, note: str) -> None:
-        super().__init__(f"no note {note!r:.80}: see keepstone notes list")
-
 
 MISSING = (
     EntryNotFoundError,
@@ -54,14 +39,14 @@ def code_of(error: BaseException) -> str:
         >>> code_of(EntryNotFoundError("no entry 'x'"))
         'entry_not_found'
     """
-    if isinstance(error, (KeepstoneError, SessionNotFoundError, HomeNotFoundError, NoteNotFoundError)):
+    if isinstance(error, KeepstoneError):
         return word_of(type(error))
     return "invalid_argument" if isinstance(error, WRONG) else "system"
 
 
 def codes() -> list[str]:
     """Return all codes, sorted."""
-    kinds = [SessionNotFoundError, NoteNotFoundError, *vars(errors).values()]
+    kinds = vars(errors).values()
     named = {word_of(kind) for kind in kinds if isinstance(kind, type) and issubclass(kind, Exception)}
     return sorted(named - {word_of(KeepstoneError)} | {"invalid_argument", "system"})
 

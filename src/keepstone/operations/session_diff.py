@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from keepstone.errors import StoreError
+from keepstone.errors import SessionNotFoundError, StoreError
 from keepstone.filesystem.git_command import git
 from keepstone.filesystem.layout import Layout
 from keepstone.home import Home
@@ -16,7 +16,6 @@ from keepstone.log.line import instant
 from keepstone.log.scan import Scan
 from keepstone.log.where import same
 from keepstone.model import Record
-from keepstone.store.protocol import SessionNotFoundError
 
 _UNSAID = frozenset({"access", "modified", "batch"})
 """Keys that say nothing new by themselves."""

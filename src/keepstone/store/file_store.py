@@ -17,6 +17,7 @@ from keepstone.errors import (
     AgentNotFoundError,
     EntryNotFoundError,
     KeepstoneError,
+    SessionNotFoundError,
 )
 from keepstone.files import AgentFiles
 from keepstone.filesystem.confine import MovedError
@@ -51,7 +52,7 @@ from keepstone.store.log_changes import Changes
 from keepstone.store.long_records import WHOLE, LongRecords
 from keepstone.store.maintenance.file_maintenance import FileMaintenance
 from keepstone.store.paging import Page
-from keepstone.store.protocol import Compacted, Modification, Revision, SessionCheck, SessionNotFoundError
+from keepstone.store.protocol import Compacted, Modification, Revision, SessionCheck
 from keepstone.store.purge import Eraser
 from keepstone.store.purge_digests import GoneIds, PurgedIds, purged_digests
 from keepstone.store.put import LiveEntries, OnConflict, Written, refuse_other

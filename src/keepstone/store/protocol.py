@@ -91,13 +91,6 @@ class Files(Protocol):
         """Remove a file; MemoryFileNotFoundError if there is none."""
 
 
-class SessionNotFoundError(LookupError):
-    """The agent has no session with this id. List them with ``keepstone sessions list``."""
-
-    def __init__(self, agent: str, session: str) -> None:
-        super().__init__(f"agent {agent!r} has no session {session!r:.80}: see keepstone sessions list")
-
-
 class EntryStore(Protocol):
     """The part of a store that entries and sessions need: writing, lists, and removal.
 

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 
-from keepstone.errors import EntryNotFoundError
+from keepstone.errors import EntryNotFoundError, SessionNotFoundError
 from keepstone.filesystem.layout import ARCHIVE
 from keepstone.index import Index, UnavailableError
 from keepstone.log import rewrite
@@ -21,7 +21,6 @@ from keepstone.log.mentioned_ids import mentioned
 from keepstone.store.agent_logs import AgentLogs
 from keepstone.store.history import state
 from keepstone.store.maintenance.copying import chunks, length_of
-from keepstone.store.protocol import SessionNotFoundError
 from keepstone.store.purge_marks import PurgeMarks, erase_session
 from keepstone.store.spellings import archive_of, parts
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from keepstone.errors import EntryNotFoundError
+from keepstone.errors import EntryNotFoundError, SessionNotFoundError
 from keepstone.model import Entry, Record
-from keepstone.store.protocol import SessionNotFoundError, Store
+from keepstone.store.protocol import Store
 from keepstone.testing.making import (
     AGENT,
     Factory,

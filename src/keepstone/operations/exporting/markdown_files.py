@@ -6,10 +6,10 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable
+from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any
 
-import keepstone
 from keepstone.model import Entry
 from keepstone.operations.exporting.parts import flow, front_matter, is_plain, split_text, title_of
 from keepstone.text.display import counted
@@ -126,4 +126,4 @@ def _actor(entry: Entry) -> str:
     if entry.data.get("role") == "user":
         named = (entry.data.get(key) for key in ("speaker", "name"))
         return "human:" + next((name for name in named if isinstance(name, str) and name), "user")
-    return f"{entry.agent}/keepstone-{keepstone.__version__}"
+    return f"{entry.agent}/keepstone-{version('keepstone')}"

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Query, Response
 
 from keepstone.agent import Agent
+from keepstone.errors import SessionNotFoundError
 from keepstone.log.line import payload_of, read_time
 from keepstone.model import Entry, Record
 from keepstone.operations import answers
@@ -51,7 +52,6 @@ from keepstone.server.requests import (
     NewMessages,
     Purging,
 )
-from keepstone.store.protocol import SessionNotFoundError
 
 router = APIRouter(prefix="/agents/{agent}", tags=["entries"])
 

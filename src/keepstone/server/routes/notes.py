@@ -6,10 +6,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
+from keepstone.errors import NoteNotFoundError
 from keepstone.notes.notes import TYPES, MemoryEntry, Notes
 from keepstone.operations import answers
 from keepstone.operations.documents import note_document, saved_document
-from keepstone.operations.error_codes import NoteNotFoundError
 from keepstone.server import shapes
 from keepstone.server.parts import access_of, answer, responds
 from keepstone.server.requests import ChangedNote, Deduplication, NamedNote, NewNote, NoteType

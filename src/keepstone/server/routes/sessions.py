@@ -10,6 +10,7 @@ from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
 
 from keepstone.agent import Agent
+from keepstone.errors import SessionNotFoundError
 from keepstone.log.line import format_time
 from keepstone.model import SessionInfo
 from keepstone.operations.documents import session_document
@@ -30,7 +31,7 @@ from keepstone.server.parts import (
 from keepstone.server.problems import ProblemError
 from keepstone.server.requests import Compaction, Fork, Ids, Increments, NewSession, NewSessionId, Title
 from keepstone.session import Session
-from keepstone.store.protocol import Compacted, SessionCheck, SessionNotFoundError
+from keepstone.store.protocol import Compacted, SessionCheck
 
 router = APIRouter(prefix="/agents/{agent}/sessions", tags=["sessions"])
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import zip_longest
 
-from keepstone.errors import EntryNotFoundError, LockTimeoutError
+from keepstone.errors import EntryNotFoundError, LockTimeoutError, SessionNotFoundError
 from keepstone.log.line import (
     MAX_LINE,
     dump_read,
@@ -26,7 +26,7 @@ from keepstone.store.postgres.locked_session import LockedSession, locked
 from keepstone.store.postgres.refolding import fill, lines_in, unfold
 from keepstone.store.postgres.session_lines import insert_lines, remove_vectors, tell
 from keepstone.store.postgres.session_removal import SESSION_TABLES, info_in, recount
-from keepstone.store.protocol import Compacted, SessionNotFoundError
+from keepstone.store.protocol import Compacted
 from keepstone.store.transfer import RawLine
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from keepstone.errors import EntryNotFoundError, LockTimeoutError
+from keepstone.errors import EntryNotFoundError, LockTimeoutError, SessionNotFoundError
 from keepstone.log.line import (
     apply,
     check_size,
@@ -24,7 +24,7 @@ from keepstone.store.postgres.locked_session import LockedSession, locked
 from keepstone.store.postgres.new_entry import add_new
 from keepstone.store.postgres.refolding import lines_in
 from keepstone.store.postgres.session_lines import write
-from keepstone.store.protocol import Modification, Revision, SessionNotFoundError
+from keepstone.store.protocol import Modification, Revision
 from keepstone.store.put import OnConflict, Written, counted, refuse_other, resolve, without_old_vector
 from keepstone.store.writing import no_deleted_entry, no_entry, revised
 
