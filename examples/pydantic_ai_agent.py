@@ -20,7 +20,7 @@ def model(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
     """Remember something in the first turn, and answer."""
     if any(isinstance(part, ToolReturnPart) for message in messages for part in message.parts):
         return ModelResponse([TextPart(f"I read {len(messages)} messages")])
-    return ModelResponse([ToolCallPart("remember", {"text": "The team uses pnpm", "type": "decision"})])
+    return ModelResponse([ToolCallPart("memory_save", {"text": "The team uses pnpm", "type": "decision"})])
 
 
 async def main(home: str) -> None:

@@ -613,7 +613,9 @@ class Agent:
         return newest_valid(newest, _CONTEXT_NEWEST, self._now())
 
     def tools(self, format: ToolFormat = "json") -> list[dict[str, Any]]:  # noqa: A002
-        """Return the seven tools with which a model uses this memory; ``call`` runs them.
+        """Return the nine tools with which a model uses this memory; ``call`` runs them.
+
+        They are those of the MCP server.
 
         ``format`` is ``"json"`` (``name``, ``description``, and ``parameters`` as a JSON schema),
         ``"anthropic"``, ``"openai"`` (chat completions) or ``"openai-responses"``.
@@ -624,19 +626,21 @@ class Agent:
         """Run a tool with what a model sent, a mapping or its JSON text, and return its result. Never raises.
 
         The result is ``{"ok": True, …}``, or ``{"ok": False, "error": {"code": …, "message": …}}``, where the
-        message says what the model can do. ``remember`` writes to ``session``.
+        message says what the model can do. ``session`` is the one that is meant where a call names none.
 
         Example:
-            >>> agent.call("remember", {"text": "Ada prefers tea", "type": "preference"})
-            {'ok': True, 'id': '…'}
+            >>> agent.call("memory_save", {"text": "Ada prefers tea", "type": "preference"})
+            {'ok': True, 'id': '…', 'session': 'main'}
         """
         return self._toolbox(session).call(name, arguments).data
 
     def _toolbox(self, session: str) -> Toolbox:
         from keepstone.operations.agent_tools import agent_tools  # Loaded for a model only.
+        from keepstone.operations.tool_definitions import memory_tools
         from keepstone.operations.toolbox import Toolbox
 
-        return Toolbox(agent_tools(self, session))
+        tools = (tool.tool for tool in memory_tools(self, session))
+        return Toolbox(tools, unlisted=agent_tools(self, session))
 
     def _session_of(self, id: str, session: str | None) -> Session:  # noqa: A002
         return self.session(session if session is not None else self.get(id).session)

@@ -199,9 +199,9 @@ async def test_a_model_remembers_and_recalls_with_the_tools(tmp_path: Path) -> N
     def model(history: list[ModelMessage], _: AgentInfo) -> ModelResponse:
         answers = [part for message in history for part in message.parts if isinstance(part, ToolReturnPart)]
         if not answers:
-            return ModelResponse([ToolCallPart("remember", {"text": "Ada prefers tea"})])
+            return ModelResponse([ToolCallPart("memory_save", {"text": "Ada prefers tea"})])
         if len(answers) == 1:
-            return ModelResponse([ToolCallPart("recall", '{"query": "tea"}')])
+            return ModelResponse([ToolCallPart("memory_search", '{"query": "tea"}')])
         content: Any = answers[1].content
         return ModelResponse([TextPart(content["hits"][0]["text"])])
 
@@ -226,7 +226,7 @@ async def test_a_tool_tells_the_model_what_was_wrong(tmp_path: Path) -> None:
     def model(history: list[ModelMessage], _: AgentInfo) -> ModelResponse:
         answers = [part for message in history for part in message.parts if isinstance(part, ToolReturnPart)]
         if not answers:
-            return ModelResponse([ToolCallPart("read_file", {"path": "../secret"})])
+            return ModelResponse([ToolCallPart("memory_files", {"action": "read", "path": "../secret"})])
         content: Any = answers[0].content
         return ModelResponse([TextPart(content["error"]["code"])])
 

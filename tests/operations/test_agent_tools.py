@@ -19,10 +19,22 @@ import keepstone
 from keepstone import Agent
 from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.lock import WAIT_LIMIT, Lock
+from keepstone.mcp.memory_tools import McpTools
 from keepstone.operations.agent_tools import agent_tools
 from keepstone.operations.toolbox import Toolbox, ToolFormat
 
-NAMES = ["remember", "recall", "update_memory", "forget", "read_file", "write_file", "list_files"]
+NAMES = [
+    "memory_save",
+    "memory_search",
+    "memory_get",
+    "memory_update",
+    "memory_forget",
+    "memory_context",
+    "memory_set",
+    "memory_files",
+    "session_history",
+]
+FORMER = ["remember", "recall", "update_memory", "forget", "read_file", "write_file", "list_files"]
 
 
 @pytest.fixture
@@ -298,3 +310,35 @@ def test_threads_use_one_agents_tools_at_once(agent: Agent) -> None:
         thread.join()
     assert all(answer["ok"] for answer in answers)
     assert len(agent.session("main").entries()) == 8
+
+
+def test_agents_and_mcp_have_the_same_tools(agent: Agent) -> None:
+    of_mcp = [tool.tool.definition("json") for tool in McpTools(agent).tools]
+    assert agent.tools() == of_mcp
+
+
+def test_former_names_are_answered_and_not_listed(agent: Agent) -> None:
+    entry = good(agent, "remember", text="Ada likes tea", pinned=True)
+    assert good(agent, "memory_get", id=entry["id"])["text"] == "Ada likes tea"
+    assert good(agent, "list_files")["files"] == []
+    assert not {*FORMER} & {tool["name"] for tool in agent.tools()}
+
+
+def test_what_a_call_saves_goes_to_its_session(agent: Agent) -> None:
+    saved = agent.call("memory_save", {"text": "Ada likes tea", "pinned": True}, session="s")
+    assert agent.get(saved["id"], "s").pinned
+    history = agent.call("session_history", {}, session="s")
+    assert [entry["id"] for entry in history["entries"]] == [saved["id"]]
+
+
+@pytest.mark.parametrize("value", ["Free", 3, 2.5, True])
+def test_memory_set_sets_a_value(agent: Agent, value: Any) -> None:
+    answer = good(agent, "memory_set", key="plan", value=value)
+    assert (answer["session"], answer["key"], agent.value("plan")) == ("facts", "plan", value)
+
+
+def test_memory_set_refuses_what_is_no_value(agent: Agent) -> None:
+    assert bad(agent, "memory_set", {"key": "plan", "value": ["Free"]}) == (
+        "invalid_argument",
+        "memory_set: value must be one of string, number, boolean, not ['Free']",
+    )

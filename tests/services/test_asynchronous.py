@@ -78,7 +78,7 @@ def test_what_one_call_adds_the_next_recalls(tmp_path: Path) -> None:
             await agent.files.write("plan.md", "1. Call Ana")
             assert await agent.files.list() == ["plan.md"]
             assert (await agent.call("list_files", {}))["files"] == ["plan.md"]
-            assert [tool["name"] for tool in agent.tools()][:2] == ["remember", "recall"]
+            assert [tool["name"] for tool in agent.tools()][:2] == ["memory_save", "memory_search"]
             assert (home.root, agent.slug, session.agent, session.id) == (tmp_path, "coder", "coder", "s")
             assert repr(session) == "<AsyncSession 's' of agent 'coder'>"
 

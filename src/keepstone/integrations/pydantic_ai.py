@@ -180,7 +180,7 @@ class KeepstoneToolset(FunctionToolset[Any]):
     Args:
         home: What ``keepstone.open`` takes, or a Home.
         agent: The agent of the home. Memory of other agents cannot be accessed.
-        session: The session that ``remember`` writes to.
+        session: The session that ``memory_save`` writes to.
         options: What ``FunctionToolset`` takes, such as ``requires_approval``.
     """
 

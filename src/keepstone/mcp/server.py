@@ -22,10 +22,10 @@ from keepstone.errors import KeepstoneError
 from keepstone.mcp import resources
 from keepstone.mcp.handshake import NAME, TITLE
 from keepstone.mcp.instructions import INSTRUCTIONS
-from keepstone.mcp.memory_tools import McpTool
 from keepstone.mcp.resources import View
 from keepstone.mcp.subscriptions import Subscriptions, listen
 from keepstone.operations.error_codes import code_of
+from keepstone.operations.tool_definitions import MemoryTool
 from keepstone.operations.toolbox import ToolAnswer
 
 logger = logging.getLogger("keepstone.mcp")
@@ -173,7 +173,7 @@ async def _report(ctx: _Context) -> None:
         await ctx.session.report_progress(seconds, message="the memory is still working")
 
 
-def _definition(tool: McpTool) -> types.Tool:
+def _definition(tool: MemoryTool) -> types.Tool:
     definition = tool.tool.definition("json")
     return types.Tool(
         name=definition["name"],

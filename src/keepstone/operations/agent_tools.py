@@ -1,4 +1,4 @@
-"""The tools with which a model uses the memory of one agent."""
+"""The tools of a chat, which ``Agent.call`` answers, too, and the schemas that all tools share."""
 
 from __future__ import annotations
 
@@ -43,6 +43,10 @@ TAGS: dict[str, Any] = {
     "items": {"type": "string", "maxLength": _LONGEST_TAG},
     "maxItems": _MOST_TAGS,
 }
+PINNED = {
+    "type": "boolean",
+    "description": "Put it into every later prompt. Default: false. Use it rarely.",
+}
 QUERY = string("A question, or words that the memory would contain.", _LONGEST_MEMORY)
 NEW_TEXT = string("The new text, whole: it replaces the old one.", _LONGEST_MEMORY)
 ID = string("Id of the memory, as a search or the call that saved it returned it.", 1000)
@@ -63,10 +67,7 @@ def agent_tools(agent: Agent, session: str) -> list[Tool]:
                 "text": TEXT,
                 "type": TYPE,
                 "tags": TAGS,
-                "pinned": {
-                    "type": "boolean",
-                    "description": "Put it into every later prompt. Default: false. Use it rarely.",
-                },
+                "pinned": PINNED,
             },
             ("text",),
             memory.remember,

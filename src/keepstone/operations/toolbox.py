@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
@@ -61,7 +62,8 @@ class Tool:
     description: str
     """What it does, and when to use it."""
     arguments: Mapping[str, Mapping[str, Any]]
-    """The JSON schema of each argument: a described string, number, integer, boolean or array of strings."""
+    """The JSON schema of each argument: a described string, number, integer, boolean, array of
+    strings, or one of several of these."""
     required: tuple[str, ...]
     run: Callable[..., ToolAnswer]
     """Called with arguments that fit their schemas; those that were not given are left out."""
@@ -121,10 +123,14 @@ class Toolbox:
     Args:
         tools: The tools, in the order in which a model sees them.
         refused: Called for each call whose arguments do not fit, for logs.
+        unlisted: Tools that are answered, but not listed: former names.
     """
 
-    def __init__(self, tools: Iterable[Tool], refused: Refused | None = None) -> None:
+    def __init__(
+        self, tools: Iterable[Tool], refused: Refused | None = None, *, unlisted: Iterable[Tool] = ()
+    ) -> None:
         self._tools = {tool.name: tool for tool in tools}
+        self._unlisted = {tool.name: tool for tool in unlisted}
         self._refused = refused
 
     def definitions(self, format: ToolFormat = "json") -> list[dict[str, Any]]:  # noqa: A002
@@ -153,7 +159,7 @@ class Toolbox:
         return ToolAnswer({"ok": True, **data}, text)
 
     def _tool(self, name: object) -> Tool | None:
-        return self._tools.get(name) if isinstance(name, str) else None
+        return self._tools.get(name, self._unlisted.get(name)) if isinstance(name, str) else None
 
     def _checked(self, tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
         try:
@@ -192,6 +198,8 @@ def _mapping_of(arguments: object) -> Mapping[str, Any]:
 
 def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
     kind = schema["type"]
+    if isinstance(kind, list):
+        return any(_fits(value, {**schema, "type": one}) for one in kind)
     if kind == "string":
         return (
             isinstance(value, str)
@@ -203,7 +211,8 @@ def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
         return whole and schema["minimum"] <= value <= schema["maximum"]
     if kind == "number":
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        return number and schema["minimum"] <= value <= schema["maximum"]
+        least, most = schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
+        return number and math.isfinite(value) and least <= value <= most
     if kind == "array":
         return (
             isinstance(value, list | tuple)
@@ -215,8 +224,8 @@ def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
 
 def _expected(schema: Mapping[str, Any]) -> str:
     kind = schema["type"]
-    if "enum" in schema:
-        return f"one of {', '.join(schema['enum'])}"
+    if isinstance(kind, list) or "enum" in schema:
+        return f"one of {', '.join(schema.get('enum', kind))}"
     if kind == "string":
         return "a string" + (
             f" of at most {schema['maxLength']:,} characters" if "maxLength" in schema else ""

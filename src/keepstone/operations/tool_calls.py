@@ -1,4 +1,4 @@
-"""What the tools of the MCP server do."""
+"""What the tools of a model do."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from keepstone.operations.agent_tools import (
     shortened,
 )
 from keepstone.operations.toolbox import ToolAnswer
+from keepstone.store.facts import DEFAULT_SESSION
 
 if TYPE_CHECKING:
     from keepstone.agent import Agent
@@ -40,21 +41,28 @@ class ToolCalls(AgentMemory):
     finder = "memory_search"
     lister = "memory_files with action list"
 
-    def __init__(self, agent: Agent, notes: Notes | None) -> None:
-        super().__init__(agent, SESSION)
+    def __init__(self, agent: Agent, notes: Notes | None, session: str = SESSION) -> None:
+        super().__init__(agent, session)
         self._notes = notes
 
     def save(
         self,
         text: str,
         type: str = "note",  # noqa: A002
-        session: str = SESSION,
+        session: str | None = None,
         tags: Sequence[str] = (),
+        pinned: bool = False,  # noqa: FBT001, FBT002
         priority: float | None = None,
     ) -> ToolAnswer:
         """Save a memory."""
-        saved = self.remember(text, type, tags, session=session, priority=priority)
-        return ToolAnswer({**saved.data, "session": session}, saved.text)
+        holder = self.session if session is None else session
+        saved = self.remember(text, type, tags, pinned, session=holder, priority=priority)
+        return ToolAnswer({**saved.data, "session": holder}, saved.text)
+
+    def set(self, key: str, value: str | float, session: str = DEFAULT_SESSION) -> ToolAnswer:
+        """Set the value of a key."""
+        entry = self.agent.set(key, value, session)
+        return ToolAnswer({"id": entry.id, "session": session, "key": key}, f"set, id {entry.id}")
 
     def search(
         self,
@@ -111,8 +119,9 @@ class ToolCalls(AgentMemory):
         data = {"text": found.text, "tokens": found.tokens, "sources": sources}
         return ToolAnswer(data, found.text or "nothing is remembered yet")
 
-    def history(self, session: str = SESSION, limit: int = TURNS) -> ToolAnswer:
+    def history(self, session: str | None = None, limit: int = TURNS) -> ToolAnswer:
         """Return the newest entries of a session, oldest first."""
+        session = self.session if session is None else session
         entries = self.agent.session(session).entries(limit)
         texts = _fitted([entry.text for entry in entries])
         lines = [
