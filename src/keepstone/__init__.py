@@ -63,6 +63,7 @@ __version__: str
 
 if typing.TYPE_CHECKING:
     from keepstone.context import Counter, counter_of
+    from keepstone.importing import ImportResult
     from keepstone.notes.notes import MemoryEntry, Notes, SaveResult
     from keepstone.services.adapter import MemoryAdapter
     from keepstone.services.agent_files import AgentMemoryService, FileResult
@@ -100,6 +101,7 @@ __all__ = [
     "Hits",
     "Home",
     "HomeNotFoundError",
+    "ImportResult",
     "InputManager",
     "InvalidAgentIdError",
     "InvalidEmbeddingError",
@@ -145,6 +147,7 @@ __all__ = [
 _LATER = {
     "Counter": "keepstone.context",
     "counter_of": "keepstone.context",
+    "ImportResult": "keepstone.importing",
     "MemoryEntry": "keepstone.notes.notes",
     "Notes": "keepstone.notes.notes",
     "SaveResult": "keepstone.notes.notes",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from keepstone.context import Contents, Counter, build
 from keepstone.context.block import Context
 from keepstone.context.standing import standing
-from keepstone.errors import AmbiguousIdError, EntryNotFoundError, MemoryFileNotFoundError
+from keepstone.errors import AgentNotFoundError, AmbiguousIdError, EntryNotFoundError, MemoryFileNotFoundError
 from keepstone.log.arguments import (
     Filters,
     count_of,
@@ -633,6 +634,34 @@ class Agent:
             {'ok': True, 'id': '…', 'session': 'main'}
         """
         return self._toolbox(session).call(name, arguments).data
+
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        format: str = "ndjson",  # noqa: A002
+        *,
+        force: bool = False,
+    ) -> int:
+        """Export the live entries to a new file, or a folder for ``md`` and ``okf``; return their number.
+
+        It appears as a whole at the end, or not at all. ``Home.import_from`` reads every format.
+
+        Args:
+            path: The file or folder to write to.
+            format: ``ndjson``, ``md``, ``okf``, ``sqlite`` or ``csv``.
+            force: Replace what is at the path.
+
+        Raises:
+            FileExistsError: There is something at the path.
+            ValueError: The format is unknown, or the path and the home contain each other.
+            AgentNotFoundError: The agent has neither a session nor a file.
+            AccessDeniedError, StoreError: The output cannot be written; nothing is left of it.
+        """
+        from keepstone.operations.exporting import export_agent  # Loaded for an export only.
+
+        if self.slug not in self._store.agents():
+            raise AgentNotFoundError(f"there is no agent {self.slug!r}: it has neither sessions nor files")
+        return export_agent(self, self._shared.root, path, format=format, force=force)
 
     def _toolbox(self, session: str) -> Toolbox:
         from keepstone.operations.agent_tools import agent_tools  # Loaded for a model only.

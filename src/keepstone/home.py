@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal, Self
 from keepstone.agent import Agent
 from keepstone.errors import KeepstoneError
 from keepstone.filesystem.layout import Layout, layout_of
+from keepstone.filesystem.slug import slug
 from keepstone.log.arguments import Clock, names_of, number_of, system_clock
 from keepstone.model import BackupInfo, Finding, Scope
 from keepstone.recall.conflicts import ConflictFinder
@@ -33,6 +34,7 @@ from keepstone.text.tokenizer import check_language
 
 if TYPE_CHECKING:
     from keepstone.embed import EmbedderLike
+    from keepstone.importing import ImportResult
 
 logger = logging.getLogger("keepstone.recall")
 
@@ -153,7 +155,7 @@ class Home:
         self._background = Background(self._improve)
         meaning = Meaning(self._store, embedder, self._background.wake)
         self._shared = Shared(
-            self._store, clock, meaning, reranker, ConflictFinder(self._store, clock), _guard(secrets)
+            self._store, root, clock, meaning, reranker, ConflictFinder(self._store, clock), _guard(secrets)
         )
         self._agents: dict[str, Agent] = {}
         _open_homes.add(self)
@@ -178,6 +180,61 @@ class Home:
             self._agents.clear()
         self._agents[slug] = agent = Agent(self._shared, self._store.check_agent(slug))
         return agent
+
+    def user(self, name: str) -> Agent:
+        """Return the agent of a user, whose name may be any text, such as an email address.
+
+        Example:
+            >>> home.user("ada@example.com") is home.agent(keepstone.slug("ada@example.com"))
+            True
+        """
+        return self.agent(slug(name))
+
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        format: str = "ndjson",  # noqa: A002
+        *,
+        force: bool = False,
+    ) -> int:
+        """Export the live entries of all agents into a new folder with a folder each; return their number.
+
+        The folder appears as a whole at the end, or not at all. ``import_from`` reads every format.
+
+        Args:
+            path: The folder to write to.
+            format: ``ndjson``, ``md``, ``okf``, ``sqlite`` or ``csv``.
+            force: Replace what is at the path.
+
+        Raises:
+            FileExistsError: There is something at the path.
+            ValueError: The format is unknown, or the path and the home contain each other.
+            AccessDeniedError, StoreError: The folder cannot be written; nothing is left of it.
+        """
+        from keepstone.operations.exporting import export_memory  # Loaded for an export only.
+
+        return export_memory(self, os.fspath(path), format=format, force=force)
+
+    def import_from(
+        self, source: str, path: str | os.PathLike[str], *, agent: str = "default"
+    ) -> ImportResult:
+        """Import the memory of another tool, or an export, into an agent.
+
+        A second run adds nothing: changed records replace their entries, and what was deleted here stays
+        deleted. The source is never changed, and nothing of it is executed.
+
+        Args:
+            source: What it is from, such as ``"mem0"`` or ``"chatgpt"``; ``"auto"`` recognises it.
+            path: The file, folder or zip archive.
+            agent: The slug of the agent to import into.
+
+        Raises:
+            SourceError: The source is not recognised, cannot be read, is damaged or hostile.
+            LockTimeoutError, StoreError: As for ``Session.add``; what was written before stays.
+        """
+        from keepstone.importing import import_memory  # Loaded for an import only.
+
+        return import_memory(self.agent(agent), source, path)
 
     def purge_agent(self, slug: str) -> None:
         """Remove every byte of an agent: sessions, archives, files and index.

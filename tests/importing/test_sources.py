@@ -16,7 +16,7 @@ from tests.importing.sources import FIXTURES, chatgpt, claude, jsonl, zipped
 
 import keepstone
 from keepstone.agent import Agent
-from keepstone.importing import SOURCES, Imported, SourceError, import_memory
+from keepstone.importing import SOURCES, ImportResult, SourceError, import_memory
 from keepstone.model import Entry
 
 
@@ -33,7 +33,7 @@ def sessions(agent: Agent) -> list[str]:
     return sorted(info.id for info in agent.sessions())
 
 
-def auto(agent: Agent, path: Path, source: str, **options: Any) -> Imported:
+def auto(agent: Agent, path: Path, source: str, **options: Any) -> ImportResult:
     """Import what must be recognised as this source, and nothing when it is imported again."""
     result = import_memory(agent, "auto", path, **options)
     assert result.source == source

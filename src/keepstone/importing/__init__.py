@@ -17,9 +17,9 @@ from keepstone.importing.item import Item, Options, Unread
 from keepstone.importing.origin import Origin
 from keepstone.importing.owner import AgentFrom
 from keepstone.importing.registry import SOURCES, reader_of
-from keepstone.importing.writer import Imported, Writer
+from keepstone.importing.writer import ImportResult, Writer
 
-__all__ = ["SOURCES", "Imported", "SourceError", "Unread", "import_memory"]
+__all__ = ["SOURCES", "ImportResult", "SourceError", "Unread", "import_memory"]
 
 
 def import_memory(
@@ -35,7 +35,7 @@ def import_memory(
     secrets: str = "keep",
     agent_from: str | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> Imported:
+) -> ImportResult:
     """Import a foreign memory into an agent.
 
     The whole source is read once before anything is written, so that a damaged one leaves nothing half
@@ -66,7 +66,7 @@ def import_memory(
 
     Example:
         >>> import_memory(agent, "jsonl", "notes.jsonl", mapping={"text": "body"})  # doctest: +SKIP
-        Imported(source='jsonl', imported=2, unchanged=0, failed=[], notes=[])
+        ImportResult(source='jsonl', imported=2, unchanged=0, failed=[], notes=[])
     """
     if secrets not in ("keep", "mask", "refuse"):
         raise ValueError(f"secrets must be 'keep', 'mask' or 'refuse', not {secrets!r}")
@@ -84,7 +84,7 @@ def import_memory(
         owned += owner is not None and isinstance(item, Item) and owner.slug_of(item) is not None
     if owner is not None and total and not owned:
         raise SourceError(f"no record of {name} says {owner}: import it without agent_from")
-    result = Imported(name)
+    result = ImportResult(name)
     writer = Writer(
         agent,
         result,

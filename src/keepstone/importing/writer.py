@@ -42,7 +42,7 @@ _UNCOMPARED = frozenset({"ts", "modified", "access", "embedding"})
 
 
 @dataclass(slots=True)
-class Imported:
+class ImportResult:
     """The result of an import."""
 
     source: str
@@ -69,7 +69,7 @@ class Writer:
     def __init__(
         self,
         agent: Agent,
-        result: Imported,
+        result: ImportResult,
         *,
         dry_run: bool,
         resume: bool,

@@ -15,6 +15,7 @@ from keepstone.errors import (
     NoteNotFoundError,
     PathEscapeError,
     SessionNotFoundError,
+    SourceError,
 )
 
 MISSING = (
@@ -26,7 +27,7 @@ MISSING = (
     NoteNotFoundError,
 )
 """Something named does not exist."""
-WRONG = (ValueError, TypeError, PathEscapeError, IsAFolderError, NotADirectoryError)
+WRONG = (ValueError, TypeError, PathEscapeError, IsAFolderError, NotADirectoryError, FileExistsError)
 """An argument or a text is invalid."""
 FORESEEN = (KeepstoneError, *MISSING, *WRONG, OSError)
 """Errors to report to the user; any other is a bug."""
@@ -39,7 +40,7 @@ def code_of(error: BaseException) -> str:
         >>> code_of(EntryNotFoundError("no entry 'x'"))
         'entry_not_found'
     """
-    if isinstance(error, KeepstoneError):
+    if isinstance(error, KeepstoneError) and not isinstance(error, SourceError):
         return word_of(type(error))
     return "invalid_argument" if isinstance(error, WRONG) else "system"
 
@@ -48,7 +49,8 @@ def codes() -> list[str]:
     """Return all codes, sorted."""
     kinds = vars(errors).values()
     named = {word_of(kind) for kind in kinds if isinstance(kind, type) and issubclass(kind, Exception)}
-    return sorted(named - {word_of(KeepstoneError)} | {"invalid_argument", "system"})
+    unused = {word_of(KeepstoneError), word_of(SourceError)}  # The path of a source is an argument.
+    return sorted(named - unused | {"invalid_argument", "system"})
 
 
 def word_of(kind: type[BaseException]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from keepstone.log.arguments import Clock
 from keepstone.model import Record
@@ -21,6 +22,8 @@ class Shared:
     """The dependencies of a home's calls."""
 
     store: Store
+    root: Path
+    """The home's folder, or its URL without a password."""
     clock: Clock
     meaning: Meaning
     reranker: Reranker | None

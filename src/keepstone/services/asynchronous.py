@@ -209,6 +209,7 @@ class AsyncAgent(_Face[Agent]):
     entry_counts = awaited(_AGENT.entry_counts)
     context = awaited(_AGENT.context)
     call = awaited(_AGENT.call)
+    export = awaited(_AGENT.export)
     # The methods of what it returns block: services use these, in threads of their own.
     vectors = awaited(_AGENT.vectors)
 
@@ -217,7 +218,8 @@ class AsyncHome(_Face[Home]):
     """Where memory lives, for asyncio: made by ``keepstone.aopen``.
 
     Its methods, and those of its agents and sessions, are the blocking ones, awaited: each runs in one of 16
-    threads, with the caller's context variables. ``agent``, ``session`` and ``tools`` are plain calls.
+    threads, with the caller's context variables. ``agent``, ``user``, ``session`` and ``tools`` are plain
+    calls.
 
     When a call is cancelled, it has either not begun, or goes on to its end. Functions that are given to a
     call, such as ``progress``, are called in its thread. A home may be used from several event loops.
@@ -232,7 +234,13 @@ class AsyncHome(_Face[Home]):
         """Return an agent; see ``Home.agent``."""
         return AsyncAgent(self._blocking.agent(slug), self._calls)
 
+    def user(self, name: str) -> AsyncAgent:
+        """Return the agent of a user; see ``Home.user``."""
+        return AsyncAgent(self._blocking.user(name), self._calls)
+
     agents = awaited(_HOME.agents)
+    export = awaited(_HOME.export)
+    import_from = awaited(_HOME.import_from)
     purge_agent = awaited(_HOME.purge_agent)
     sync = awaited(_HOME.sync)
     rebuild = awaited(_HOME.rebuild)

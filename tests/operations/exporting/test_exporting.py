@@ -190,7 +190,7 @@ def test_an_sqlite_export_can_be_queried(home: Home, tmp_path: Path) -> None:
 def test_an_output_that_exists_is_refused_without_force(home: Home, tmp_path: Path) -> None:
     out = tmp_path / "out.ndjson"
     out.write_text("mine", "utf-8")
-    with pytest.raises(ValueError, match="--force"):
+    with pytest.raises(FileExistsError, match="--force"):
         export_memory(home, out, agent="coder")
     assert out.read_text("utf-8") == "mine"
     assert export_memory(home, out, agent="coder", force=True) == 3

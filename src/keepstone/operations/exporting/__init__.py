@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import IO, Literal, get_args
 
+from keepstone.agent import Agent
 from keepstone.errors import AgentNotFoundError
 from keepstone.filesystem.confine import FOLDER_MODE, border
 from keepstone.home import Home
@@ -48,39 +49,24 @@ def export_memory(
         progress: Called with the number of entries written and their total.
 
     Raises:
-        ValueError: The format is unknown, the output exists, lies in the home, or cannot be standard output.
+        FileExistsError: The output exists.
+        ValueError: The format is unknown, or the output lies in the home or cannot be standard output.
         AgentNotFoundError: There is no such agent.
         AccessDeniedError, StoreError: The output cannot be written; nothing is left of it.
     """
-    if format not in FORMATS:
-        raise ValueError(f"unknown format {format!r:.80}; use one of {', '.join(FORMATS)}")
     agents = home.agents() if agent is None else [agent]
     if agent is not None and home.agent(agent).slug not in home.agents():
         raise AgentNotFoundError(f"there is no agent {agent!r}: see keepstone agents list")
-    totals = (
-        [home.agent(slug).count(since=since, include_superseded=True) for slug in agents]
-        if progress is not None
-        else []
-    )
-    counter = _Counter(sum(totals), progress)
-    if str(out) == "-":
-        if agent is None or format not in ("ndjson", "csv"):
-            raise ValueError(
-                "standard output takes one agent (--agent) as ndjson or csv: name a path with --out"
-            )
-        return _to_stream(counter.counted(home, agent, since), format, sys.stdout.buffer)
-    target = Path(out).expanduser().absolute()
-    if target.resolve().is_relative_to(home.root.resolve()) or home.root.resolve().is_relative_to(
-        target.resolve()
-    ):
-        raise ValueError(
-            f"{target} and the home {home.root} contain each other: choose a place outside of it"
+    if agent is not None:
+        chosen = home.agent(agent)
+        return export_agent(
+            chosen, home.root, out, format=format, since=since, force=force, progress=progress
         )
-    if (target.exists() or target.is_symlink()) and not force:
-        raise ValueError(f"{target} exists: choose another path, or replace it with --force")
-    with border(target), _replacing(target) as new:
-        if agent is not None:
-            return _to_path(counter.counted(home, agent, since), format, new)
+    _check_format(format)
+    if str(out) == "-":
+        raise ValueError("standard output takes one agent (--agent) as ndjson or csv: name a path with --out")
+    counter = _Counter([home.agent(slug) for slug in agents], since, progress)
+    with _output(home.root, out, force=force) as new:
         new.mkdir(FOLDER_MODE)
         count = 0
         for slug in agents:
@@ -88,18 +74,73 @@ def export_memory(
             if format not in _FOLDERS:
                 place.mkdir(FOLDER_MODE)
                 place /= _FILES[format]
-            count += _to_path(counter.counted(home, slug, since), format, place)
+            count += _to_path(counter.counted(home.agent(slug)), format, place)
         return count
 
 
+def export_agent(
+    agent: Agent,
+    root: Path,
+    out: str | os.PathLike[str],
+    *,
+    format: str = "ndjson",  # noqa: A002  The option's name.
+    since: datetime | str | None = None,
+    force: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> int:
+    """Export the live entries of an agent of the home at ``root``; see ``export_memory``."""
+    _check_format(format)
+    counter = _Counter([agent], since, progress)
+    if str(out) == "-":
+        if format not in ("ndjson", "csv"):
+            raise ValueError(
+                "standard output takes one agent (--agent) as ndjson or csv: name a path with --out"
+            )
+        return _to_stream(counter.counted(agent), format, sys.stdout.buffer)
+    with _output(root, out, force=force) as new:
+        return _to_path(counter.counted(agent), format, new)
+
+
+def _check_format(format: str) -> None:  # noqa: A002
+    if format not in FORMATS:
+        raise ValueError(f"unknown format {format!r:.80}; use one of {', '.join(FORMATS)}")
+
+
+@contextmanager
+def _output(root: Path, out: str | os.PathLike[str], *, force: bool) -> Iterator[Path]:
+    """Yield a new path, which replaces the output at the end.
+
+    Raises:
+        FileExistsError: There is something at the output, and it is not to be replaced.
+        ValueError: The output and the home contain each other.
+    """
+    target = Path(out).expanduser().absolute()
+    if target.resolve().is_relative_to(root.resolve()) or root.resolve().is_relative_to(target.resolve()):
+        raise ValueError(f"{target} and the home {root} contain each other: choose a place outside of it")
+    if (target.exists() or target.is_symlink()) and not force:
+        raise FileExistsError(f"{target} exists: choose another path, or replace it with force (--force)")
+    with border(target), _replacing(target) as new:
+        yield new
+
+
 class _Counter:
-    def __init__(self, total: int, progress: Callable[[int, int], None] | None) -> None:
-        self._total = total
+    """Tells a progress how many entries of some agents were written."""
+
+    def __init__(
+        self,
+        agents: Sequence[Agent],
+        since: datetime | str | None,
+        progress: Callable[[int, int], None] | None,
+    ) -> None:
+        self._since = since
+        self._total = 0
+        if progress is not None:
+            self._total = sum(agent.count(since=since, include_superseded=True) for agent in agents)
         self._done = 0
         self._progress = progress
 
-    def counted(self, home: Home, agent: str, since: datetime | str | None) -> Iterator[Entry]:
-        for entry in home.agent(agent).iter_entries(since=since, include_superseded=True):
+    def counted(self, agent: Agent) -> Iterator[Entry]:
+        for entry in agent.iter_entries(since=self._since, include_superseded=True):
             yield entry
             self._done += 1
             if self._progress is not None and self._done % _STEP == 0:
