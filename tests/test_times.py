@@ -78,7 +78,8 @@ def test_a_span_of_an_end_is_from_now_on(agent: Agent, key: str) -> None:
     assert getattr(agent.add("tea", id="a", **reserved), key) == NOW + WEEK
     (added,) = agent.session("main").add_many([{"type": "note", "text": "tea", key: "7d"}])
     assert getattr(added, key) == NOW + WEEK
-    assert agent.update("a", **{key: "2w"}).line[key] == format_time(NOW + 2 * WEEK)
+    later: Any = {key: "2w"}
+    assert agent.update("a", **later).line[key] == format_time(NOW + 2 * WEEK)
 
 
 def test_valid_from_takes_words_and_no_span(agent: Agent) -> None:

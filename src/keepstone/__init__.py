@@ -43,6 +43,7 @@ from keepstone.errors import (
 from keepstone.filesystem.layout import Layout
 from keepstone.filesystem.slug import slug, unslug
 from keepstone.home import Home, open  # noqa: A004  The design's name: keepstone.open.
+from keepstone.log.arguments import Filters
 from keepstone.model import (
     BackupInfo,
     Conflict,
@@ -96,6 +97,7 @@ __all__ = [
     "EntryExistsError",
     "EntryNotFoundError",
     "FileResult",
+    "Filters",
     "Finding",
     "Hit",
     "Hits",
@@ -168,17 +170,19 @@ _LATER = {
 """Lazily loaded names, and their modules."""
 
 
-def __getattr__(name: str) -> object:
-    """Load a lazy name (PEP 562), or return the version."""
-    if name == "__version__":
-        from importlib.metadata import version
+if not typing.TYPE_CHECKING:  # A checker would take any name for one that exists.
 
-        return version("keepstone")
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(importlib.import_module(_LATER[name]), name)
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> object:
+        """Load a lazy name (PEP 562), or return the version."""
+        if name == "__version__":
+            from importlib.metadata import version
+
+            return version("keepstone")
+        if name not in _LATER:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value: object = getattr(importlib.import_module(_LATER[name]), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

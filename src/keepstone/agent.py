@@ -14,6 +14,8 @@ from keepstone.context.standing import standing
 from keepstone.errors import AgentNotFoundError, AmbiguousIdError, EntryNotFoundError, MemoryFileNotFoundError
 from keepstone.log.arguments import (
     Filters,
+    NewKeys,
+    UpdateKeys,
     count_of,
     entry_id_of,
     name_of,
@@ -42,7 +44,7 @@ from keepstone.store.removal import remove_selected
 from keepstone.store.validity import is_valid, newest_valid
 from keepstone.text.passage import marked
 from keepstone.text.tokenizer import containing
-from keepstone.vector import unit
+from keepstone.vector import VectorLike, unit
 
 if TYPE_CHECKING:
     from keepstone.embed import EmbedderLike
@@ -214,7 +216,7 @@ class Agent:
         type: str = "note",  # noqa: A002
         session: str = "main",
         data: Mapping[str, Any] | None = None,
-        **reserved: Any,
+        **reserved: Unpack[NewKeys],
     ) -> Entry:
         """Add an entry with a text; see ``Session.add``.
 
@@ -230,7 +232,7 @@ class Agent:
         data: Mapping[str, Any] | str | None = None,
         *,
         session: str | None = None,
-        **keys: Any,
+        **keys: Unpack[UpdateKeys],
     ) -> Entry:
         """Change an entry; see ``Session.update``.
 
@@ -430,7 +432,7 @@ class Agent:
         as_of: datetime | str | None = None,
         min_priority: float = 0.0,
         min_relevance: float = 0.0,
-        vector: Any = None,
+        vector: VectorLike | None = None,
         neighbours: int = 0,
         include_superseded: bool = False,
         include: Iterable[str] = ("entries",),

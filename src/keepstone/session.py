@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, Unpack
 
 from keepstone.errors import EntryNotFoundError
 from keepstone.log.arguments import (
     ADD_KEYS,
+    ChangedKeys,
     Clock,
+    Reserved,
     change_of,
     check_keys,
     entry_id_of,
@@ -35,6 +37,7 @@ from keepstone.store.facts import FACT, is_fact, setting, with_key
 from keepstone.store.protocol import Compacted, LiveSession, SessionCheck
 from keepstone.store.supersede import reinstating, superseding
 from keepstone.store.validity import is_valid, newest_valid
+from keepstone.vector import EmbeddingLike
 
 T = TypeVar("T")
 
@@ -61,9 +64,9 @@ class Session:
         id: str | None = None,  # noqa: A002
         text: str | None = None,
         ts: datetime | str | None = None,
-        embedding: Any = None,
+        embedding: EmbeddingLike | None = None,
         summary: str | None = None,
-        **reserved: Any,
+        **reserved: Unpack[Reserved],
     ) -> Entry:
         """Add an entry. When this returns, the entry is on the disk.
 
@@ -294,7 +297,7 @@ class Session:
         text: str | None = None,
         data_merge: Mapping[str, Any] | None = None,
         type: str | None = None,  # noqa: A002
-        **reserved: Any,
+        **reserved: Unpack[ChangedKeys],
     ) -> Entry:
         """Change an entry and return it. What is not named stays; a change to what is there writes nothing.
 

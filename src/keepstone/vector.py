@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, SupportsFloat, TypeAlias
 
 from keepstone.errors import EmbeddingDimMismatchError, InvalidEmbeddingError
 
@@ -23,6 +23,19 @@ Vector: TypeAlias = "NDArray[np.float32]"
 """The embedding of one text: float32 of shape ``(dim,)``, of unit length."""
 Matrix: TypeAlias = "NDArray[np.float32]"
 """The embeddings of several texts: float32 of shape ``(n, dim)``, each row of unit length."""
+
+
+class SupportsArray(Protocol):
+    """What NumPy makes an array of, such as an array or a tensor."""
+
+    def __array__(self, *args: Any, **keys: Any) -> Any:
+        """Return the values as an array of NumPy."""
+
+
+VectorLike: TypeAlias = Sequence[SupportsFloat] | SupportsArray
+"""A vector as callers give it: a sequence of numbers, or an array."""
+EmbeddingLike: TypeAlias = VectorLike | Mapping[str, Any]
+"""The vector of an entry: as callers give it, or as a log line holds it."""
 
 F32 = "<f4"
 """How NumPy calls the little-endian float32 that reaches the disk."""

@@ -7,7 +7,7 @@ and the remedy.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from itertools import islice
@@ -20,7 +20,7 @@ from keepstone.log.merging import check_content
 from keepstone.log.time_words import moment_of
 from keepstone.log.where import conditions_of
 from keepstone.model import Record, Scope
-from keepstone.vector import embedding_of, embeddings_of
+from keepstone.vector import EmbeddingLike, embedding_of, embeddings_of
 
 Clock = Callable[[], datetime]
 """Returns the time as an aware datetime. Tests inject their own."""
@@ -292,6 +292,51 @@ def number_of(value: float, name: str, least: float = -_LARGEST, most: float = _
 def query_of(value: str | None) -> str:
     """Return the text of a query; empty for None."""
     return "" if value is None else str(_instance_of(value, str, "query"))
+
+
+class Reserved(TypedDict, total=False):
+    """Reserved keys of an entry that every call takes by name; None leaves one out, or removes it."""
+
+    priority: float | None
+    """How much it matters, from 0 to 1."""
+    access: int | None
+    """How often it was returned."""
+    pinned: bool | None
+    """Whether it is in every context."""
+    tags: Iterable[str] | None
+    aliases: Iterable[str] | None
+    """Other names of what it is about, found like words of its text."""
+    links: Sequence[Mapping[str, Any]] | None
+    """Links to other entries: ``{"to": id, "rel": relation}``."""
+    valid_from: datetime | str | None
+    """From when it is valid."""
+    valid_to: datetime | str | None
+    """Until when it is valid; ``7d`` is seven days from now."""
+    expires: datetime | str | None
+    """When it expires; ``7d`` is seven days from now."""
+    modified: datetime | str | None
+
+
+class ChangedKeys(Reserved, total=False):
+    """Reserved keys that an update takes by name."""
+
+    summary: str | None
+    embedding: EmbeddingLike | None
+
+
+class NewKeys(ChangedKeys, total=False):
+    """Keys that ``Agent.add`` takes by name."""
+
+    id: str | None
+    ts: datetime | str | None
+
+
+class UpdateKeys(ChangedKeys, total=False):
+    """Keys that ``Agent.update`` takes by name."""
+
+    text: str | None
+    data_merge: Mapping[str, Any] | None
+    type: str | None
 
 
 class Filters(TypedDict, total=False):
