@@ -33,7 +33,7 @@ from keepstone.recall import Question, recall
 from keepstone.recall.excerpts import LARGEST, kinds_of, with_excerpts
 from keepstone.recall.relevance import worth_telling
 from keepstone.recall.selection import Meaning
-from keepstone.recall.shared import Shared
+from keepstone.recall.shared import BoundToProcess, Shared
 from keepstone.recall.vectors import Vectors
 from keepstone.session import Session
 from keepstone.store.facts import DEFAULT_SESSION
@@ -63,7 +63,7 @@ _MATCHES = 10_000
 """Entries that a purge looks up per page."""
 
 
-class Agent:
+class Agent(BoundToProcess):
     """The unit of isolation: no call on an agent accesses another agent's memory."""
 
     def __init__(self, shared: Shared, slug: str) -> None:

@@ -25,10 +25,10 @@ from keepstone.recall.filling import catch_up, fill_some
 from keepstone.recall.reembed import embed_all, reembed
 from keepstone.recall.rerank import Reranker
 from keepstone.recall.selection import Meaning
-from keepstone.recall.shared import Guard, Shared
+from keepstone.recall.shared import BoundToProcess, Guard, Shared
 from keepstone.store.background import Background
 from keepstone.store.changes import Change
-from keepstone.store.opening import open_store
+from keepstone.store.opening import open_store, shown_root
 from keepstone.store.protocol import Store
 from keepstone.text.tokenizer import check_language
 
@@ -133,7 +133,7 @@ def _guard(secrets: Literal["keep", "mask", "refuse"]) -> Guard | None:
     return guard_of(secrets)
 
 
-class Home:
+class Home(BoundToProcess):
     """The place where memory lives, opened by ``keepstone.open``. Safe to share between threads.
 
     Also a context manager, which closes it.
@@ -161,7 +161,7 @@ class Home:
         _open_homes.add(self)
 
     def __repr__(self) -> str:
-        return f"<Home {str(self.root)!r}>"
+        return f"<Home {shown_root(self.root)!r}>"
 
     def agents(self) -> list[str]:
         """Return the sorted slugs of all agents that have a session or a file."""

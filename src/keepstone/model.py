@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from html import escape
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -26,6 +27,9 @@ STANDING = ("preference", "decision")
 
 SUPERSEDES = "supersedes"
 """The relation of an entry to the older one that it replaces."""
+
+COLUMNS = ("time", "session", "type", "id", "text")
+"""The columns of a table of entries."""
 
 BOUNDS = frozenset({"valid_from", "valid_to", "expires"})
 """The keys that say when an entry holds."""
@@ -76,6 +80,23 @@ def parsed_time(text: str) -> datetime:
     micros = int((found[9] or "")[:6].ljust(6, "0"))
     ahead = timedelta(hours=int(found[12] or 0), minutes=int(found[13] or 0))
     return moment.replace(microsecond=micros) - (-ahead if found[11] == "-" else ahead)
+
+
+def html_table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a small table in HTML for notebooks; all texts are escaped, and long ones cut.
+
+    Example:
+        >>> html_table("1 hit", ["text"], [["a < b"]]).partition("<tbody>")[2]
+        '<tr><td>a &lt; b</td></tr></tbody></table>'
+    """
+
+    def row(cells: Sequence[object], tag: str) -> str:
+        shown = "".join(f"<{tag}>{escape(str(_shortened(str(cell))))}</{tag}>" for cell in cells)
+        return f"<tr>{shown}</tr>"
+
+    body = "".join(row(cells, "td") for cells in rows)
+    head = f"<thead>{row(columns, 'th')}</thead>"
+    return f"<table><caption>{escape(caption)}</caption>{head}<tbody>{body}</tbody></table>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +151,13 @@ class Entry:
         yield "text", _shortened(self.text)
         if self.data:
             yield "data", _shortened(self.data)
+
+    def _repr_html_(self) -> str:
+        return html_table("1 entry", COLUMNS, [self.cells()])
+
+    def cells(self) -> tuple[str, ...]:
+        """Return what tables show of the entry, in the order of ``COLUMNS``."""
+        return _moment(self.ts), self.session, self.type, self.id, self.text
 
     def as_dict(self) -> Record:
         """Return the entry in the shape of its log line, as a copy."""
@@ -250,6 +278,10 @@ def _shortened(value: Any) -> Any:
         return [_shortened(item) for item in value]
     is_long = isinstance(value, str) and len(value) > _SHOWN_BY_RICH
     return f"{value[:_SHOWN_BY_RICH]}…" if is_long else value
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _moment(moment: datetime) -> str:
@@ -440,6 +472,12 @@ class Hit:
         """The line in that file, from 1; None for an entry."""
         return None if self.excerpt is None else self.excerpt.line
 
+    def cells(self) -> tuple[str, ...]:
+        """Return what tables show of what was found, in the order of ``COLUMNS``."""
+        if self.excerpt is None:
+            return self.entry.cells()
+        return "", self.excerpt.path, self.excerpt.kind, f"line {self.excerpt.line}", self.excerpt.text
+
     def __repr__(self) -> str:
         return f"<Hit {self.score:.2f} {self.excerpt or self.entry!r}>"
 
@@ -494,11 +532,16 @@ class Hits(list[Hit]):
     def __repr__(self) -> str:
         shown = "".join(f"\n  {hit!r}" for hit in self)
         by = "words" if self.lexical_only else "words and vectors"
-        count = f"{len(self)} hit" if len(self) == 1 else f"{len(self)} hits"
+        count = _counted(len(self), "hit")
         return f"<Hits {count} by {by} in {self.took_ms:.1f} ms{shown}>"
 
     def __rich_repr__(self) -> Iterator[object]:
         yield from self
+
+    def _repr_html_(self) -> str:
+        columns = ("score", "relevance", "found", *COLUMNS)
+        rows = [(f"{hit.score:.2f}", f"{hit.relevance:.2f}", hit.why, *hit.cells()) for hit in self]
+        return html_table(_counted(len(self), "hit"), columns, rows)
 
 
 @dataclass(frozen=True, slots=True)

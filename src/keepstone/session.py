@@ -30,7 +30,7 @@ from keepstone.log.merging import check_content, merged
 from keepstone.log.time_words import moment_of
 from keepstone.log.titles import TITLE_ID
 from keepstone.model import SUPERSEDES, Entry, Record, Scope, SessionInfo
-from keepstone.recall.shared import Shared
+from keepstone.recall.shared import BoundToProcess, Shared
 from keepstone.recall.vectors import Vectors
 from keepstone.store.decay import Decay
 from keepstone.store.facts import FACT, is_fact, setting, with_key
@@ -42,7 +42,7 @@ from keepstone.vector import EmbeddingLike
 T = TypeVar("T")
 
 
-class Session:
+class Session(BoundToProcess):
     """One ordered log of entries."""
 
     def __init__(self, shared: Shared, agent: str, id: str) -> None:  # noqa: A002

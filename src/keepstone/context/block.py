@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from keepstone.model import Entry
+from keepstone.model import Entry, html_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +78,20 @@ class Context:
     """What was left out, and why."""
     sources: tuple[ContextSource, ...] = ()
     """The entry of each short reference in the text, in the order of the text."""
+
+    @property
+    def reason(self) -> str | None:
+        """Why the text is empty, for people; None if it is not."""
+        if self.text:
+            return None
+        if not self.left_out:
+            return "nothing that is valid now is remembered"
+        counts: dict[str, int] = {}
+        for left in self.left_out:
+            counts[left.reason] = counts.get(left.reason, 0) + left.count
+        return "left out: " + "; ".join(f"{count:,} ({reason})" for reason, count in counts.items())
+
+    def _repr_html_(self) -> str:
+        rows = [(part.kind, part.tokens, part.text) for part in self.parts]
+        caption = f"context of {self.tokens:,} tokens" if self.reason is None else f"empty: {self.reason}"
+        return html_table(caption, ("part", "tokens", "text"), rows)

@@ -117,7 +117,7 @@ class ToolCalls(AgentMemory):
         found = self.agent.context(query, budget=budget, notes=self._notes, ids=True)
         sources = [{"ref": item.ref, "session": item.session, "id": item.id} for item in found.sources]
         data = {"text": found.text, "tokens": found.tokens, "sources": sources}
-        return ToolAnswer(data, found.text or "nothing is remembered yet")
+        return ToolAnswer(data, found.text or found.reason or "")
 
     def history(self, session: str | None = None, limit: int = TURNS) -> ToolAnswer:
         """Return the newest entries of a session, oldest first."""

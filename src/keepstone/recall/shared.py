@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 from keepstone.log.arguments import Clock
 from keepstone.model import Record
@@ -15,6 +16,17 @@ from keepstone.store.protocol import Store
 
 Guard = Callable[[str, Sequence[Record]], list[Record]]
 """Takes a session's id and lines to write to it, and returns them masked, or raises."""
+
+
+class BoundToProcess:
+    """Base of what holds open files and threads, and works in one process only."""
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled."""
+        raise TypeError(
+            f"{type(self).__name__} cannot be pickled: open the home in the other process with "
+            "keepstone.open(…), and send it the home's path, slugs and ids"
+        )
 
 
 @dataclass(frozen=True, slots=True)

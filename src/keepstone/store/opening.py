@@ -132,6 +132,16 @@ def _open_database(target: str, _: Layout, durable: bool, language: str | None) 
     return store, Path(store.shown)
 
 
+def shown_root(root: Path) -> str:
+    """Return a home's folder, or the URL of its database, of which a path has lost a slash.
+
+    Example:
+        >>> shown_root(Path("postgresql://ada@db/memory"))
+        'postgresql://ada@db/memory'
+    """
+    return str(root).replace(":/", "://", 1) if is_database(root) else str(root)
+
+
 def is_database(root: Path) -> bool:
     """Tell whether what stands for a home's folder is the URL of a database."""
     return str(root).startswith(("postgresql:", "postgres:"))

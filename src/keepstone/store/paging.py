@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, TypeVar
 
+from keepstone.model import COLUMNS, Entry, html_table
+
 T = TypeVar("T")
 
 
@@ -21,6 +23,13 @@ class Page(list[T]):
     def __init__(self, items: Iterable[T] = (), next: str | None = None) -> None:  # noqa: A002
         super().__init__(items)
         self.next = next
+
+    def _repr_html_(self) -> str:
+        entries = [item for item in self if isinstance(item, Entry)]
+        columns = COLUMNS if entries else ("item",)
+        rows = [item.cells() if isinstance(item, Entry) else (repr(item),) for item in self]
+        more = "" if self.next is None else ", more follow"
+        return html_table(f"page of {len(self):,}{more}", columns, rows)
 
 
 def first_page(items: Iterable[T], limit: int | None, place: Callable[[T], list[Any]]) -> Page[T]:
