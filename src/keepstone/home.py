@@ -266,7 +266,10 @@ class Home(BoundToProcess):
         Raises:
             EmbedderUnavailableError: There is no embedder, or it failed. Vectors made before are kept.
         """
-        return embed_all(self._store, self._shared.meaning.choice(), progress)
+        meaning = self._shared.meaning
+        choice = meaning.choice()
+        maker = None if choice.embedder is None else meaning.maker(choice.embedder)
+        return embed_all(self._store, choice, progress, maker)
 
     def reembed(
         self, embedder: EmbedderLike = "auto", progress: Callable[[int, int], None] | None = None

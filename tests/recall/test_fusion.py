@@ -138,10 +138,10 @@ def test_neighbours_that_fit_badly_take_something_off() -> None:
     assert parts["neighbours"][1] < 0 < parts["neighbours"][2]
 
 
-def test_candidates_without_a_vector_count_as_average_ones() -> None:
-    parts = fuse({1: 4.0, 2: 4.0, 3: 4.0}, {1: 0.9, 2: 0.5}, [1, 2, 3], [(3, 4, 1)])
-    assert parts["vectors"][3] == pytest.approx((parts["vectors"][1] + parts["vectors"][2]) / 2)
-    assert parts["neighbours"][4] == pytest.approx(SHARES[0] * parts["words"][3])
+def test_words_alone_have_the_full_scale_without_a_vector() -> None:
+    parts = fuse({1: 4.0, 2: 2.0, 3: 4.0, 4: 2.0}, {1: 0.9, 2: 0.5}, [1, 2, 3, 4], [])
+    whole = {key: parts["words"][key] + parts["vectors"][key] for key in (1, 3, 4)}
+    assert whole == {1: pytest.approx(1.0), 3: pytest.approx(1.0), 4: pytest.approx(0.5)}
 
 
 def test_vectors_of_neighbours_alone_do_not_count() -> None:

@@ -16,6 +16,7 @@ from keepstone.embed.embedder import Patient
 from keepstone.index import Index
 from keepstone.model import Scope
 from keepstone.recall.filling import AT_ONCE, fill_some
+from keepstone.recall.vectors import Vectors
 from keepstone.store.file_store import FileStore
 
 
@@ -171,6 +172,19 @@ def test_a_slow_embedder_is_paid_once_for_each_text(tmp_path: Path, monkeypatch:
         remember(agent, *(f"text {number}" for number in range(8)))
         assert agent.recall("x", vector=[1, 0, 0, 0, 0]).pending == 8
         released.set()
-        patient._given_up[0].thread.join(30)  # noqa: SLF001
+        late = home._shared.meaning.maker(patient).late  # noqa: SLF001
+        assert late is not None
+        late.thread.join(30)
         assert agent.recall("x", vector=[1, 0, 0, 0, 0]).pending == 0
     assert embedder.texts == 8
+
+
+def test_a_recall_says_why_a_server_refused_a_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    embedder = Refusing()
+    with keepstone.open(tmp_path, embedder=embedder) as home:
+        monkeypatch.setattr(Vectors, "is_remote", property(lambda _: True))
+        remember(home.agent("a"), "POISON pill", "her brother")
+        home.embed()
+        hits = home.agent("a").recall("a sibling")
+    assert hits.pending == 1
+    assert "400: too long" in hits.reason

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from keepstone.embed.embedder import Embedder, Patient, embed_texts, unit_rows
+from keepstone.embed.embedder import Embedder, Patient, PendingCall, embed_texts, unit_rows
 from keepstone.embed.unstored import Unstored, digest_of
 from keepstone.errors import (
     EmbedderUnavailableError,
@@ -68,6 +68,8 @@ class Maker:
         self._refused: dict[bytes, _Failure] = {}
         self._failed: _Failure | None = None
         self._pace: float | None = None
+        self.late: PendingCall[dict[str, Vector]] | None = None
+        """The last call of ``make`` that a recall waited for only so long."""
 
     def fitting(self, seconds: float, unknown: int) -> int:
         """Return how many texts can probably be embedded in some seconds; ``unknown`` before the first."""
@@ -122,6 +124,11 @@ class Maker:
         """Return the embedder's reason for rejecting a text; empty if it did not."""
         failure = self._refused.get(digest_of(embedded_text(text)))
         return "" if failure is None else failure.words
+
+    @property
+    def refusal(self) -> str:
+        """The embedder's reason for rejecting the last text that it rejected; empty if it rejected none."""
+        return next(reversed(self._refused.values())).words if self._refused else ""
 
     def stored(self, texts: Sequence[str]) -> None:
         """Drop the vectors of texts, which the index now has."""

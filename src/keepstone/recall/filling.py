@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from queue import Empty
 from typing import TYPE_CHECKING, TypeVar
 
 from keepstone.model import Scope
@@ -76,32 +77,44 @@ def fill_quickly(
 ) -> tuple[int, str]:
     """Make vectors for a recall: of up to 64 entries, as far as that goes until a time.
 
-    ``first`` are the keys of those that matter most; then come the newest. Where no more are left, at least
-    one is made, however late it is: what was just added is to be found. Returns how many entries are left
-    without, and why the embedder refuses some of these. Errors are those of ``Vectors.fill``.
+    ``first`` are the keys of those that matter most; then come the newest. Of an embedder that comes with
+    keepstone, and is quick, at least one is made where no more are left, however late it is; others are not
+    waited for any longer. Returns how many entries are left without, and why the embedder refuses some of
+    these. Errors are those of ``Vectors.fill``.
     """
+    from keepstone.embed.embedder import Patient
+
     embedder = vectors.embedder()
     if embedder is None:
         return 0, ""
     refused, maker = "", vectors.meaning.maker(embedder)
+    is_foreign = isinstance(embedder, Patient)
     with vectors.meaning.turns.soon(max(until - time.monotonic(), _MOMENT)) as mine:
         left = reader.pending_count(embedder.id, scope)
         most = AT_ONCE + len(vectors.meaning.refused)
         wanted = reader.pending(embedder.id, scope, keys=list(first))
         newest = reader.pending(embedder.id, scope, most, newest_first=True)
         chosen = _refused_last(vectors, list(dict.fromkeys((*wanted, *newest))))[:AT_ONCE]
+        if maker.late is not None and maker.late.thread.is_alive():
+            chosen = []  # One call that is late is enough.
         seconds = until - time.monotonic()
         if left <= AT_ONCE:
-            count = max(1, maker.fitting(max(seconds, _STEP), FEW))
+            count = maker.fitting(max(seconds, _STEP), FEW) or (0 if is_foreign else 1)
         else:
             count = maker.fitting(seconds, 1)
         while mine and chosen and count:
-            made = _make(vectors, embedder, reader, chosen[:count])
+            made = _make(vectors, embedder, reader, chosen[:count], until=until if is_foreign else None)
             left -= made.kept
             chosen = chosen[count:]
             refused = made.reason or refused
             count = maker.fitting(until - time.monotonic(), 1) if made.any else 0
     return left, refused
+
+
+def refusal(vectors: Vectors) -> str:
+    """Return why the embedder refused a text; empty if it refused none."""
+    embedder = vectors.embedder()
+    return "" if embedder is None else vectors.meaning.maker(embedder).refusal
 
 
 def of_texts(vectors: Vectors, texts: Sequence[str], seconds: float) -> dict[str, Vector]:
@@ -152,12 +165,29 @@ def _refused_last(vectors: Vectors, keys: Sequence[int]) -> list[int]:
 
 
 def _make(
-    vectors: Vectors, embedder: Embedder, reader: Reader, keys: Sequence[int], *, must: bool = False
+    vectors: Vectors,
+    embedder: Embedder,
+    reader: Reader,
+    keys: Sequence[int],
+    *,
+    must: bool = False,
+    until: float | None = None,
 ) -> _Made:
+    """Make and keep vectors; the maker keeps those that are not there at a given time, for a later call."""
+    from keepstone.embed.embedder import PendingCall
+
     maker = vectors.meaning.maker(embedder)
     entries = reader.load(keys) if keys else {}
     known = {text for entry in entries.values() if maker.refuses(text := entry.text)}
-    found = maker.make([entry.text for entry in entries.values()], must=must)
+    texts = [entry.text for entry in entries.values()]
+    try:
+        if until is None:
+            found = maker.make(texts, must=must)
+        else:
+            maker.late = PendingCall(lambda: maker.make(texts))
+            found = maker.late.answer(max(until - time.monotonic(), _MOMENT))
+    except Empty:
+        return _Made(0, 0, "")
     made = [(entry, found[entry.text]) for entry in entries.values() if entry.text in found]
     refused = {key: entry.text for key, entry in entries.items() if maker.refuses(entry.text)}
     vectors.meaning.refused |= dict.fromkeys((vectors.agent, key) for key in refused)

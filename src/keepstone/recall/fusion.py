@@ -70,7 +70,7 @@ def fuse(
     Args:
         words: BM25 of the entries in the list by words; none if there was no word to look for.
         cosines: Those of the candidates and, as far as they are known, of their neighbours; none without
-            vectors. A candidate without one, which has no vector yet, counts as an average one.
+            vectors. A candidate without one, which has no vector yet, has its words alone on the full scale.
         candidates: All that are in the list by words or in the one by vectors.
         links: A candidate, its neighbour, and their distance from 1, as ``Store.neighbours`` gives them.
         weight: What vectors weigh, see ``weight_of``.
@@ -85,6 +85,9 @@ def fuse(
         "words": (WORDS, _of_best(words)),
         "vectors": (weight * (1 + (LONG_VECTORS - 1) * long), _stretched(cosines, candidates)),
     }
+    vectors = lists["vectors"][1]
+    if vectors:  # What has no vector yet would count as far from the question.
+        vectors |= {key: part for key, part in lists["words"][1].items() if key not in vectors}
     total = sum([weight for weight, values in lists.values() if values])
     parts = {
         name: {key: weight / total * value for key, value in values.items()}
@@ -112,18 +115,16 @@ def _stretched(cosines: Mapping[int, float], candidates: Collection[int]) -> dic
     if not known:
         return {}
     low, high = min(known), max(known)
-    stretched = {
+    return {
         key: (cosine - low) / (high - low) if low < cosine < high else float(cosine >= high)
         for key, cosine in cosines.items()
     }
-    average = sum([stretched[key] for key in candidates if key in stretched]) / len(known)
-    return dict.fromkeys(candidates, average) | stretched
 
 
 def _offers(parts: Parts, candidates: Collection[int]) -> dict[int, float]:
     """Return what each candidate has to share: below nothing where its vector is worse than the average."""
     words, vectors = parts.get("words", {}), parts.get("vectors", {})
-    average = sum(map(vectors.__getitem__, candidates)) / len(candidates) if vectors else 0.0
+    average = sum([vectors.get(key, 0.0) for key in candidates]) / len(candidates) if vectors else 0.0
     return {key: words.get(key, 0.0) + vectors.get(key, average) - average for key in candidates}
 
 

@@ -23,7 +23,9 @@ Progress = Callable[[int, int], None]
 """Called with how many vectors were made, and how many there are to make."""
 
 
-def embed_all(store: Store, choice: Choice, progress: Progress | None = None) -> int:
+def embed_all(
+    store: Store, choice: Choice, progress: Progress | None = None, maker: Maker | None = None
+) -> int:
     """Make the vectors that entries lack in the space of an embedder; return how many were made.
 
     Agents whose vectors are their callers' own are left alone.
@@ -33,7 +35,7 @@ def embed_all(store: Store, choice: Choice, progress: Progress | None = None) ->
     """
     embedder = _wanted(choice)
     agents = [agent for agent in store.agents() if not any(space.is_given for space in store.spaces(agent))]
-    made = _embed(store, embedder, agents, progress)
+    made = _embed(store, maker or Maker(embedder), agents, progress)
     if made:
         store.set_home_space(check_embedder(embedder))
     return made
@@ -43,7 +45,7 @@ def reembed(store: Store, wanted: Any, progress: Progress | None = None) -> int:
     """Replace all vectors with those of another embedder and record it; see ``Home.reembed``."""
     embedder = _wanted(best() if isinstance(wanted, str) and wanted == AUTO else chosen(wanted, "named"))
     space, agents = check_embedder(embedder), store.agents()
-    made = _embed(store, embedder, agents, progress)
+    made = _embed(store, Maker(embedder), agents, progress)
     store.set_home_space(space)
     for agent in agents:
         for other in store.spaces(agent):
@@ -58,8 +60,8 @@ def _wanted(choice: Choice) -> Embedder:
     return choice.embedder
 
 
-def _embed(store: Store, embedder: Embedder, agents: list[str], progress: Progress | None) -> int:
-    run = _Run(store, Maker(embedder), progress)
+def _embed(store: Store, maker: Maker, agents: list[str], progress: Progress | None) -> int:
+    run = _Run(store, maker, progress)
     for step in (run.count, run.embed):
         for agent in agents:
             try:

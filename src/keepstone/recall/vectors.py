@@ -345,10 +345,7 @@ class Dense:
             self.space = space.id if space is not None and self._vector is not None else None
 
     def nearest(self, ahead: Ahead | None, limit: int, part: Scope | None = None) -> Similar:
-        """Return the entries in scope, or a part of it, with the nearest vectors.
-
-        ``ahead`` says what is asked next, and has the keys of entries that get vectors before.
-        """
+        """Return the entries with the nearest vectors; those that ``ahead`` names get theirs before."""
         if self._vector is None or self.space is None:
             return Similar()
         try:
@@ -389,6 +386,8 @@ class Dense:
                     self._vectors, reader, self._scope, first, self._until
                 )
                 self.reason = refused or self.reason
+            elif self.pending:
+                self.reason = filling.refusal(self._vectors) or self.reason
         except FAILURES as error:
             # What has a vector can be compared all the same.
             self.reason = str(error)
