@@ -66,7 +66,7 @@ def test_the_demo_writes_sessions_and_a_file_that_can_be_read(somewhere: Path) -
 def test_the_demo_shows_what_answers_each_question() -> None:
     document = json.loads(run("--json").stdout)
     shown = [{hit["entry"]["id"] for hit in found["hits"]} for found in document["questions"]]
-    answers = ("passkeys", "idempotency-key", "lena-summaries")
+    answers = ("passkeys", "double-charge", "lena-summaries")
     assert [answer in ids for answer, ids in zip(answers, shown, strict=True)] == [True, True, True]
 
 

@@ -31,6 +31,7 @@ from keepstone.errors import KeepstoneError, ModelError, SecretError
 from keepstone.log.arguments import new_id
 from keepstone.model import Entry
 from keepstone.notes.notes import Notes
+from keepstone.recall.echo import ANSWERED, is_question
 from keepstone.session import Session
 from keepstone.text.display import frames_of
 
@@ -183,7 +184,7 @@ class Conversation:
             yield Delta("error", answer.cut)
         finally:
             self._pieces = None
-            self._store(answer)
+            self._store(answer, question)
 
     def _rounds(self, question: Entry, answer: _ModelAnswer) -> Iterator[Delta]:
         """Call the model and the tools it asks for, until it asks for none."""
@@ -237,7 +238,7 @@ class Conversation:
         finally:
             self._pieces.stop()
 
-    def _store(self, answer: _ModelAnswer) -> None:
+    def _store(self, answer: _ModelAnswer, question: Entry) -> None:
         if not (answer.is_memory and answer.text.strip()):
             return
         data: dict[str, Any] = {"role": "assistant", "content": _whole(answer.text), "model": self.model.name}
@@ -245,12 +246,15 @@ class Conversation:
         data |= {"cut": answer.cut} if answer.cut else {}
         links = answer.links or None
         try:
-            self.session.add(MESSAGE, data, links=links)
+            stored = self.session.add(MESSAGE, data, links=links)
         except SecretError:
             from keepstone.secrets.policy import mask  # Loaded only where a home refuses secrets.
 
             # The user cannot change a model's answer, so it is stored with its secrets masked.
-            self.session.add(MESSAGE, mask(data), links=links)
+            stored = self.session.add(MESSAGE, mask(data), links=links)
+        if links and is_question(question.text):
+            # Neither is found before what the answer quotes.
+            self.session.link(question.id, stored.id, ANSWERED)
 
     def _prompt(self, turns: list[Entry]) -> Prompt:
         question = turns[-1]

@@ -8,6 +8,7 @@ from typing import Literal, Protocol, Self
 
 from keepstone.chat.tools import MemoryTools
 from keepstone.model import Entry
+from keepstone.recall.echo import QUOTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +71,6 @@ class Transient(str):
     """Text of an answer that is shown; an answer of such text only is not stored."""
 
     __slots__ = ()
-
-
-QUOTES = "quotes"
-"""The relation of an answer's links to the entries that it quotes."""
 
 
 class Quote(str):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from keepstone.chat.messages import Quote, Request, Transient
 from keepstone.model import Entry, Hit
 from keepstone.notes.notes import MemoryEntry
-from keepstone.recall.relevance import worth_telling
+from keepstone.recall.echo import OFFLINE, is_question
+from keepstone.recall.relevance import SECOND, worth_telling
 from keepstone.text.display import clipped
 from keepstone.text.tokenizer import STOP_WORDS, stem, words_of
 
@@ -28,15 +29,22 @@ class OfflineResponder:
         question = request.messages[-1].text
         notes = [_quoted_note(note) for note in _notes_about(question, request.tools.notes.entries())]
         hits = request.tools.agent.recall(question, limit=_LOOKED_AT)
-        entries = [_quoted(hit.entry) for hit in worth_telling(hits) if _is_quotable(hit, question)]
+        entries = [
+            _quoted(hit.entry) for hit in worth_telling(hits) or _near(hits) if _is_quotable(hit, question)
+        ]
         quotes = notes[:_QUOTED] + entries[:_QUOTED]
-        kept, else_ = ("", "") if _is_question(question) else ("Your message is stored. ", "else ")
-        yield Transient(f"(offline, no model) {kept}")
+        kept, else_ = ("", "") if is_question(question) else ("Your message is stored. ", "else ")
+        yield Transient(f"{OFFLINE} {kept}")
         if not quotes:
             yield Transient(f"I remember nothing {else_}about that.")
             return
         yield "This is what I remember about that:"
         yield from quotes
+
+
+def _near(hits: Sequence[Hit]) -> list[Hit]:
+    """Return the hits that have words of a question, which somebody asks to see what there is."""
+    return [hit for hit in hits if hit.why.words and hit.relevance >= SECOND]
 
 
 def _is_quotable(hit: Hit, question: str) -> bool:
@@ -45,11 +53,7 @@ def _is_quotable(hit: Hit, question: str) -> bool:
     said = str(data.get("content", text)).strip()
     if data.get("model") == OfflineResponder.name or said.casefold() == question.strip().casefold():
         return False
-    return data.get("role") != "user" or not _is_question(said)
-
-
-def _is_question(text: str) -> bool:
-    return text.rstrip().endswith(("?", "\uff1f"))
+    return data.get("role") != "user" or not is_question(said)
 
 
 def _notes_about(question: str, notes: list[MemoryEntry]) -> list[MemoryEntry]:

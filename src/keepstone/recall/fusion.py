@@ -16,6 +16,7 @@ from heapq import nlargest
 
 from keepstone.log.time_words import Span
 from keepstone.recall.query import Period, speaker_of
+from keepstone.store.reader import Candidate
 
 WORDS, VECTORS, STATIC = 1.0, 1.5, 1.0
 """What the two lists weigh; anything from 1 : 1 to 1 : 2 measures alike. Averaged word vectors know names and
@@ -206,3 +207,10 @@ def in_blocks(parts: Parts, size: int) -> Iterator[list[tuple[int, float]]]:
         size *= 4
         yield order[begin : begin + size]
         begin += size
+
+
+def joined(some: Sequence[Candidate], others: Sequence[Candidate]) -> Sequence[Candidate]:
+    """Return the candidates of two lists, best first."""
+    known = {one.key for one in some}
+    new = [one for one in others if one.key not in known]
+    return sorted([*some, *new], key=lambda one: -one.score) if new else some

@@ -10,12 +10,13 @@ entry may be found through its neighbours alone.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 
-from keepstone.model import BOUNDS, Entry, Hit, Hits, Scope, Why
+from keepstone.model import Entry, Hit, Hits, Scope, Why
+from keepstone.recall.echo import is_echo, lowered, repeating, verbatim
 from keepstone.recall.fusion import (
     BOOSTED,
     EXACT,
@@ -27,6 +28,7 @@ from keepstone.recall.fusion import (
     fuse,
     in_blocks,
     in_order,
+    joined,
     weight_of,
 )
 from keepstone.recall.named_times import ONLY_TIME, entries_of_time, named_times
@@ -38,16 +40,14 @@ from keepstone.recall.query import (
     terms_of,
     without,
 )
-from keepstone.recall.question import LONGEST, Question
+from keepstone.recall.question import LONGEST, Question, allows
 from keepstone.recall.relevance import Relevance, asked_words
 from keepstone.recall.rerank import RERANKED, Reranker, reranked
 from keepstone.recall.selection import UNWANTED
 from keepstone.recall.spelling import corrected, respelled
 from keepstone.recall.vectors import Dense, Vectors
-from keepstone.store.decay import worth_of
 from keepstone.store.protocol import Store
 from keepstone.store.reader import Ahead, Candidate, ExpiredError, Matches, Reader, ask
-from keepstone.store.validity import is_valid
 from keepstone.text.passage import passage_of
 from keepstone.text.tokenizer import Matcher, Places
 
@@ -139,6 +139,10 @@ class _Search:
         self._around: dict[int, tuple[Entry, ...]] = {}
         self._dense = dense
         """None where only words are compared, from the start or because vectors cannot be."""
+        self._verbatim: Collection[int] = ()
+        self._echoes: Collection[int] = ()
+        """The entries that are the text, if it is no question, or else repeat it."""
+        self._allows = partial(allows, question, scope)
         self._refused = False
         """Whether anything was left out after it was loaded."""
         self._reach = max(REACH, question.neighbours)
@@ -185,6 +189,8 @@ class _Search:
         made: set[int] = set()
         if self._times.spans:
             words, near, made = self._of_period(words, near, each)
+        if self._echoes:
+            words, near = self._without_echoes(words, near)
         ranks = {
             name: {candidate.key: rank for rank, candidate in enumerate(found, 1)}
             for name, found in (("words", words), ("vectors", near))
@@ -197,7 +203,18 @@ class _Search:
             return _Found(ranks, cosines, {"vectors": dict(cosines)}, relevance, whole)
         cosines, parts = self._fused(words, near, matches.length)
         parts |= self._boosts(parts, speakers, made) | self._exact(matches, relevance, alone)
+        if self._echoes:  # They come last.
+            parts["words"] = dict.fromkeys(self._echoes, 0.0) | parts.get("words", {})
         return _Found(ranks, cosines, parts, relevance, whole)
+
+    def _without_echoes(
+        self, words: Sequence[Candidate], near: Sequence[Candidate]
+    ) -> tuple[Sequence[Candidate], Sequence[Candidate]]:
+        """Return both lists without what repeats the question, so that others are not measured by it."""
+        heads = self._reader.heads([one.key for one in (*words, *near)])
+        self._echoes = repeating(heads, self._text)
+        said, close = ([one for one in some if one.key not in self._echoes] for some in (words, near))
+        return said, close
 
     def _by_words(self, limit: int, *, again: bool) -> Matches:
         """Return the entries that hold the question's words, typing errors in unknown ones corrected once."""
@@ -248,7 +265,7 @@ class _Search:
             if self._dense is not None:
                 close = self._dense.nearest(None, limit, scope)
             made.update(one.key for one in (*said, *close))
-            words, near = _joined(words, said), _joined(near, close)
+            words, near = joined(words, said), joined(near, close)
         return words, near, made
 
     def _relevance(self, matches: Matches, speakers: frozenset[str]) -> Relevance:
@@ -261,6 +278,7 @@ class _Search:
     def _who_speaks(self, words: Sequence[Candidate]) -> set[str]:
         """Return those who speak in the best entries by words."""
         heads = self._reader.heads([candidate.key for candidate in words[:_SPEAKERS]])
+        self._verbatim, self._echoes = verbatim(heads, self._text), repeating(heads, self._text)
         return speakers_of([text for text, _ in heads.values()])
 
     def _fused(
@@ -294,13 +312,14 @@ class _Search:
 
         An identifier of several parts is searched as a whole; a single word counts if few entries hold it.
         """
-        held, rarely = matches.holders, min(FEW, matches.rows // SPARSE)
+        echoes, rarely = len(self._echoes), min(FEW, matches.rows // SPARSE)
+        held = {word: max(count - echoes, min(count, 1)) for word, count in matches.holders.items()}
         wanted = [[name] for name in self._names if held.get(name, 0) <= FEW]
         main = relevance.main_words()
         if main and len(main) <= MOST_RARE and all(0 < held.get(word, 0) <= rarely for word in main):
             wanted.append(main)
         held_by = self._reader.holding(list({word for words in wanted for word in words}), self._scope, limit)
-        exact: set[int] = set()
+        exact = set(self._verbatim)
         for words in wanted:
             exact |= set.intersection(*(held_by[word] for word in words))
         return {"exact": dict.fromkeys(exact, EXACT)} if exact else {}
@@ -308,16 +327,22 @@ class _Search:
     def _fitting(self, found: _Found, most: int) -> list[Hit]:
         """Return the best entries that the filters let through."""
         hits: list[Hit] = []
+        echoes: list[Hit] = []
         for block in in_blocks(found.parts, 4 * most if self._scope.where else most):
             entries = self._loaded([key for key, _ in block])
             if len(entries) < len(block) and not self._patient:
                 raise ExpiredError("an entry is not where it was found")
-            allowed = [one for one in block if one[0] in entries and self._allows(entries[one[0]])]
+            allowed = [
+                one
+                for one in block
+                if one[0] in entries and allows(self._question, self._scope, entries[one[0]])
+            ]
             self._refused = self._refused or len(allowed) < len(entries)
-            hits += self._explained(found, allowed, entries)
+            for hit in self._explained(found, allowed, entries):
+                (echoes if is_echo(hit.entry, self._text) else hits).append(hit)
             if len(hits) >= most:
                 break
-        return hits[:most]
+        return [*hits, *lowered(echoes, hits)][:most]
 
     def _loaded(self, keys: Sequence[int]) -> Mapping[int, Entry]:
         """Return entries; those around them are loaded with them if hits are to have their neighbours."""
@@ -330,7 +355,9 @@ class _Search:
             if key in around and far <= self._question.neighbours:
                 around[key].append(other)
         entries = self._reader.load(list({*keys, *(other for others in around.values() for other in others)}))
-        allowed = {other: entry for other, entry in entries.items() if self._allows(entry)}
+        allowed = {
+            other: entry for other, entry in entries.items() if allows(self._question, self._scope, entry)
+        }
         in_place = sorted(allowed, key=lambda other: (allowed[other].ts, other))
         for key, others in around.items():
             self._around[key] = tuple(allowed[other] for other in in_place if other in others)
@@ -370,31 +397,3 @@ class _Search:
                 around, passage = self._around.get(key, ()), self._passage
                 hits.append(Hit(entry, score, why, around, relevance=relevance, _find_passage=passage))
         return hits
-
-    def _allows(self, entry: Entry) -> bool:
-        """Tell whether an entry passes the filters that the index does not know, and once more the others."""
-        question, scope, line = self._question, self._scope, entry.line
-        if not (
-            question.include_superseded
-            or BOUNDS.isdisjoint(line)
-            or is_valid(line, question.as_of or question.now)
-        ):
-            return False
-        if question.min_priority > 0 and worth_of(line).at(question.now) < question.min_priority:
-            return False
-        # Rows of a damaged index may say what their entries do not.
-        return (
-            (scope.sessions is None or entry.session in scope.sessions)
-            and (scope.types is None or entry.type in scope.types)
-            and (scope.since is None or entry.ts >= scope.since)
-            and (scope.until is None or entry.ts < scope.until)
-            and (scope.tags is None or set(scope.tags) <= set(entry.tags))
-            and (not scope.where or all(condition.matches(line) for condition in scope.where))
-        )
-
-
-def _joined(some: Sequence[Candidate], others: Sequence[Candidate]) -> Sequence[Candidate]:
-    """Return the candidates of two lists, best first."""
-    known = {one.key for one in some}
-    new = [one for one in others if one.key not in known]
-    return sorted([*some, *new], key=lambda one: -one.score) if new else some

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from keepstone.model import BOUNDS, Entry, Scope
+from keepstone.store.decay import worth_of
+from keepstone.store.validity import is_valid
 from keepstone.vector import Vector
 
 LONGEST = 20_000
@@ -28,3 +31,25 @@ class Question:
     """Search the entries as they were then."""
     include_superseded: bool = False
     """Whether entries count that do not hold at that time: superseded, expired and future ones."""
+
+
+def allows(question: Question, scope: Scope, entry: Entry) -> bool:
+    """Tell whether an entry passes the filters that the index does not know, and once more the others."""
+    line = entry.line
+    if not (
+        question.include_superseded
+        or BOUNDS.isdisjoint(line)
+        or is_valid(line, question.as_of or question.now)
+    ):
+        return False
+    if question.min_priority > 0 and worth_of(line).at(question.now) < question.min_priority:
+        return False
+    # Rows of a damaged index may say what their entries do not.
+    return (
+        (scope.sessions is None or entry.session in scope.sessions)
+        and (scope.types is None or entry.type in scope.types)
+        and (scope.since is None or entry.ts >= scope.since)
+        and (scope.until is None or entry.ts < scope.until)
+        and (scope.tags is None or set(scope.tags) <= set(entry.tags))
+        and (not scope.where or all(condition.matches(line) for condition in scope.where))
+    )
