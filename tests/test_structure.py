@@ -35,6 +35,7 @@ SHARED_NAMES = {
     "chat.py": "the conversation: the command and the page that open it",
     "diff.py": "what changed: of a session between two times, and between two versions of a text",
     "doctor.py": "the doctor, and the page that shows its findings",
+    "conflicts.py": "entries in conflict: how they are found, and the command that lists them",
     "context.py": "the context of an agent: the command and the page",
     "entries.py": "entries: their rows, the routes and the commands",
     "facts.py": "facts by key: how they change, the routes and the commands",

@@ -28,7 +28,17 @@ from keepstone.log.arguments import (
 )
 from keepstone.log.line import instant
 from keepstone.log.time_words import moment_of
-from keepstone.model import Entry, Excerpt, Hits, Purged, Scope, SessionInfo, SessionSummary, Version
+from keepstone.model import (
+    ConflictingPair,
+    Entry,
+    Excerpt,
+    Hits,
+    Purged,
+    Scope,
+    SessionInfo,
+    SessionSummary,
+    Version,
+)
 from keepstone.recall import Question, recall
 from keepstone.recall.excerpts import LARGEST, kinds_of, with_excerpts
 from keepstone.recall.relevance import worth_telling
@@ -516,6 +526,33 @@ class Agent(BoundToProcess):
             self._store.language,
             self._shared.reranker,
         )
+
+    def conflicts(
+        self, since: datetime | str | None = None, kinds: Iterable[str] | None = None
+    ) -> Iterator[ConflictingPair]:
+        """Yield the pairs of entries that hold now and repeat or contradict one another, chat aside.
+
+        Nothing is stored or resolved; a nightly job may ask for what came since the last one.
+
+        Args:
+            since: Only pairs with an entry made at this time or later.
+            kinds: ``"contradiction"`` or ``"duplicate"``; default: both.
+
+        Raises:
+            ValueError: Another kind, or ``since`` is not a time.
+
+        Example:
+            >>> for new, old in agent.conflicts(kinds=["contradiction"]):
+            ...     print(new.text, "/", old.text)
+        """
+        from keepstone.recall.conflict_review import pairs
+
+        wanted = names_of(kinds, "kinds")
+        unknown = set(wanted or ()) - {"contradiction", "duplicate"}
+        if unknown:
+            raise ValueError(f"kinds are contradiction and duplicate, not {min(unknown)!r:.80}")
+        begin = None if since is None else instant(since, "since")
+        return pairs(self._store, self.slug, self._shared.clock, begin, wanted)
 
     def holds(self, entry: Entry) -> bool:
         """Tell whether an entry is valid now: from ``valid_from`` on, before ``valid_to`` and ``expires``."""

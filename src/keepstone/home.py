@@ -311,7 +311,7 @@ class Home(BoundToProcess):
         """
         findings = self._store.maintenance.doctor(deep=deep, fix=fix, progress=progress)
         if deep:
-            from keepstone.recall.conflicts import findings as conflicts
+            from keepstone.recall.conflict_review import findings as conflicts
 
             findings = [*findings, *conflicts(self._store, self._shared.clock)]
         return [*findings, self._shared.meaning.finding()]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from html import escape
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, Self, TypeVar
 
 from keepstone.vector import Vector, decode
 
@@ -410,6 +410,22 @@ class Why:
         reasons += [f"cosine {self.cosine:.2f}"] if self.cosine is not None else []
         replaced = [f"supersedes {', '.join(self.supersedes)}"] if self.supersedes else []
         return "; ".join((*reasons, *self.boosts, *replaced))
+
+
+class ConflictingPair(tuple["Entry", "Entry"]):  # noqa: SLOT001  A tuple of two, with what kind it is.
+    """Two entries, the newer one first, that repeat or contradict one another.
+
+    Attributes:
+        kind: ``"duplicate"`` or ``"contradiction"``.
+    """
+
+    kind: Literal["duplicate", "contradiction"]
+
+    def __new__(cls, entry: Entry, other: Entry, kind: Literal["duplicate", "contradiction"]) -> Self:
+        """Return the pair of two entries."""
+        made = super().__new__(cls, (entry, other))
+        made.kind = kind
+        return made
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,3 +169,74 @@ def test_the_deep_doctor_names_contradictions_and_stays_healthy(home: Home, agen
     assert [finding.level for finding in home.doctor() if "contradict" in finding.message] == []
     [found] = [finding for finding in home.doctor(deep=True) if "contradict" in finding.message]
     assert (found.level, found.agent, found.message[:9]) == ("warning", "a", "1 pair(s)")
+
+
+NAMED = [
+    (f"{thing} {a} {rest}", f"{thing} {b} {rest}")
+    for thing, rest in (
+        ("worker", "number 4 penguin"), ("Invoice", "paid in full"), ("Order", "was shipped to Leeds"),
+        ("Ticket", "is closed by Ann"), ("The sensor", "reports a low battery"), ("Room", "has a projector"),
+        ("Release", "fixes the login page"), ("Chapter", "explains the setup in detail"),
+        ("Standup on", "about the roadmap"), ("Customer", "asked for a refund"),
+        ("Build", "failed on the linter"), ("Server node", "restarted after the update"),
+    )
+    for a, b in (("1001", "1002"), ("7", "8"), ("2.1.0", "2.1.1"), ("2026-05-03", "2026-05-04"))
+    if (thing == "Standup on") == a.startswith("20") and (thing == "Release") == ("." in a)
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new"), NAMED)
+def test_texts_about_things_of_other_numbers_do_not_contradict(old: str, new: str) -> None:
+    assert compared_texts(new, old) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ({"address": "Rome"}, {"address": "Paris"}),
+        ({"plan": "pro", "by": "ann"}, {"plan": "free", "by": "bob"}),
+    ],
+)
+def test_another_value_of_the_same_key_contradicts(agent: Agent, old: Any, new: Any) -> None:
+    first = agent.session("s").add("fact", old)
+    assert [(one.id, one.kind) for one in agent.session("s").add("fact", new).conflicts] == [
+        (first.id, "contradiction")
+    ]
+
+
+def test_texts_are_compared_under_an_equal_payload(agent: Agent) -> None:
+    agent.session("s").add("fact", {"topic": "address"}, text="Ada lives in Rome")
+    added = agent.session("s").add("fact", {"topic": "address"}, text="Ada does not live in Rome")
+    assert [one.kind for one in added.conflicts] == ["contradiction"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [({"invoice": 1001}, {"invoice": 1002}), ({"job_id": "a"}, {"job_id": "b"})]
+)
+def test_values_that_tell_things_apart_do_not_contradict(agent: Agent, old: Any, new: Any) -> None:
+    agent.session("s").add("fact", old)
+    assert agent.session("s").add("fact", new).conflicts == ()
+
+
+def test_superseded_entries_take_no_places_of_candidates(agent: Agent) -> None:
+    session = agent.session("s")
+    other = session.add("note", text="The door code of the harbour office is 12345")
+    entry = session.add("fact", text="The harbour office closes at 5")
+    for hour in range(60):
+        entry = agent.supersede(entry.id, {"text": f"The harbour office closes at {hour % 7}"})
+    added = session.add("note", text="The door code of the harbour office is 54321")
+    assert other.id in [one.id for one in added.conflicts]
+
+
+def test_pairs_in_conflict_are_listed_once_and_by_kind_and_time(agent: Agent) -> None:
+    session = agent.session("s")
+    session.add("fact", text="Ada drinks coffee", ts="2026-01-01T00:00:00Z", id="a")
+    session.add("fact", text="Ada does not drink coffee", ts="2026-01-02T00:00:00Z", id="b")
+    session.add("note", text="The cat is called Miso", ts="2026-01-03T00:00:00Z", id="c")
+    session.add("note", text="the cat is called Miso.", ts="2026-01-04T00:00:00Z", id="d")
+    found = {(new.id, old.id) for new, old in agent.conflicts()}
+    assert found == {("b", "a"), ("d", "c")}
+    assert [pair.kind for pair in agent.conflicts(kinds=["contradiction"])] == ["contradiction"]
+    assert [pair[0].id for pair in agent.conflicts(since="2026-01-03T00:00:00Z")] == ["d"]
+    with pytest.raises(ValueError, match="kinds are contradiction and duplicate"):
+        agent.conflicts(kinds=["other"])

@@ -67,6 +67,7 @@ SCRIPT = [
     Step("purge_where", AGENT, body={"ids": ["nowhere"]}),
     Step("recall", AGENT, body={"query": "OAuth", "neighbours": 1, "tags": ["auth"]}),
     Step("recall", AGENT, body={"query": "OAuth", "since": "nonsense"}, status=400),
+    Step("conflicts", AGENT, query={"kind": "duplicate"}),
     Step("context", AGENT, body={"query": "OAuth", "budget": 400, "notes": True}),
     Step("context", AGENT, body={"query": "OAuth", "budget": 20}),
     Step("embed", AGENT, body={"texts": ["OAuth"]}, status=503),

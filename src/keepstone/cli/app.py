@@ -12,6 +12,7 @@ app = command_line(
         "entries",
         "facts",
         "recall",
+        "conflicts",
         "context",
         "sessions",
         "files",

@@ -69,6 +69,13 @@ class Conflict(TypedDict):
     kind: Annotated[str, Schema(enum=["duplicate", "contradiction"])]
 
 
+class ConflictingPair(TypedDict):
+    """Two entries that repeat or contradict one another, the newer one first."""
+
+    kind: Annotated[str, Schema(enum=["duplicate", "contradiction"])]
+    entries: list[Entry]
+
+
 class AddedEntry(Entry):
     """An entry that was added, and the entries that it repeats or contradicts, if there are any."""
 

@@ -16,6 +16,7 @@ from keepstone.model import (
     CHAT,
     BackupInfo,
     Conflict,
+    ConflictingPair,
     Entry,
     Finding,
     Hit,
@@ -110,6 +111,11 @@ def hit_document(hit: Hit) -> answers.Hit:
         "why": why_document(hit.why),
         "neighbours": [entry_document(entry) for entry in hit.neighbours],
     }
+
+
+def pair_document(pair: ConflictingPair) -> answers.ConflictingPair:
+    """Return two entries that repeat or contradict one another, the newer one first."""
+    return {"kind": pair.kind, "entries": [entry_document(entry) for entry in pair]}
 
 
 def hits_document(hits: Hits) -> answers.Recall:

@@ -9,15 +9,16 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import Any, Literal
 
 from keepstone.log.arguments import Clock
 from keepstone.log.line import instant
-from keepstone.model import CHAT, Conflict, Entry, Finding, Scope
+from keepstone.model import Conflict, Entry, Scope
 from keepstone.store.protocol import Store
 from keepstone.store.reader import Reader, ask
 from keepstone.store.validity import is_valid
@@ -27,6 +28,8 @@ Kind = Literal["duplicate", "contradiction"]
 
 CANDIDATES = 24
 """Entries that each search for conflicts compares at most."""
+_MOST = 64 * CANDIDATES
+"""Entries among which such a search looks for those that hold now."""
 _TERMS = 6
 """Words that such a search looks for at most: the longest, which are rare."""
 _LONGEST = 2000
@@ -52,6 +55,31 @@ _ASIDE = frozenset("id ts time timestamp created_at updated_at source by author 
 
 _WORD = re.compile(r"[^\W_]+(?:[.,:/'-][^\W_]+)*")
 _NUMBER = re.compile(r"[v$€£]?\d[\d.,:/-]*(?:st|nd|rd|th|am|pm|%|[a-z]{1,2})?")
+_VERSION = re.compile(r"v\d[\d.]*|\d+\.\d+\.\d[\d.]*")
+_DATE = re.compile(r"(?:19|20)\d\d-\d\d-\d\d")
+_SAYING = frozenset(
+    "is was are be until till by due from since ends expires begins starts ist bis ab seit".split()
+)
+"""What stands before a date that is what is said, and not when it was."""
+_NAMING = frozenset(
+    """
+    worker workers invoice order ticket issue case version build release room floor page chapter step
+    part section task job run test item user customer client account id number no nr num server node
+    host machine line row column sprint lesson episode season volume apartment flat gate platform track
+    phase stage level round team group unit device sensor file commit request bug article bus train
+    flight model batch shard instance container pod partition slot table cell question answer exercise
+    example figure appendix contract booking receipt parcel shipment house rechnung bestellung zimmer
+    seite kapitel schritt aufgabe kunde nummer raum etage gleis zug haus folge auftrag vertrag paket
+    sensor maschine zeile fall
+    """.split()
+)
+"""Words after which a number is a name."""
+_KEYS = frozenset(
+    "id ids uuid code ref reference url link path date day time when hash sha serial email phone".split()
+)
+"""Keys, or their last words, whose values tell things apart."""
+_SHORT_VALUE = 6
+"""Words of a value that can be exchanged for another one; longer values are texts."""
 _VALUES = frozenset(
     """
     january february march april june july august september october november december jan feb mar apr jun
@@ -97,8 +125,8 @@ def conflicts_of(store: Store, entry: Entry, clock: Clock) -> tuple[Conflict, ..
     now = instant(clock(), "the clock's time")
 
     def near(reader: Reader, _: bool) -> list[Entry]:  # noqa: FBT001  Called by place.
-        keys = [key for terms, scope in _searches(entry) for key in _found(reader, terms, scope)]
-        return list(reader.load(list(dict.fromkeys(keys))).values())
+        found = [other for terms, scope in _searches(entry) for other in _valid(reader, terms, scope, now)]
+        return list({(other.session, other.id): other for other in found}.values())
 
     found = []
     for other in ask(store, entry.agent, near):
@@ -106,7 +134,7 @@ def conflicts_of(store: Store, entry: Entry, clock: Clock) -> tuple[Conflict, ..
         replaced = other.session == entry.session and (
             other.id in entry.supersedes or entry.id in other.supersedes
         )
-        if same or replaced or not is_valid(other.line, now):
+        if same or replaced:
             continue
         kind = compared(entry, other)
         if kind is not None:
@@ -114,8 +142,16 @@ def conflicts_of(store: Store, entry: Entry, clock: Clock) -> tuple[Conflict, ..
     return tuple(sorted(found, key=lambda conflict: (conflict.kind, conflict.session, conflict.id)))
 
 
-def _found(reader: Reader, terms: list[str], scope: Scope) -> list[int]:
-    return [candidate.key for candidate in reader.search(terms, scope, CANDIDATES)]
+def _valid(reader: Reader, terms: list[str], scope: Scope, now: datetime) -> list[Entry]:
+    """Return the best entries for some words that hold now: those that do not take no places."""
+    most, known = CANDIDATES, dict[int, Entry]()
+    while True:
+        keys = [candidate.key for candidate in reader.search(terms, scope, most)]
+        known |= reader.load([key for key in keys if key not in known])
+        valid = [known[key] for key in keys if key in known and is_valid(known[key].line, now)]
+        if len(valid) >= CANDIDATES or len(keys) < most or most > _MOST:
+            return valid[:CANDIDATES]
+        most *= 4
 
 
 def _searches(entry: Entry) -> Iterator[tuple[list[str], Scope]]:
@@ -136,20 +172,22 @@ def _terms(text: str) -> list[str]:
 def compared(new: Entry, old: Entry) -> Kind | None:
     """Return whether an entry repeats or contradicts another one, None if it does neither."""
     if new.data and old.data and not _IDENTITY.isdisjoint(new.data.keys() | old.data.keys()):
-        return _of_fields(new.data, old.data)
-    if new.type == old.type == "preference":
-        kind = _of_preferences(new.data, old.data)
+        about = _IDENTITY & (new.data.keys() | old.data.keys())
+        if any(_plain(new.data.get(key)) != _plain(old.data.get(key)) for key in about):
+            return None
+        kind = _of_fields(new.data, old.data, about)
+        if kind == "contradiction" or not ("text" in new.line and "text" in old.line):
+            return kind
+    elif new.type == old.type:
+        kind = _of_settings(new.data, old.data)
         if kind is not None:
             return kind
     return compared_texts(new.text, old.text)
 
 
-def _of_fields(new: Mapping[str, Any], old: Mapping[str, Any]) -> Kind | None:
-    """Compare payloads that name what they are about."""
-    about = _IDENTITY & (new.keys() | old.keys())
-    if any(_plain(new.get(key)) != _plain(old.get(key)) for key in about):
-        return None
-    left_out = _IDENTITY | _ASIDE | (frozenset() if about & _FIELDS else _PROSE)
+def _of_fields(new: Mapping[str, Any], old: Mapping[str, Any], about: Collection[str]) -> Kind | None:
+    """Compare payloads that name what they are about, which is the same."""
+    left_out = _IDENTITY | _ASIDE | (_PROSE if _FIELDS.isdisjoint(about) else frozenset())
     if any(_plain(new[key]) != _plain(old[key]) for key in (new.keys() & old.keys()) - left_out):
         return "contradiction"
     said = [
@@ -159,15 +197,25 @@ def _of_fields(new: Mapping[str, Any], old: Mapping[str, Any]) -> Kind | None:
     return compared_texts(*said)
 
 
-def _of_preferences(new: Mapping[str, Any], old: Mapping[str, Any]) -> Kind | None:
-    """Compare preferences whose keys are the settings, such as ``{"theme": "dark"}``."""
+def _of_settings(new: Mapping[str, Any], old: Mapping[str, Any]) -> Kind | None:
+    """Compare payloads whose keys say what their values are, such as ``{"theme": "dark"}``."""
     settings = new.keys() - _ASIDE
     if "value" in settings and "preference" in settings:
         return None if _plain(new["preference"]) != _plain(old.get("preference")) else _differing(new, old)
     if not settings or settings != old.keys() - _ASIDE or settings & _PROSE:
         return None
-    changed = sum(_plain(new[key]) != _plain(old[key]) for key in settings)
-    return "duplicate" if not changed else "contradiction" if changed == 1 else None
+    changed = [key for key in settings if _plain(new[key]) != _plain(old[key])]
+    if not changed:
+        return None  # The texts say whether they say the same.
+    return "contradiction" if len(changed) == 1 and not _is_name(changed[0], new[changed[0]]) else None
+
+
+def _is_name(key: str, value: Any) -> bool:
+    """Tell whether a value of a payload names a thing, or is not a single value."""
+    last = words_of(key.replace("_", " "))[-1:]
+    if not last or last[0] in _NAMING or last[0] in _KEYS or not isinstance(value, str | int | float):
+        return True
+    return len(words_of(str(value))) > _SHORT_VALUE
 
 
 def _differing(new: Mapping[str, Any], old: Mapping[str, Any]) -> Kind:
@@ -186,6 +234,8 @@ class _Sentence:
     """The stems of its content words in order; a number or a date is ``#``."""
     values: tuple[str, ...]
     """Its numbers and dates in order."""
+    names: tuple[str, ...]
+    """Those of its numbers that name a thing, as in "worker 7": about another one it says nothing."""
     is_negated: bool
     length: int
     """How many words it has beside numbers and dates, stop words included."""
@@ -205,7 +255,7 @@ def compared_texts(new: str, old: str) -> Kind | None:
     a, b = _sentence(new), _sentence(old)
     if not a.words or not b.words or 1 in (a.length + len(a.values), b.length + len(b.values)):
         return None  # A word alone says nothing that another entry could repeat or contradict.
-    if not _is_alike(a, b):
+    if Counter(a.names) != Counter(b.names) or not _is_alike(a, b):
         return None
     if a.is_negated != b.is_negated:
         return "contradiction" if a.values == b.values else None
@@ -230,6 +280,17 @@ def _is_alike(a: _Sentence, b: _Sentence) -> bool:
     return SequenceMatcher(None, a.words, b.words, autojunk=False).ratio() >= _ALIKE
 
 
+def _names(tokens: list[str], place: int, before: list[str]) -> bool:
+    """Tell whether a number names what is before it, a version, or a day on which something was."""
+    token, last = tokens[place], tokens[place - 1] if place else ""
+    if _VERSION.fullmatch(token) or last in _NAMING:
+        return True
+    if _DATE.fullmatch(token):
+        return _SAYING.isdisjoint(tokens[:place])
+    is_subject = before in ([], [stem(last)]) and last not in STOP_WORDS
+    return is_subject and token not in _VALUES
+
+
 @lru_cache(maxsize=4 * CANDIDATES)
 def _sentence(text: str) -> _Sentence:
     plain = unicodedata.normalize("NFC", text[:_LONGEST]).casefold().replace("\u2019", "'")
@@ -240,56 +301,17 @@ def _sentence(text: str) -> _Sentence:
     skipped = STOP_WORDS | _NEGATIONS | (_WITH_NEGATION if negations else frozenset())
     words: list[str] = []
     values: list[str] = []
-    for token in tokens:
+    names: list[str] = []
+    for place, token in enumerate(tokens):
         if token in _VALUES or _NUMBER.fullmatch(token):
             values.append(token)
+            if _names(tokens, place, words):
+                names.append(token)
             if not words or words[-1] != "#":
                 words.append("#")
+        elif any(map(str.isdigit, token)) and token not in skipped:
+            names.append(token)  # An identifier: "kx-2210".
+            words.append("#")
         elif token not in skipped:
             words.append(stem(token))
-    return _Sentence(tuple(words), tuple(values), negations % 2 == 1, len(tokens) - len(values))
-
-
-def findings(store: Store, clock: Clock) -> Iterator[Finding]:
-    """Yield what contradicts or repeats one another among each agent's newest entries, chat aside."""
-    now = instant(clock(), "the clock's time")
-    for agent in store.agents():
-        pairs: dict[str, set[tuple[str, str]]] = {"contradiction": set(), "duplicate": set()}
-        for entry in _newest(store, agent):
-            for conflict in conflicts_of(store, entry, clock) if is_valid(entry.line, now) else ():
-                one, other = sorted((f"{entry.session}/{entry.id}", f"{conflict.session}/{conflict.id}"))
-                pairs[conflict.kind].add((one, other))
-        if found := pairs["contradiction"]:
-            yield Finding(
-                "warning",
-                agent,
-                f"{len(found)} pair(s) of entries that contradict one another: {_named(found)}",
-                "keepstone supersede OLD_ID TEXT, or delete the one that is wrong",
-                "recall returns both",
-                agent,
-            )
-        if found := pairs["duplicate"]:
-            yield Finding(
-                "ok",
-                agent,
-                f"{len(found)} pair(s) of entries that say the same: {_named(found)}",
-                "keepstone delete ID",
-                "recall returns both",
-                agent,
-            )
-
-
-def _newest(store: Store, agent: str) -> Iterator[Entry]:
-    left = _EXAMINED
-    for info in store.sessions(agent):
-        for entry in reversed(store.entries(agent, info.id, left, None)):
-            if entry.type not in CHAT:
-                left -= 1
-                yield entry
-        if left <= 0:
-            return
-
-
-def _named(pairs: set[tuple[str, str]]) -> str:
-    shown = [f"{one} and {other}" for one, other in sorted(pairs)[:_SHOWN]]
-    return "; ".join(shown) + ("; …" if len(pairs) > _SHOWN else "")
+    return _Sentence(tuple(words), tuple(values), tuple(names), negations % 2 == 1, len(tokens) - len(values))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
 
 from keepstone.log.time_words import MENTION, Span, Times, times_of
 from keepstone.model import Hit, Scope, Why
@@ -24,9 +25,7 @@ ONLY_TIME = "the question names a time and asks for nothing else"
 _MOST = 3
 """Periods of a question whose entries are looked for."""
 
-_LIGHT = frozenset(
-    stems_of(
-        """
+_LIGHT = """
         happen happened happening do did done doing go going gone went say said tell told talk talked discuss
         discussed write wrote written note noted notes entry entries memory memories remember thing things
         event events new news anything something everything all list show give summary summarize recap
@@ -34,10 +33,8 @@ _LIGHT = frozenset(
         record recorded there please us our know
         passiert geschah geschehen gemacht machten machte gesagt besprochen notizen notiz eintrag neues los
         alles zusammenfassung was war wir haben hat ich gab zeige liste gewesen erledigt gestern getan taten
-        """
-    )
-)
-"""Stems of words that ask for whatever there is, in English and German."""
+"""
+"""Words that ask for whatever there is, in English and German."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +60,11 @@ class NamedTimes:
         return parts
 
 
+@cache
+def _light() -> frozenset[str]:
+    return frozenset(stems_of(_LIGHT))
+
+
 def named_times(text: str, now: datetime) -> NamedTimes:
     """Return the times that a question names, relative to now.
 
@@ -79,7 +81,7 @@ def named_times(text: str, now: datetime) -> NamedTimes:
     spans = [*times.spans, *(span for date in dates if (span := _span(date, now)) is not None)]
     asked = [*subject_of(times.rest, ())] if times.rest.strip() else []
     said = {stem(word) for word in asked if word not in STOP_WORDS and not word.isdecimal()}
-    return NamedTimes([*dates, *times.spans], times.rest, spans[:_MOST], bool(spans) and said <= _LIGHT)
+    return NamedTimes([*dates, *times.spans], times.rest, spans[:_MOST], bool(spans) and said <= _light())
 
 
 def _span(date: Period, now: datetime) -> Span | None:

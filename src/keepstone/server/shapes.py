@@ -59,6 +59,12 @@ class Versions(TypedDict):
     next: str | None
 
 
+class Conflicts(TypedDict):
+    """Pairs of entries that repeat or contradict one another, the newest first."""
+
+    conflicts: list[answers.ConflictingPair]
+
+
 class Deleted(TypedDict):
     """The entry that was deleted."""
 

@@ -185,6 +185,7 @@ class AsyncAgent(_Face[Agent]):
     dropped_sessions = awaited(_AGENT.dropped_sessions)
     entries = awaited(_AGENT.entries)
     iter_entries = streamed(_AGENT.iter_entries)
+    conflicts = streamed(_AGENT.conflicts)
     count = awaited(_AGENT.count)
     delete_where = awaited(_AGENT.delete_where)
     purge_where = awaited(_AGENT.purge_where)

@@ -12,6 +12,7 @@ from keepstone.log.line import format_time
 from keepstone.model import RELEVANT, Entry, Hit, Hits, SessionInfo, SessionSummary, Version
 from keepstone.notes.notes import MemoryEntry
 from keepstone.operations.payload import unindexed
+from keepstone.recall.echo import QUOTES
 from keepstone.store.decay import worth_of
 from keepstone.text.display import clipped, counted, size
 from keepstone.text.tokenizer import WORD, stem

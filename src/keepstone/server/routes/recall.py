@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
+from itertools import islice
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Request, Response
 
 from keepstone.context import counter_of
 from keepstone.notes.notes import Notes
 from keepstone.operations import answers
-from keepstone.operations.documents import context_document, hit_document, recall_state_document
+from keepstone.operations.documents import (
+    context_document,
+    hit_document,
+    pair_document,
+    recall_state_document,
+)
 from keepstone.server import shapes
+from keepstone.server.cursors import DEFAULT
 from keepstone.server.paging import ANSWER_BYTES, fitting, listed
-from keepstone.server.parts import Reading, access_of, answer, responds
+from keepstone.server.parts import LimitQuery, Reading, access_of, answer, responds
 from keepstone.server.requests import ContextQuery, RecallQuery, Texts
 
 router = APIRouter(prefix="/agents/{agent}", tags=["recall"])
@@ -28,6 +37,24 @@ def recall(request: Request, memory: Reading, body: RecallQuery) -> Response:
             "request fewer with limit or neighbours"
         )
     return listed("hits", found, **recall_state_document(hits))
+
+
+SinceQuery = Annotated[
+    str | None, Query(alias="since", description="Only pairs with an entry made then or later, RFC 3339.")
+]
+KindsQuery = Annotated[
+    list[Literal["contradiction", "duplicate"]] | None,
+    Query(alias="kind", description="Only conflicts of this kind; may be repeated."),
+]
+
+
+@router.get("/conflicts", **responds(shapes.Conflicts))
+def conflicts(
+    memory: Reading, since: SinceQuery = None, kinds: KindsQuery = None, limit: LimitQuery = DEFAULT
+) -> Response:
+    """List pairs of entries that repeat or contradict one another, the newest first."""
+    found = islice(memory.conflicts(since, kinds), limit)
+    return listed("conflicts", fitting(map(pair_document, found), ANSWER_BYTES))
 
 
 @router.post("/context", **responds(answers.Context))
