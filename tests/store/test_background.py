@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
 import threading
+from concurrent.futures import CancelledError
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 from tests.recall.concepts import Concepts
 
 import keepstone
@@ -49,6 +53,56 @@ def test_work_that_fails_is_put_off_and_others_go_on(caplog: pytest.LogCaptureFi
     background.close()
     assert "StoreError" in caplog.text
     assert "the disk is full" not in caplog.text  # An error may quote what it was about.
+
+
+@pytest.mark.parametrize(
+    "error", [asyncio.CancelledError(), CancelledError(), SystemExit(1), GeneratorExit()]
+)
+def test_work_that_is_cancelled_or_exits_leaves_the_thread_working(error: BaseException) -> None:
+    done = threading.Event()
+
+    def work(agent: str) -> bool:
+        if agent == "bad":
+            raise error
+        done.set()
+        return False
+
+    background = Background(work)
+    background.wake("bad")
+    background.wake("good")
+    assert done.wait(30)
+    background.close()
+
+
+class Cancelled(Concepts):
+    """One whose first call for several texts is cancelled; ``done`` is set once it had all texts."""
+
+    def __init__(self, error: BaseException, texts: int) -> None:
+        super().__init__()
+        self.error: BaseException | None = error
+        self.texts = texts
+        self.done = threading.Event()
+
+    def embed_documents(self, texts: list[str]) -> NDArray[np.float32]:
+        if len(texts) > 1 and self.error is not None:
+            error, self.error = self.error, None
+            raise error
+        made = super().embed_documents(texts)
+        if len({text for text in self.asked if text.startswith("text")}) == self.texts:
+            self.done.set()
+        return made
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError(), CancelledError()])
+def test_texts_are_embedded_in_the_background_after_a_cancelled_call(
+    tmp_path: Path, error: BaseException
+) -> None:
+    embedder = Cancelled(error, 40)
+    with keepstone.open(tmp_path, embedder=embedder) as home:
+        agent = home.agent("a")
+        agent.session("s").add_many({"type": "note", "text": f"text {n}"} for n in range(40))
+        agent.recall("anything")
+        assert embedder.done.wait(60)
 
 
 def test_unexpected_errors_leave_the_thread_working(caplog: pytest.LogCaptureFixture) -> None:

@@ -238,7 +238,16 @@ class PendingCall(Generic[T]):
         try:
             self._answers.put((self._question(), None))
         except BaseException as error:  # noqa: BLE001  ``answer`` raises it.
-            self._answers.put((None, error))
+            self._answers.put((None, _of_call(error)))
+
+
+def _of_call(error: BaseException) -> BaseException:
+    """Return the error to raise for one of an embedder: what it cancelled is its call, not its caller."""
+    if isinstance(error, Exception | KeyboardInterrupt | SystemExit):
+        return error
+    failure = EmbedderUnavailableError(f"the embedder cancelled the call: {type(error).__name__}")
+    failure.__cause__ = error
+    return failure
 
 
 def ask_within(seconds: float, name: str, question: Callable[[], T]) -> T:

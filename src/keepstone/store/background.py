@@ -86,10 +86,10 @@ class Background:
                     self._put_back(agent)
             except KeepstoneError as error:
                 logger.warning("work on agent %s is put off: %s", agent, type(error).__name__)
-            except Exception as error:  # noqa: BLE001  One agent's failure must not end the work on others.
+            except BaseException as error:  # noqa: BLE001  No failure of one agent may end the thread.
                 self._report(agent, error)
 
-    def _report(self, agent: str, error: Exception) -> None:
+    def _report(self, agent: str, error: BaseException) -> None:
         """Log an unexpected error, with its traceback the first time that it is raised at its place.
 
         The error's text is left out: it may quote an entry.
