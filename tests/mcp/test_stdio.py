@@ -131,6 +131,23 @@ def test_lines_that_are_not_messages_are_survived(home: Path) -> None:
     assert answers(done)["memory_save"]["result"]["isError"] is False
 
 
+def test_a_lone_surrogate_is_answered_with_an_error(home: Path) -> None:
+    bad = calling("memory_save", text="\ud800")
+    pair = calling("memory_search", query="\U0001f600")
+    done = piped(home, [INITIALIZE, INITIALIZED, bad, {"method": "\udfff"}, pair])
+    answered = answers(done)
+    assert answered["memory_save"]["error"]["code"] == -32602
+    assert "lone surrogate" in answered["memory_save"]["error"]["message"]
+    assert "result" in answered["memory_search"]
+
+
+def test_a_first_request_with_a_lone_surrogate_is_answered_once(home: Path) -> None:
+    bad = json.loads(json.dumps(INITIALIZE))
+    bad["params"]["clientInfo"]["name"] = "\ud800"
+    (line,) = piped(home, [bad]).stdout.splitlines()
+    assert json.loads(line)["error"]["code"] == -32602
+
+
 def test_calls_at_the_end_of_input_are_answered(home: Path) -> None:
     done = piped(home, [INITIALIZE, INITIALIZED, calling("memory_save", text="a last word")])
     assert "remembered" in answers(done)["memory_save"]["result"]["content"][0]["text"]

@@ -24,6 +24,8 @@ logger = logging.getLogger("keepstone.mcp")
 
 _LONGEST_LINE = 32 * 1024 * 1024
 """Bytes of a message: as the server allows over HTTP."""
+_INVALID_PARAMS = -32602
+"""JSON-RPC's code."""
 _FIRST = 0.1
 """Seconds that the first request may take to arrive before loading begins, which slows its answer."""
 _LAST_ANSWERS = 10.0
@@ -81,7 +83,8 @@ class _Wire:
 
     def _open(self) -> None:
         self._first = self._line()
-        answer = early_answer(self._first, self._instructions)
+        is_valid = not _has_lone_surrogate(self._first)
+        answer = early_answer(self._first, self._instructions) if is_valid else None
         if answer is not None:
             self._answered = answer["id"]
             self._send(json.dumps(answer, ensure_ascii=False) + "\n")
@@ -102,12 +105,27 @@ class _Wire:
         await run_sync(self._opening.join, abandon_on_cancel=True)
         line = self._first
         while line:
-            self._note(line)
-            yield line.decode("utf-8", "replace")
+            if _has_lone_surrogate(line):
+                await run_sync(self._refuse, line)
+            else:
+                self._note(line)
+                yield line.decode("utf-8", "replace")
             line = await run_sync(self._line, abandon_on_cancel=True)
         with anyio.move_on_after(_LAST_ANSWERS):
             while self._asked and self._is_open:  # noqa: ASYNC110  It ends once, and nobody waits for it.
                 await anyio.sleep(0.01)
+
+    def _refuse(self, line: bytes) -> None:
+        """Answer a request that the package would drop without an answer."""
+        message = _object(line)
+        if "method" not in message or not isinstance(message.get("id"), int | str):
+            logger.warning("a message with a lone surrogate was skipped")
+            return
+        error = {
+            "code": _INVALID_PARAMS,
+            "message": "the request has a lone surrogate, half of a \\u escape pair; send valid Unicode",
+        }
+        self._send(json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}) + "\n")
 
     def _note(self, line: bytes) -> None:
         message = _object(line)
@@ -155,3 +173,16 @@ def _object(text: str | bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return message if isinstance(message, dict) else {}
+
+
+def _has_lone_surrogate(line: bytes) -> bool:
+    """Return whether a message has one, which JSON can escape and the package refuses to parse."""
+    if b"\\ud" not in line and b"\\uD" not in line:
+        return False
+    try:
+        json.dumps(json.loads(line), ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return True
+    except (ValueError, RecursionError):
+        return False  # The package says what is wrong.
+    return False
