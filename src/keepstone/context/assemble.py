@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from keepstone.context.block import Context, Part
 from keepstone.context.counting import Counter, checked
 from keepstone.context.entries_part import TEXT, AlreadyShown, Filler, Section
-from keepstone.context.fence import FRAME, fenced
+from keepstone.context.fence import FRAME, announced, fenced
 from keepstone.context.notes_part import Shelf, notes_part, part_for, shelves
 from keepstone.model import Entry
 from keepstone.notes.prompt import Source
@@ -84,7 +84,7 @@ class _Half:
     def text(self) -> str:
         blocks = [self.notes.text] if self.notes else []
         entries = [section.text for section in self.sections if section.lines]
-        return "\n".join([*blocks, fenced(entries)] if entries else blocks)
+        return "\n".join([*blocks, announced(fenced(entries))] if entries else blocks)
 
     def keep_to(self, tokens: int, before: str = "") -> None:
         """Drop entries while the whole exceeds ``tokens``, as some counters are not additive."""

@@ -12,6 +12,7 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 
+from keepstone.context.fence import fenced
 from keepstone.errors import KeepstoneError
 from keepstone.mcp.memory_tools import McpTools
 from keepstone.operations.agent_tools import AS_DATA
@@ -118,7 +119,7 @@ def _text(view: View, kind: str, name: str) -> str | None:
         return answer.text if answer.data.get("entries") else None
     if kind == "files":
         try:
-            return view.agent.files.read(name)
+            return AS_DATA + fenced([f"{view.agent.files.read(name)}\n"])
         except (KeepstoneError, ValueError):
             return None
     if view.notes is None or name not in _NOTES:

@@ -139,7 +139,8 @@ class ToolCalls(AgentMemory):
         if path is None:
             raise ValueError(f"path is missing; {action} needs the path of a file")
         if action == "read":
-            return self.read_file(path)
+            answer = self.read_file(path)  # Its content is exact, its text is for the model.
+            return ToolAnswer(answer.data, AS_DATA + fenced([f"{answer.text}\n"]))
         if action == "delete":
             return self._delete_file(path)
         if content is None:
