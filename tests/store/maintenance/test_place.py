@@ -221,3 +221,13 @@ def test_what_killed_processes_left_is_named_and_removed(home: Home, name: str) 
     home.doctor(fix=True)
     assert not path.exists()
     assert home.agent("a").session("s").entry_count() == 1
+
+
+def test_agents_that_differ_only_by_case_are_named_together(home: Home) -> None:
+    if (home.root / "AGENTS").exists():
+        pytest.skip("this file system folds case")
+    for slug in ("Ada", "ada", "bob"):
+        home.agent(slug).session("s").add("note", text="walnut")
+    messages = [finding.message for finding in home.doctor() if finding.level == "warning"]
+    assert "agents 'Ada' and 'ada' differ only by letter case" in messages
+    assert not [message for message in messages if "bob" in message]

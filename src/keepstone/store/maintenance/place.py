@@ -49,6 +49,7 @@ def examine_home(root: Path, layout: Layout) -> list[Finding]:
         partial(_hard_links, root, layout),
         partial(_modes, root, layout),
         partial(_leftovers, root, layout),
+        partial(_case_twins, root, layout),
         partial(merge_driver.findings, root),
     )
     findings: list[Finding] = []
@@ -273,6 +274,21 @@ def _leftovers(root: Path, layout: Layout) -> Iterator[Finding]:
             _FIX,
             "nothing but space, unless what it was made from is purged later",
         )
+
+
+def _case_twins(root: Path, layout: Layout) -> Iterator[Finding]:
+    alike: dict[str, list[str]] = {}
+    for agent in sorted(layout.agents(root)):
+        alike.setdefault(agent.casefold(), []).append(agent)
+    for agents in alike.values():
+        if len(agents) > 1:
+            yield Finding(
+                "warning",
+                str(root),
+                f"agents {' and '.join(map(repr, agents))} differ only by letter case",
+                "end the programs that use this home, then rename the folders of all but one of them",
+                "a copy on a file system that folds case, as on macOS and Windows, mixes or loses them",
+            )
 
 
 def _remove(root: Path, path: Path) -> None:
