@@ -55,3 +55,19 @@ def test_ids_that_would_disturb_a_shell_are_not_offered(cli: Command) -> None:
 def test_completing_makes_no_home(cli: Command) -> None:
     assert complete_agents(context(cli), "") == []
     assert not cli.home.exists()
+
+
+@pytest.mark.parametrize("name", ["--dir", "--project"])
+@pytest.mark.parametrize("command", ["chat", "serve", "recall", "context", "mcp"])
+def test_the_projects_folder_has_the_same_names_everywhere(cli: Command, command: str, name: str) -> None:
+    result = cli(command, *(["walnut"] if command == "recall" else []), name, "/nowhere/at/all")
+    assert result.exit_code == 2
+    assert "/nowhere/at/all" in result.stderr
+    assert "No such option" not in result.stderr
+
+
+@pytest.mark.parametrize("words", [[], ["serve"], ["notes", "add"], ["mcp", "install"]])
+def test_help_shows_no_value_for_a_flag(cli: Command, words: list[str]) -> None:
+    shown = cli(*words, "--help").stdout
+    assert "--help" in shown
+    assert "bool" not in shown

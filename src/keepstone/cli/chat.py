@@ -11,7 +11,7 @@ from rich.text import Text
 from keepstone.cli.command import Answer, home_command
 from keepstone.cli.options import (
     AgentOption,
-    FolderOption,
+    ProjectOption,
     UserFileOption,
     complete_sessions,
     place_options,
@@ -53,7 +53,7 @@ def chat(
     model: ModelOption = None,
     session: ContinuedOption = None,
     agent: AgentOption = "default",
-    folder: FolderOption = Path(),
+    folder: ProjectOption = Path(),
     user_file: UserFileOption = None,
     tools: ToolsOption = True,
 ) -> Answer:

@@ -21,6 +21,7 @@ class Frame(TyperGroup):
         """Run a command line and exit with its status."""
         words = list(sys.argv[1:] if args is None else args)
         _print_anything()
+        _hide_types_of_flags(self, self.make_context("keepstone", [], resilient_parsing=True), words)
         with reported(as_json=_wants_json(words)):
             settings["standalone_mode"] = False
             status = super().main(args=words, **settings)
@@ -37,6 +38,16 @@ def _print_anything() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def _hide_types_of_flags(command: Any, context: Any, words: Sequence[str]) -> None:
+    """Keep ``<bool>`` out of the help of the command that these words call: a flag takes no value."""
+    for option in (*command.params, command.get_help_option(context)):
+        if getattr(option, "is_flag", False):
+            option.metavar = ""
+    inner = getattr(command, "commands", {}).get(words[0]) if words else None
+    if inner is not None:
+        _hide_types_of_flags(inner, typer.Context(inner, parent=context, info_name=words[0]), words[1:])
 
 
 def command_line(modules: Iterable[str]) -> typer.Typer:

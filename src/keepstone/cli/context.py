@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from keepstone.cli.command import Answer, agent_command
-from keepstone.cli.options import FolderOption, UserFileOption
+from keepstone.cli.options import ProjectOption, UserFileOption
 from keepstone.cli.screen import table
 from keepstone.context import counter_of
 from keepstone.context.block import Context
@@ -51,7 +51,7 @@ def context(
     query: TopicArgument = None,
     *,
     budget: BudgetOption = 2000,
-    folder: FolderOption = Path(),
+    folder: ProjectOption = Path(),
     user_file: UserFileOption = None,
     others: OthersOption = False,
     count_as: CounterOption = None,

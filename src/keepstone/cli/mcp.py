@@ -15,6 +15,7 @@ from keepstone.cli.options import (
     HomeOptions,
     JsonOption,
     LayoutOption,
+    ProjectOption,
     YesOption,
 )
 from keepstone.errors import install_command
@@ -70,7 +71,7 @@ def mcp(
     home: HomeOption = None,
     layout: LayoutOption = "default",
     agent: AgentOption = "default",
-    folder: FolderOption = Path(),
+    folder: ProjectOption = Path(),
     *,
     worktree: WorktreeOption = False,
     read_only: ReadOnlyOption = False,

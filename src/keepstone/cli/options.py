@@ -185,7 +185,9 @@ def folder_option(*names: str) -> Any:
     )
 
 
+ProjectOption = Annotated[Path, folder_option("--dir", "--project")]
 FolderOption = Annotated[Path, folder_option("--dir")]
+"""For commands where ``--project`` is a flag."""
 UserFileOption = Annotated[
     str | None,
     typer.Option(

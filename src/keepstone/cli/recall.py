@@ -12,7 +12,7 @@ from rich.text import Text
 
 from keepstone.cli.command import Answer, agent_command
 from keepstone.cli.options import (
-    FolderOption,
+    ProjectOption,
     SinceOption,
     TagsOption,
     TypesOption,
@@ -114,7 +114,7 @@ def recall(
     neighbours: NeighboursOption = 0,
     include_superseded: SupersededOption = False,
     include: IncludeOption = None,
-    folder: FolderOption = Path(),
+    folder: ProjectOption = Path(),
     user_file: UserFileOption = None,
     explain: ExplainOption = False,
 ) -> Answer:

@@ -14,8 +14,8 @@ from keepstone.cli.options import (
     HomeOption,
     HomeOptions,
     LayoutOption,
+    ProjectOption,
     UserFileOption,
-    folder_option,
     place_options,
 )
 from keepstone.errors import install_command
@@ -30,7 +30,6 @@ app = typer.Typer()
 
 PORT = 8765
 
-ProjectOption = Annotated[Path, folder_option("--project", "--dir")]
 HostOption = Annotated[
     str,
     typer.Option(
