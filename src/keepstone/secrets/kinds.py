@@ -29,13 +29,16 @@ class Kind:
 # A value that a person may have chosen is a secret if it has a letter and a digit and matches none of these.
 _PLACEHOLDER = re.compile(
     r"\A[$%@]|\$\{|\{\{|[<\[]|\.\.\.|[*]{3}|xxx|example|placeholder|redacted|change[-_]?(?:me|it)|your[-_]|://"
+    r"|\Asha(?:1|256|384|512)[:-]"
     r"|\A(?:dummy|fake|sample|passw(?:or)?d[0-9]{0,4}\Z|[0-9]{4}-[0-9]{2}-[0-9]{2}|[a-z]:[\\/])"
     r"|\A(?:(?:process|import\.meta)\.env|os\.environ|env|settings|config|self|this|secrets|vars|args|ctx)\.",
     re.ASCII | re.IGNORECASE,
 )
 _IS_PATH = re.compile(r"(?:\.{0,2}|~)/[\w.-]+(?:/[\w.-]*)*|[a-z0-9._-]+(?:/[a-z0-9._-]+){2,}", re.ASCII)
 _IS_IDENTIFIER = re.compile(r"(?:[a-z]+|[A-Z]+)(?:[-_.](?:[a-z]+|[A-Z]+))*[-_.]?[0-9]{0,4}", re.ASCII)
-_IS_PASSWORD = re.compile(r"pass|pwd", re.IGNORECASE)
+_IS_PASSWORD = re.compile(r"passw|passp|pwd", re.IGNORECASE)
+_IS_TOKEN = re.compile(r"(?=(?:[^0-9]*[0-9]){4})[A-Za-z0-9+/_]{16,}={0,2}", re.ASCII)
+"""The value of a bare ``token``, which is also the name of cursors, words and numbers."""
 _LETTER_AND_DIGIT = re.compile(r"(?=.*[0-9]).*[A-Za-z]", re.DOTALL)
 _USUAL = frozenset("password passwd pass pwd secret token user username changeme test".split())
 """Placeholders for passwords in URLs, where a password without a digit is a secret, too."""
@@ -47,17 +50,20 @@ def is_real(value: str, name: str) -> bool:
         return value.casefold() not in _USUAL and not _PLACEHOLDER.search(value)
     if not _LETTER_AND_DIGIT.match(value) or _PLACEHOLDER.search(value) or _IS_PATH.fullmatch(value):
         return False
+    if name.casefold() == "token" and not _IS_TOKEN.fullmatch(value):
+        return False
     return bool(_IS_PASSWORD.search(name)) or not _IS_IDENTIFIER.fullmatch(value)
 
 
 NAME = (
     r"(?P<name>(?i:passw(?:or)?d|passphrase|pwd|secret|(?:api|secret|access|account|private)[_ -]?key"
-    r"|(?:auth|access|session|refresh|bearer)[_ -]?token))"
+    r"|(?:auth|access|session|refresh|bearer)[_ -]?token|(?<=[_-])pass|(?<![A-Za-z])token))"
 )
 """Names of passwords and keys, at the end of a variable or of a payload's key."""
 _NAME_MARKS = (
     *"assw ASSW assphrase ASSPHRASE pwd Pwd PWD ecret ECRET _key -key ikey skey tkey ekey Key KEY".split(),
     *"_token -token stoken htoken ntoken rtoken Token TOKEN".split(),
+    *"_pass -pass _PASS -PASS token: token= token\" token'".split(),
     *("I key", "i key", "s key", "t key", "e key", " token"),
 )
 
@@ -220,6 +226,12 @@ KINDS: Sequence[Kind] = (
         "curl",
         r"(?<!\S)(?:-u|--user)[ =]{1,2}[\\\"']{0,2}[^\s:\"']{1,64}:"
         r"(?P<secret>[^\s\"'\\]{4,200})",
+        is_free=True,
+    ),
+    _kind(
+        PASSWORD,
+        "mysql",
+        r"mysql(?:dump|admin)?[ \t](?:[^\s|;&]{1,60}[ \t]){0,8}?-p[\\\"']{0,2}(?P<secret>[^\s\"'\\]{8,200})",
         is_free=True,
     ),
     _kind(
