@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from tests.cli.conftest import Command
 from tests.importing.sources import FIXTURES, jsonl
 
@@ -35,9 +36,41 @@ def test_a_source_that_cannot_be_read_is_bad_input(cli: Command, tmp_path: Path)
 
 def test_failures_are_shown_with_their_place(cli: Command, tmp_path: Path) -> None:
     result = cli("import", "jsonl", str(jsonl(tmp_path / "x.jsonl", [[1]])))
-    assert result.exit_code == 0
     assert "1 failed" in result.stdout
     assert "x.jsonl:1" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "content"),
+    [
+        ("auto", "x.jsonl", b"[1]\n[2]\n"),
+        ("auto", "x.jsonl", b""),
+        ("csv", "x.csv", b"text\n"),
+        ("jsonl", "x.jsonl", bytes(range(256)) * 9),
+        ("mem0", "x.db", bytes(range(256)) * 9),
+        ("chatgpt", "conversations.json", b"[null, 1]"),
+        ("claude", "conversations.json", b"[]"),
+    ],
+)
+def test_a_source_without_anything_to_import_is_bad_input(
+    cli: Command, tmp_path: Path, source: str, name: str, content: bytes
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    for more in ([], ["--dry-run"]):
+        assert cli("import", source, str(tmp_path / name), *more).exit_code == 2
+
+
+def test_a_source_of_which_a_part_failed_is_done(cli: Command, tmp_path: Path) -> None:
+    path = jsonl(tmp_path / "x.jsonl", [[1], {"id": "a", "text": "Use pnpm"}])
+    for _ in range(2):
+        assert cli("import", "jsonl", str(path)).exit_code == 0
+
+
+def test_vectors_left_out_are_said_with_the_option_that_takes_them(cli: Command, tmp_path: Path) -> None:
+    path = jsonl(tmp_path / "x.jsonl", [{"id": "a", "text": "Use pnpm", "embedding": [1, 2]}])
+    answer = cli.json("import", "jsonl", str(path), "--agent", "a")
+    assert "--vectors" in answer["notes"][0]
+    assert "notes" not in cli.json("import", "jsonl", str(path), "--agent", "a", "--vectors")
 
 
 def test_export_to_standard_output_prints_the_lines_only(cli: Command, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from rich.console import Group
 from rich.text import Text
 
 from keepstone.cli.command import Answer, agent_command, home_command, show
+from keepstone.cli.exit_status import BAD_INPUT
 from keepstone.cli.options import HomeOption, HomeOptions, JsonOption, LayoutOption, complete_agents
 from keepstone.cli.screen import progress, table
 from keepstone.importing import SOURCES, import_memory
@@ -54,6 +55,12 @@ MapOption = Annotated[
 SecretsOption = Annotated[
     str, typer.Option("--secrets", metavar="POLICY", help="For keys and tokens: keep, mask or refuse.")
 ]
+VectorsOption = Annotated[
+    bool,
+    typer.Option(
+        "--vectors", help="Take along vectors that do not name their model: the home's embedder made them."
+    ),
+]
 BranchesOption = Annotated[
     bool, typer.Option("--branches", help="All branches of a conversation, not only the current one.")
 ]
@@ -80,11 +87,13 @@ def import_(
     secrets: SecretsOption = "keep",
     branches: BranchesOption = False,
     agent_from: AgentFromOption = None,
+    vectors: VectorsOption = False,
 ) -> Answer:
     """Import the memory of another tool; auto recognises which.
 
     A second run adds nothing: changed records replace their entries, and what was deleted here stays deleted.
-    The source is never changed, and nothing of it is executed. Status 0 also when single records failed.
+    The source is never changed, and nothing of it is executed. Status 0 also when single records failed; 2
+    when all of them did, or there were none.
     """
     with progress("importing") as bar:
         task = bar.task_ids[0]
@@ -96,6 +105,7 @@ def import_(
             resume=resume,
             mapping=_columns(mapping),
             branches=branches,
+            vectors=vectors,
             secrets=secrets,
             agent_from=agent_from,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
@@ -105,7 +115,7 @@ def import_(
         "imported": result.imported,
         "unchanged": result.unchanged,
         "failed": [{"place": one.place, "reason": one.reason} for one in result.failed],
-    }
+    } | ({"notes": result.notes} if result.notes else {})
     verb = "would import" if dry_run else "imported"
     words = f"{verb} {counted(result.imported, 'entry')} from {result.source}, {result.unchanged:,} unchanged"
     shown: list[Any] = [Text(words + (f", {len(result.failed):,} failed" if result.failed else ""))]
@@ -114,7 +124,11 @@ def import_(
         shown.append(table(("not imported", "reason"), rows))
         if len(result.failed) > _SHOWN:
             shown.append(Text(f"and {len(result.failed) - _SHOWN:,} more: see --json"))
-    return Answer(document, Group(*shown))
+    shown += [Text(one_line(note)) for note in result.notes]
+    if not (result.imported or result.unchanged or result.failed):
+        shown.append(Text(f"{one_line(str(path))} has nothing to import: it is empty, or of another source"))
+    status = 0 if result.imported or result.unchanged else BAD_INPUT
+    return Answer(document, Group(*shown), status=status)
 
 
 def _columns(mapping: str | None) -> dict[str, str]:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from keepstone.chat.messages import QUOTES
 from keepstone.log.line import format_time
 from keepstone.model import RELEVANT, Entry, Hit, Hits, SessionInfo, SessionSummary, Version
 from keepstone.notes.notes import MemoryEntry
