@@ -80,3 +80,18 @@ def test_without_an_embedder_vouched_vectors_decide(tmp_path: Path) -> None:
     agent = keepstone.open(tmp_path / "home", embedder="none").agent("a")
     import_memory(agent, "jsonl", source(tmp_path, [[1, 2, 3], [1, 2]]), vectors=True)
     assert [entry.embedding is None for entry in agent.iter_entries()] == [False, True]
+
+
+def test_an_export_brings_given_vectors_back_where_no_embedder_is(tmp_path: Path) -> None:
+    agent = keepstone.open(tmp_path / "home", embedder="none").agent("a")
+    own = agent.session("s").add("note", text="x", embedding=[3, 4]).line["embedding"]
+    copy = keepstone.open(tmp_path / "copy", embedder="none").agent("a")
+    assert import_memory(copy, "jsonl", source(tmp_path, [dict(own)])).notes == []
+    assert copy.get("r0").line["embedding"] == own
+
+
+def test_given_vectors_of_an_export_do_not_replace_the_homes_embedder(agent: Agent, tmp_path: Path) -> None:
+    other = keepstone.open(tmp_path / "other", embedder="none").agent("a")
+    own = other.session("s").add("note", text="x", embedding=[1, 0, 0, 0, 0]).line["embedding"]
+    assert len(import_memory(agent, "jsonl", source(tmp_path, [dict(own)])).notes) == 1
+    assert agent.get("r0").embedding is None

@@ -275,7 +275,8 @@ class _Vectors:
         try:
             embedding = embedding_of(line["embedding"])
             found = decode(embedding)
-            is_kept = found is not None and self._is_kept(agent, found[0])
+            names_space = isinstance(line["embedding"], Mapping)
+            is_kept = found is not None and self._is_kept(agent, found[0], names_space=names_space)
         except (InvalidEmbeddingError, SpaceMismatchError, TypeError) as error:
             self.unusable += 1
             self.reason = self.reason or str(error)
@@ -284,7 +285,7 @@ class _Vectors:
             return line | {"embedding": embedding}
         return {key: value for key, value in line.items() if key != "embedding"}
 
-    def _is_kept(self, agent: Agent, space: Space) -> bool:
+    def _is_kept(self, agent: Agent, space: Space, *, names_space: bool) -> bool:
         """Tell whether a vector is kept; raise InvalidEmbeddingError if the agent cannot use it."""
         own = self._spaces.get(agent.slug) or agent.vectors().space()
         if own is not None and not space.is_given and space.id != own.id:
@@ -293,11 +294,11 @@ class _Vectors:
             raise InvalidEmbeddingError(
                 f"they have {space.dim:,} numbers, and this agent's, of {own.id!r:.80}, have {own.dim:,}"
             )
-        is_named = own is not None and not space.is_given
-        if not (is_named or self._are_wanted):
+        # Vectors that callers gave decide where there is no embedder; an export brings them back there.
+        is_own = names_space and (space.is_given if own is None else space.id == own.id)
+        if not (is_own or self._are_wanted):
             self.unnamed += 1
             return False
-        # Where there is no embedder, the first one that is wanted decides.
         self._spaces[agent.slug] = own or space
         return True
 
