@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+import keepstone
+
 COMMAND = (sys.executable, "-m", "keepstone")
 
 
@@ -114,6 +116,18 @@ def in_a_terminal(*words: str, columns: int) -> str:
             pass
     os.close(ours)
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
+
+
+@pytest.mark.parametrize("form", ["csv", "ndjson"])
+def test_an_export_to_a_terminal_is_escaped(tmp_path: Path, form: str) -> None:
+    with keepstone.open(tmp_path, embedder="none") as home:
+        home.agent("a").session("s").add("note", text="red\x1b[31m \x9b1m \u202e größe\nnext")
+    words = ("export", "--format", form, "--out", "-", "--agent", "a", "--home", str(tmp_path))
+    shown = in_a_terminal(*words, columns=80)
+    assert "größe" in shown
+    assert [letter for letter in shown if letter in "\x1b\x9b\u202e"] == []
+    assert "\\x1b[31m" in shown or "\\u001b[31m" in shown
+    assert b"\xc2\x9b" in subprocess.run([*COMMAND, *words], capture_output=True, check=True).stdout
 
 
 @pytest.mark.parametrize("columns", [60, 80, 119])

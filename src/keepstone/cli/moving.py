@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from rich.console import Group
@@ -11,7 +11,7 @@ from rich.text import Text
 from keepstone.cli.command import Answer, agent_command, home_command, show
 from keepstone.cli.exit_status import BAD_INPUT
 from keepstone.cli.options import HomeOption, HomeOptions, JsonOption, LayoutOption, complete_agents
-from keepstone.cli.screen import progress, table
+from keepstone.cli.screen import HarmlessStream, progress, table
 from keepstone.importing import SOURCES, import_memory
 from keepstone.operations.exporting import FORMATS, export_memory
 from keepstone.text.display import counted, harmless, one_line
@@ -186,6 +186,7 @@ def export(
             since=since,
             force=force,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
+            stream=cast("IO[bytes]", HarmlessStream(sys.stdout)) if sys.stdout.isatty() else None,
         )
     document = {"entries": count, "format": format_, "out": out}
     if out == "-":  # The entries are all that is printed.

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from keepstone.text.display import one_line
+from keepstone.text.display import harmless, one_line
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -77,3 +78,24 @@ def progress(title: str) -> Iterator[Progress]:
     with Progress(*columns, console=screen, disable=not screen.is_terminal, transient=True) as bar:
         bar.add_task(title, total=None)
         yield bar
+
+
+class HarmlessStream(io.RawIOBase):
+    """Bytes of UTF-8 for a terminal, whose control and hidden characters are escaped.
+
+    Each write is whole characters.
+    """
+
+    def __init__(self, terminal: TextIO) -> None:
+        super().__init__()
+        self._terminal = terminal
+
+    def writable(self) -> bool:
+        """Return True."""
+        return True
+
+    def write(self, raw: Any) -> int:
+        """Write bytes, and return how many they were."""
+        text = bytes(raw).decode("utf-8", "replace")
+        self._terminal.write(harmless(text.replace("\r\n", "\n")))
+        return len(raw)

@@ -15,7 +15,7 @@ from keepstone.importing.markdown import exported_item
 from keepstone.importing.origin import Origin
 from keepstone.log.line import MAX_LINE
 from keepstone.model import Record
-from keepstone.operations.exporting.tables import CSV_HEADING
+from keepstone.operations.exporting.tables import CSV_HEADING, unescaped_cell
 
 _FIELDS = ("text", "ts", "role", "id", "session", "type", "tags")
 _TIMES = ("timestamp", "created_at", "createdAt", "created", "date", "time", "datetime")
@@ -162,7 +162,7 @@ def _rows(text: io.TextIOWrapper, name: str, mapping: Mapping[str, str]) -> Item
         elif len(row) > len(heading):
             yield Unread(place, f"the row has {len(row)} cells, the heading {len(heading)}")
         elif heading == list(CSV_HEADING) and not mapping:
-            yield _exported(dict(zip(heading, row, strict=False)), place)
+            yield _exported(dict(zip(heading, map(unescaped_cell, row), strict=False)), place)
         elif any(row):
             yield _mapped(dict(zip(heading, row, strict=False)), mapping, _stem(name), place)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import stat
 import tempfile
@@ -123,6 +124,20 @@ def test_a_text_edited_in_an_export_is_imported(home: Home, tmp_path: Path, name
     result = import_memory(home.agent("coder"), "auto", out)
     assert (result.imported, result.unchanged) == (1, 2)
     assert home.agent("coder").get("n").text == "Use uv"
+
+
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+49 30", "-1", "@SUM(1)", "\tx", "'=1", "''-", "'quoted'", "plain"]
+)
+def test_no_cell_of_a_table_is_a_formula_and_texts_come_back(home: Home, tmp_path: Path, text: str) -> None:
+    home.agent("one").session(text).add(text, text=text, id=text)
+    out = tmp_path / "out.csv"
+    export_memory(home, out, agent="one", format="csv")
+    with out.open(newline="", encoding="utf-8") as file:
+        cells = [cell for row in csv.reader(file) for cell in row]
+    assert [cell for cell in cells if cell.startswith(("=", "+", "-", "@", "\t", "\r"))] == []
+    import_memory(home.agent("two"), "auto", out)
+    assert memory(home.agent("two")) == memory(home.agent("one"))
 
 
 def test_all_agents_are_exported_each_into_its_folder(home: Home, tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ def export_memory(
     since: datetime | str | None = None,
     force: bool = False,
     progress: Callable[[int, int], None] | None = None,
+    stream: IO[bytes] | None = None,
 ) -> int:
     """Export the live entries of one agent, or of all, and return how many there were.
 
@@ -47,6 +48,7 @@ def export_memory(
         since: Only entries made at this time or later.
         force: Replace an output that exists.
         progress: Called with the number of entries written and their total.
+        stream: What ``"-"`` writes to; default: standard output, as it is.
 
     Raises:
         FileExistsError: The output exists.
@@ -60,7 +62,14 @@ def export_memory(
     if agent is not None:
         chosen = home.agent(agent)
         return export_agent(
-            chosen, home.root, out, format=format, since=since, force=force, progress=progress
+            chosen,
+            home.root,
+            out,
+            format=format,
+            since=since,
+            force=force,
+            progress=progress,
+            stream=stream,
         )
     _check_format(format)
     if str(out) == "-":
@@ -87,6 +96,7 @@ def export_agent(
     since: datetime | str | None = None,
     force: bool = False,
     progress: Callable[[int, int], None] | None = None,
+    stream: IO[bytes] | None = None,
 ) -> int:
     """Export the live entries of an agent of the home at ``root``; see ``export_memory``."""
     _check_format(format)
@@ -96,7 +106,7 @@ def export_agent(
             raise ValueError(
                 "standard output takes one agent (--agent) as ndjson or csv: name a path with --out"
             )
-        return _to_stream(counter.counted(agent), format, sys.stdout.buffer)
+        return _to_stream(counter.counted(agent), format, stream or sys.stdout.buffer)
     with _output(root, out, force=force) as new:
         return _to_path(counter.counted(agent), format, new)
 

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
@@ -30,6 +31,30 @@ CREATE INDEX entries_by_time ON entries (ts);
 _INSERT = "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
+_FORMULA = re.compile(r"'*+[=+\-@\t\r]")
+"""How a cell begins that a spreadsheet would compute, and one that is escaped already."""
+
+
+def escaped_cell(text: str) -> str:
+    """Return a cell with an apostrophe before what a spreadsheet would take for a formula.
+
+    Example:
+        >>> escaped_cell("=1+1"), escaped_cell("plain"), escaped_cell("'=1")
+        ("'=1+1", 'plain', "''=1")
+    """
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def unescaped_cell(text: str) -> str:
+    """Return the text of which ``escaped_cell`` made a cell; one that it did not make stays as it is.
+
+    Example:
+        >>> unescaped_cell("'=1+1"), unescaped_cell("=1+1"), unescaped_cell("'quoted'")
+        ('=1+1', '=1+1', "'quoted'")
+    """
+    return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
+
+
 def write_ndjson(entries: Iterable[Entry], file: IO[bytes]) -> int:
     """Write a log line for each entry, with its agent and session, and return how many there were."""
     count = 0
@@ -41,7 +66,10 @@ def write_ndjson(entries: Iterable[Entry], file: IO[bytes]) -> int:
 
 
 def write_csv(entries: Iterable[Entry], file: IO[bytes]) -> int:
-    """Write a table with a heading; its last column has what the others do not say, as JSON."""
+    """Write a table with a heading; its last column has what the others do not say, as JSON.
+
+    Cells that a spreadsheet would compute are escaped, as memory is untrusted.
+    """
     text = io.TextIOWrapper(file, "utf-8", newline="", write_through=True)
     rows = csv.writer(text)  # Its line ends are those of RFC 4180, so a lone CR in a cell is quoted.
     rows.writerow(CSV_HEADING)
@@ -61,7 +89,7 @@ def write_csv(entries: Iterable[Entry], file: IO[bytes]) -> int:
             main,
             json.dumps(beside, ensure_ascii=False, separators=(",", ":")),
         )
-        rows.writerow(cells)
+        rows.writerow(map(escaped_cell, cells))
         count += 1
     text.flush()
     text.detach()
