@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml  # type: ignore[import-untyped]
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.importing.test_sources import auto, entries
@@ -87,10 +87,46 @@ def test_concepts_of_an_okf_bundle(agent: Agent, tmp_path: Path) -> None:
     assert (customers.id, customers.ts.isoformat()) == ("tables/customers", "2026-01-12T00:00:00+00:00")
 
 
-def test_a_note_with_front_matter_beyond_us_keeps_it_as_text(agent: Agent, tmp_path: Path) -> None:
-    vault = files(tmp_path / "vault", {"odd.md": "---\na: &x 1\nb: *x\n---\nBody\n"})
-    assert import_memory(agent, "obsidian", vault).imported == 1
-    assert agent.get("odd").data["frontmatter"] == "a: &x 1\nb: *x"
+def test_front_matter_that_is_no_yaml_is_listed_and_kept_as_text(agent: Agent, tmp_path: Path) -> None:
+    vault = files(tmp_path / "vault", {"odd.md": "---\na: {{date}}\n---\nBody\n"})
+    result = import_memory(agent, "obsidian", vault)
+    assert (result.imported, [one.place for one in result.failed]) == (1, ["odd.md"])
+    assert "kept as text" in result.failed[0].reason
+    assert agent.get("odd").data["frontmatter"] == "a: {{date}}"
+
+
+def test_a_note_of_basic_memory_without_a_readable_id_is_left_out(agent: Agent, tmp_path: Path) -> None:
+    notes = {"a.md": "---\npermalink: a\n---\nA\n", "odd.md": "---\npermalink: main/odd\nx: [\n---\nBody\n"}
+    result = import_memory(agent, "basic-memory", files(tmp_path / "main", notes))
+    assert (result.imported, [one.place for one in result.failed]) == (1, ["odd.md"])
+    assert "of the front matter is not YAML" in result.failed[0].reason
+
+
+def test_a_title_that_is_wrapped_keeps_permalink_and_tags(agent: Agent, tmp_path: Path) -> None:
+    title = "title: A rather long title about the release branch\n  every Friday night\n"
+    head = f"{title}permalink: main/a\ntags:\n- b\n"
+    import_memory(agent, "auto", files(tmp_path / "main", {"A.md": f"---\n{head}---\nBody\n"}))
+    found = agent.get("main/a")
+    assert found.data["title"] == "A rather long title about the release branch every Friday night"
+    assert found.tags == ("b",)
+
+
+def test_tags_of_any_script_are_tags(agent: Agent, tmp_path: Path) -> None:
+    body = "#über #日本、 #हिन्दी #2026 #a/b-c, #y2026\n`#no` x#no #Größe。\n"
+    import_memory(agent, "obsidian", files(tmp_path / "vault", {"a.md": body}))
+    assert agent.get("a").tags == ("über", "日本", "हिन्दी", "a/b-c", "y2026", "Größe")
+
+
+def test_markdown_links_to_notes_become_links(agent: Agent, tmp_path: Path) -> None:
+    body = (
+        '[a](../Other.md) [b](deep%20one/My%20note.md#top) [c](<Note (1).md>) [d](Note(2).md "t") '
+        "[web](https://example.org/Other.md) [gone](Nowhere.md)\n"
+    )
+    names = ("Other.md", "deep one/My note.md", "Note (1).md", "x/Note(2).md")
+    import_memory(
+        agent, "obsidian", files(tmp_path / "vault", {"x/a.md": body, **dict.fromkeys(names, "B\n")})
+    )
+    assert [link["to"] for link in agent.get("x/a").links] == [name.removesuffix(".md") for name in names]
 
 
 WRITTEN = [
@@ -102,6 +138,10 @@ WRITTEN = [
     "deep:\n  inner:\n    - x: 1\n      y: 2\n    - x: 3\n  more: z\n",
     "text: |\n  line one\n  line two\nend: x\n",
     "url: http://example.org/a#b\n# a comment\nafter: comment # here\n",
+    "wrapped: one\n  two\n\n  three\nquoted: 'one\n  two'\nnext: x\n",
+    "base: &b {k: v, n: 1}\nsame: *b\nmerged:\n  <<: *b\n  n: 2\n",
+    "folded: >-\n  one\n  two\nkept: |+\n  one\n\n",
+    "? asked\n: answer\nstr: !!str 1\n",
 ]
 
 
@@ -141,3 +181,38 @@ def test_apostrophes_do_not_join_the_items_of_a_list() -> None:
     assert parse_yaml("a: [it's, that's, 'x, ''y''', \"p, q\"]") == {
         "a": ["it's", "that's", "x, 'y'", "p, q"]
     }
+
+
+REFUSED = {
+    "a tag": ("a: !!python/object/apply:os.system [ls]", "tag .*os.system"),
+    "an alias to itself": ("a: &a [*a]", "stands for nothing complete"),
+    "an unknown alias": ("a: *a", "stands for nothing complete"),
+    "a mapping as a key": ("{a: 1}: b", "as a key"),
+    "depth": ("a: " + "[" * 100_000, "deeper than 50"),
+    "length": ("a: " + "x" * (1 << 20), "more than 1,048,576 characters"),
+    "a list": ("- a", "not a mapping"),
+}
+
+
+@pytest.mark.parametrize(("text", "reason"), REFUSED.values(), ids=REFUSED)
+def test_front_matter_that_could_harm_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        parse_yaml(text)
+
+
+def test_aliases_that_multiply_are_refused() -> None:
+    lists = "".join(f"k{n}: &k{n} [{', '.join([f'*k{n - 1}'] * 10)}]\n" for n in range(1, 10))
+    long = f"k: &k {'x' * 100_000}\n" + "".join(f"l{n}: *k\n" for n in range(100))
+    for text in ("k0: &k0 x\n" + lists, long):
+        with pytest.raises(ValueError, match="aliases repeat too much"):
+            parse_yaml(text)
+
+
+@pytest.mark.parametrize("text", ["yes", "12:30", "2026-01-11", "007", "1e999", "NaN", ".5", "1_000"])
+def test_plain_words_that_only_old_yaml_changes_stay(text: str) -> None:
+    assert parse_yaml(f"key: {text}\nother: it's") == {"key": text, "other": "it's"}
+
+
+def test_keys_of_an_export_may_be_longer_than_yaml_allows() -> None:
+    value = {"x" * 2000: [1.5, None, "é"]}
+    assert parse_yaml(f"keepstone: {flow(value)}\nother: 1") == {"keepstone": value, "other": 1}

@@ -1,29 +1,24 @@
-"""YAML front matter of Markdown files: the part of YAML that people and tools write there."""
+"""YAML front matter of Markdown files, as JSON can say it."""
 
 from __future__ import annotations
 
 import json
+import math
 import re
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
 
 _FENCE = "---"
-_KEY = re.compile(
-    r"^(?P<indent> *+)"
-    r"(?P<key>\"[^\"\\]*+(?:\\.[^\"\\]*+)*\"|'[^']*+'|[^\s#:'\"\[\]{}&*!|>%@`-][^:#]*+|[^\s:#]++)"
-    r"\s*+:(?:\s++(?P<value>.*+))?$"
-)
-_ITEM = re.compile(r"^(?P<indent> *+)-(?:\s++(?P<value>.*+))?$")
-_BLOCK = re.compile(r"^[|>][+-]?\d?$")
-_NUMBER = re.compile(r"^[-+]?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][-+]?[0-9]++)?$")
-_SINGLE_QUOTED = re.compile(r"^'([^']*+(?:''[^']*+)*)'\s*+(?:#.*+)?$")
-_PART = re.compile(
-    # Quotes count at the beginning of a value only; without an end they reach to that of the text.
-    r"(?:(?<![^\s:,])(?:\"[^\"\\]*+(?:\\.[^\"\\]*+)*(?:\"|\\?\Z)|'[^']*+(?:''[^']*+)*(?:'|\Z))|[^,])++",
-    re.DOTALL,
-)
-_WORDS = {"true": True, "false": False, "null": None, "~": None, "": None, "yes": "yes", "no": "no"}
-_DEEPEST = 20
+_INT = re.compile(r"^[-+]?(?:0|[1-9][0-9]{0,999})$")
+_FLOAT = re.compile(r"^[-+]?(?:0|[1-9][0-9]*+)(?:\.[0-9]*+)?(?:[eE][-+]?[0-9]++)?$")
+_WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
+_STANDARD = "tag:yaml.org,2002:"
+_READ = frozenset({"str", "int", "float", "bool", "null", "timestamp", "seq", "map"})
 _LONGEST = 1 << 20
+_DEEPEST = 50
+_MOST = 2 * _LONGEST
+"""Maximum number of values and their characters, each counted again wherever an alias repeats it."""
 
 
 def split_front_matter(text: str) -> tuple[str | None, str]:
@@ -38,141 +33,166 @@ def split_front_matter(text: str) -> tuple[str | None, str]:
 
 
 def parse_yaml(text: str) -> dict[str, Any]:
-    """Return the mapping that a part of YAML says: scalars, lists and mappings, in blocks or in brackets.
+    """Return the mapping that YAML says.
+
+    Plain scalars are as in YAML 1.2: ``yes`` and ``12:30`` are texts, and so are dates.
 
     Raises:
-        ValueError: It has something else, such as an anchor or a tag.
+        ValueError: It is not YAML, not a mapping, too large, or has a tag of its own.
     """
     if len(text) > _LONGEST:
         raise ValueError(f"the front matter has more than {_LONGEST:,} characters")
-    parser = _Blocks(text.split("\n"))
-    found = parser.block(0, 0)
-    if parser.at < len(parser.lines):
-        raise ValueError(f"line {parser.at + 1} of the front matter is not understood")
+    found = _json_lines(text)
+    if found is None:
+        found = _Builder().document(_events(text))
     if not isinstance(found, dict):
         raise ValueError("the front matter is not a mapping")  # noqa: TRY004  A fault of the file.
     return found
 
 
-class _Blocks:
-    def __init__(self, lines: list[str]) -> None:
-        self.lines = [line.rstrip("\r") for line in lines]
-        self.at = 0
+def _json_lines(text: str) -> dict[str, Any] | None:
+    """Return keys whose values are JSON on one line, as an export writes them; None if it is other YAML.
 
-    def _skip(self) -> None:
-        while self.at < len(self.lines) and (
-            not self.lines[self.at].strip() or self.lines[self.at].lstrip().startswith("#")
-        ):
-            self.at += 1
-
-    def block(self, indent: int, depth: int) -> Any:
-        """Parse the lines with at least this indentation: a mapping, a list, or nothing."""
-        self._skip()
-        if depth > _DEEPEST:
-            raise ValueError("the front matter nests too deep")
-        if self.at >= len(self.lines):
-            return {} if depth == 0 else None
-        line = self.lines[self.at]
-        begin = len(line) - len(line.lstrip(" "))
-        if begin < indent:
+    YAML allows no key of more than 1,024 characters in brackets, JSON does.
+    """
+    found: dict[str, Any] = {}
+    for line in text.split("\n"):
+        key, colon, value = line.partition(": ")
+        if not colon or not key.isidentifier():
             return None
-        return self._list(begin, depth) if _ITEM.match(line) else self._mapping(begin, depth)
+        try:
+            found[key] = json.loads(value, parse_constant=_no_constant)
+        except (ValueError, RecursionError):
+            return None
+    return found
 
-    def _list(self, indent: int, depth: int) -> list[Any]:
-        found: list[Any] = []
-        while True:
-            self._skip()
-            item = _ITEM.match(self.lines[self.at]) if self.at < len(self.lines) else None
-            if item is None or len(item["indent"]) != indent:
-                return found
-            value = item["value"] or ""
-            if (_KEY.match(value) and not value.startswith(("'", '"', "[", "{"))) or not value:
-                # A mapping that begins beside the dash stands as deep as its first key.
-                self.lines[self.at] = " " * (indent + 2) + value
-                if not value:
-                    self.at += 1
-                found.append(self.block(indent + 1, depth + 1))
-            else:
-                self.at += 1
-                found.append(_scalar(value))
 
-    def _mapping(self, indent: int, depth: int) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        while True:
-            self._skip()
-            pair = _KEY.match(self.lines[self.at]) if self.at < len(self.lines) else None
-            if pair is None or len(pair["indent"]) != indent:
-                return found
-            key, value = str(_scalar_text(pair["key"])), (pair["value"] or "").strip()
-            self.at += 1
-            if _BLOCK.match(value):
-                found[key] = self._text(indent, folded=value[0] == ">")
-            elif value and not value.startswith("#"):
-                found[key] = _scalar(value)
-            else:
-                # A list may stand as deep as its key.
-                self._skip()
-                is_item = self.at < len(self.lines) and _ITEM.match(self.lines[self.at])
-                found[key] = self.block(indent if is_item else indent + 1, depth + 1)
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
 
-    def _text(self, indent: int, *, folded: bool) -> str:
-        lines: list[str] = []
-        while self.at < len(self.lines):
-            line = self.lines[self.at]
-            if line.strip() and len(line) - len(line.lstrip(" ")) <= indent:
+
+def _events(text: str) -> Iterator[Any]:
+    import yaml  # Only imports of Markdown need it.
+
+    try:
+        yield from yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.YAMLError as error:
+        problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
+        mark = getattr(error, "problem_mark", None)
+        place = f"line {mark.line + 1} of the front matter" if mark is not None else "the front matter"
+        raise ValueError(f"{place} is not YAML: {problem}") from error
+
+
+@dataclass(slots=True)
+class _Open:
+    """A list or mapping that is not complete yet."""
+
+    value: list[Any] | dict[str, Any]
+    anchor: str | None = None
+    begin: int = 0
+    """What was counted before it."""
+    key: str | None = None
+    defaults: list[dict[str, Any]] = field(default_factory=list)
+    """Mappings that ``<<`` merges: their keys count where the mapping does not have them."""
+
+
+class _Builder:
+    """Builds values from the events of a YAML parser, without recursion and with bounds."""
+
+    def __init__(self) -> None:
+        self._open: list[_Open] = []
+        self._anchors: dict[str, tuple[Any, int]] = {}
+        """Each value with an anchor, and what it counts."""
+        self._count = 0
+        self._root: Any = {}
+
+    def document(self, events: Iterator[Any]) -> Any:
+        """Return the value of the first document."""
+        for event in events:
+            kind = type(event).__name__
+            if kind in ("MappingStartEvent", "SequenceStartEvent"):
+                _check_tag(event.tag)
+                if len(self._open) >= _DEEPEST:
+                    raise ValueError(f"the front matter nests deeper than {_DEEPEST} levels")
+                made: Any = {} if kind == "MappingStartEvent" else []
+                self._open.append(_Open(made, event.anchor, self._count))
+                self._counted(1)
+            elif kind in ("MappingEndEvent", "SequenceEndEvent"):
+                self._close()
+            elif kind == "ScalarEvent":
+                self._counted(1 + len(event.value))
+                value = _scalar(event)
+                self._name(event.anchor, value, 1 + len(event.value))
+                self._add(value, event.value)
+            elif kind == "AliasEvent":
+                if event.anchor not in self._anchors:
+                    raise ValueError(f"the alias *{event.anchor:.80} stands for nothing complete")
+                value, count = self._anchors[event.anchor]
+                self._counted(count)
+                self._add(value, None if isinstance(value, dict | list) else str(value))
+            elif kind == "DocumentEndEvent":
                 break
-            lines.append(line)
-            self.at += 1
-        deep = min((len(line) - len(line.lstrip(" ")) for line in lines if line.strip()), default=0)
-        cut = [line[deep:] for line in lines]
-        return (" " if folded else "\n").join(cut).rstrip()
+        return self._root
+
+    def _counted(self, more: int) -> None:
+        self._count += more
+        if self._count > _MOST:
+            raise ValueError("the front matter is too large: its aliases repeat too much")
+
+    def _name(self, anchor: str | None, value: Any, count: int) -> None:
+        if anchor is not None:
+            self._anchors[anchor] = value, count
+
+    def _close(self) -> None:
+        done = self._open.pop()
+        if isinstance(done.value, dict):
+            for more in done.defaults:
+                done.value = more | done.value
+        self._name(done.anchor, done.value, self._count - done.begin)
+        self._add(done.value, None)
+
+    def _add(self, value: Any, key: str | None) -> None:
+        """Add a value to the list or mapping that is open; ``key`` is what it is called as a key."""
+        if not self._open:
+            self._root = {} if value is None else value
+            return
+        inner = self._open[-1]
+        if isinstance(inner.value, list):
+            inner.value.append(value)
+        elif inner.key is None:
+            if key is None:
+                raise ValueError("the front matter has a list or mapping as a key")
+            inner.key = key
+        elif inner.key == "<<" and (merged := _mappings(value)):
+            inner.key = None
+            inner.defaults += merged
+        else:
+            inner.value[inner.key] = value
+            inner.key = None
 
 
-def _scalar_text(text: str) -> Any:
-    if text[:1] == '"':
-        return json.loads(text)
-    return text[1:-1].replace("''", "'") if text[:1] == "'" and text[-1:] == "'" else text.strip()
+def _mappings(value: Any) -> list[dict[str, Any]]:
+    found = value if isinstance(value, list) else [value]
+    return found if all(isinstance(one, dict) for one in found) else []
 
 
-def _scalar(text: str) -> Any:
-    text = text.strip()
-    if text[:1] in ("[", "{"):
-        return _flow(text)
-    if text[:1] == '"':
-        value, end = json.JSONDecoder().raw_decode(text)
-        if text[end:].strip() and not text[end:].strip().startswith("#"):
-            raise ValueError(f"{text[:80]!r} goes on after its quotes")
-        return value
-    if text[:1] == "'":
-        found = _SINGLE_QUOTED.match(text)
-        if found is None:
-            raise ValueError(f"{text[:80]!r} has no closing quote")
-        return found[1].replace("''", "'")
-    if text[:1] in ("&", "*", "!", "%", "@", "`"):
-        raise ValueError(f"{text[:80]!r} is an anchor, an alias or a tag, which are not read")
-    text = text.partition(" #")[0].rstrip()
+def _check_tag(tag: str | None) -> str | None:
+    """Return a standard tag without its prefix; a tag of another program could mean anything."""
+    name = tag.removeprefix(_STANDARD) if tag and tag != "!" else None
+    if name is not None and name not in _READ:
+        raise ValueError(f"the front matter has the tag {tag!r:.80}, which is not read")
+    return name
+
+
+def _scalar(event: Any) -> Any:
+    text: str = event.value
+    tag = _check_tag(event.tag)
+    if tag in ("str", "timestamp") or (tag is None and not event.implicit[0]):
+        return text  # It is quoted, or a block of lines.
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
-    if _NUMBER.match(text):
-        return float(text) if set(text) & set(".eE") else int(text)
+    if _INT.match(text):
+        return int(text)
+    if _FLOAT.match(text) and math.isfinite(float(text)):
+        return float(text)
     return text
-
-
-def _flow(text: str) -> Any:
-    """Return a list or mapping in brackets; JSON, or the simple form ``[a, b]``."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        pass
-    text = text.partition(" #")[0].rstrip() if text.count("]") + text.count("}") == 1 else text
-    if text[:1] == "[" and text[-1:] == "]" and not set(text[1:-1]) & set("[]{}"):
-        return [_scalar(part) for part in _parts(text[1:-1])]
-    if text[:1] == "{" and text[-1:] == "}" and not set(text[1:-1]) & set("[]{}"):
-        pairs = [part.partition(":") for part in _parts(text[1:-1])]
-        return {str(_scalar_text(key.strip())): _scalar(value) for key, _, value in pairs}
-    raise ValueError(f"{text[:80]!r} is not understood")
-
-
-def _parts(text: str) -> list[str]:
-    """Return the parts between commas, which do not count within quotes."""
-    return [part.strip() for part in _PART.findall(text) if part.strip()]

@@ -26,7 +26,14 @@ _WIKI = re.compile(r"\[\[([^\]\[|#^\n]++)(?:[#^][^\]\[|\n]*+)?(?:\|[^\]\[\n]*+)?
 _LINK = re.compile(r"\]\(([^()\s#]+\.md)(?:#[^()\s]*)?\)")
 _RELATION = re.compile(r"^[ \t]*+[-*] ++([^\[\]\n]*+)\[\[([^\]\n]++)\]\]", re.MULTILINE)
 _OBSERVATION = re.compile(r"^[ \t]*+[-*] ++\[([^\]\s][^\]\n]*+)\] ++\S", re.MULTILINE)
-_INLINE_TAG = re.compile(r"(?:^|(?<=\s))#([A-Za-z_][\w/-]*+)")
+_INLINE_TAG = re.compile(
+    # Of any script, with its marks; up to punctuation, also of Chinese and Japanese.
+    r"(?:^|(?<=\s))#([^\s!-,.:-@\[-^`{-~\u2000-\u206f\u2e00-\u2e7f\u3000-\u3004\u3008-\u3020"
+    r"\uff00-\uff0f\uff1a-\uff20\uff5f-\uff65]++)"
+)
+_FILE_LINK = re.compile(
+    r"\]\((?:<([^<>\n]++)>|((?:[^()\s<>]++|\([^()\s<>]*+\))++))[ \t]*+(?:\"[^\"\n]*+\"|'[^'\n]*+')?[ \t]*+\)"
+)
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*+`", re.DOTALL)
 _CHECKBOXES = frozenset(" xX-/>")
 
@@ -166,13 +173,19 @@ def exported_item(ours: Record, text: str, place: str) -> Item | Unread:
 
 
 def read_basic_memory(origin: Origin, _: Options) -> Items:
-    """Yield one entry for each note, with its relations as links and its categories as tags."""
+    """Yield one entry for each note, with its relations as links and its categories as tags.
+
+    A note whose front matter is not understood is left out: its id stands there.
+    """
     yield from _linked_notes(origin, "permalink", _relations)
 
 
 def read_obsidian(origin: Origin, _: Options) -> Items:
-    """Yield one entry for each note, with its wiki links as links, and its properties and tags."""
-    yield from _linked_notes(origin, "", _wiki_links)
+    """Yield one entry for each note, with its links to others, its properties and tags.
+
+    Front matter that is not understood is listed, and kept as text.
+    """
+    yield from _linked_notes(origin, "", _note_links)
 
 
 def _linked_notes(origin: Origin, id_key: str, links_of: Any) -> Items:
@@ -186,6 +199,11 @@ def _linked_notes(origin: Origin, id_key: str, links_of: Any) -> Items:
         if not note.body.strip() and not note.keys:
             yield Unread(note.name, "the file is empty")
             continue
+        if note.problem and id_key:
+            yield Unread(note.name, note.problem)
+            continue
+        if note.problem:
+            yield Unread(note.name, f"{note.problem}; its front matter is kept as text in data.frontmatter")
         title = named(note.keys.get("title")) or basename(note.name).removesuffix(_MARKDOWN)
         kind = named(note.keys.get("type")) or "note"
         line: Record = {
@@ -197,11 +215,8 @@ def _linked_notes(origin: Origin, id_key: str, links_of: Any) -> Items:
         }
         tags = [*note.tags, *(_tags_in(note.body))]
         line |= {"tags": list(dict.fromkeys(tags))} if tags else {}
-        found = dict.fromkeys(
-            (targets[key], rel)
-            for rel, name in links_of(note.body)
-            if (key := name.strip().lower()) in targets and targets[key] != line["id"]
-        )
+        called = ((rel, _target(targets, names)) for rel, *names in links_of(note))
+        found = dict.fromkeys((to, rel) for rel, to in called if to not in (None, line["id"]))
         links = [{"to": to, "rel": rel} for to, rel in islice(found, _MOST_LINKS)]
         line |= {"links": links} if links else {}
         if isinstance(note.keys.get("aliases"), list):
@@ -228,19 +243,33 @@ def _targets(origin: Origin, id_key: str) -> dict[str, str]:
     return found
 
 
-def _wiki_links(body: str) -> list[tuple[str, str]]:
-    return [("links", name) for name in _WIKI.findall(body)]
+def _target(targets: Mapping[str, str], names: list[str]) -> str | None:
+    """Return the id of the first note that one of some names calls."""
+    return next((targets[key] for name in names if (key := name.strip().lower()) in targets), None)
 
 
-def _relations(body: str) -> list[tuple[str, str]]:
-    """Return the relations of a note: ``- depends on [[Target]]``, and other wiki links."""
-    typed = [(rel.strip() or "relates_to", name) for rel, name in _RELATION.findall(body)]
+def _note_links(note: _Note) -> Iterator[tuple[str, ...]]:
+    """Yield ``[[Other]]`` and ``[x](Other.md)``, which is a path from this note, from the root, or a name."""
+    yield from (("links", name) for name in _WIKI.findall(note.body))
+    for quoted, plain in _FILE_LINK.findall(note.body):
+        path = unquote((quoted or plain).partition("#")[0])
+        if path.endswith(_MARKDOWN) and "://" not in path:
+            path = path.removesuffix(_MARKDOWN)
+            yield "links", normpath(join(dirname(note.name), path)), path.lstrip("/"), basename(path)
+
+
+def _relations(note: _Note) -> Iterator[tuple[str, ...]]:
+    """Yield the relations of a note: ``- depends on [[Target]]``, and other wiki links."""
+    typed = [(rel.strip() or "relates_to", name) for rel, name in _RELATION.findall(note.body)]
     known = {name.strip().lower() for _, name in typed}
-    return typed + [("links_to", name) for name in _WIKI.findall(body) if name.strip().lower() not in known]
+    yield from typed
+    names = _WIKI.findall(note.body)
+    yield from (("links_to", name) for name in names if name.strip().lower() not in known)
 
 
 def _tags_in(body: str) -> list[str]:
     """Return the tags and the categories of observations in a body, outside of code."""
     text = _CODE.sub("", body)
     categories = [name for name in _OBSERVATION.findall(text) if name not in _CHECKBOXES]
-    return [*_INLINE_TAG.findall(text), *categories]
+    tags = [tag for tag in _INLINE_TAG.findall(text) if not tag.isdigit()]
+    return [*tags, *categories]

@@ -11,7 +11,7 @@ from typing import Any
 
 import apsw
 import pytest
-import yaml  # type: ignore[import-untyped]
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
