@@ -18,7 +18,7 @@ FUZZED ?= $(addprefix tests/,log/test_scan.py log/test_line.py log/test_log_mode
 	notes/test_outline.py recall/test_query.py index/words/test_word_table.py filesystem/test_layout.py filesystem/test_confine.py test_files.py)
 SECONDS ?= 120
 
-.PHONY: help run-environment environment run serve test test-voltagent offline-voltagent snapshots lowest newest frameworks faults fuzz check check-voltagent without-node docs lock bench clean
+.PHONY: help run-environment environment run serve test test-voltagent offline-voltagent snapshots lowest newest frameworks sources faults fuzz check check-voltagent without-node docs lock bench clean
 .DEFAULT_GOAL := help
 
 help:
@@ -28,13 +28,14 @@ help:
 	@echo "make snapshots  take new pictures of the chat and the pages, for the tests and the documentation"
 	@echo "make lowest  run a smoke part of the tests with the lowest versions we accept, on the oldest Python"
 	@echo "make newest  run it on the newest Python"
-	@echo "make frameworks  test the adapters whose frameworks need an older mcp, in an environment of their own"
+	@echo "make frameworks  test the adapters whose frameworks need an older mcp, and the imports (make sources)"
+	@echo "make sources import what the newest releases of other memory tools write, in an environment of its own"
 	@echo "make faults  run the fault tests (kill -9, full disk, damage) at length, then fuzz"
 	@echo "make fuzz    fuzz the readers of logs, notes, queries, names and paths (SECONDS=600 chooses how long)"
 	@echo "make check   format, lint, types, imports, documentation"
 	@echo "make docs    serve the documentation while you write"
 	@echo "make bench   print the figures (FIGURES=bench/notes.py chooses)"
-	@echo "make lock    resolve the dependencies into the four locks"
+	@echo "make lock    resolve the dependencies into the five locks"
 	@echo "make clean   remove what make made"
 
 # What the demo needs is installed first; the tests add the rest in the same .venv.
@@ -99,6 +100,11 @@ docs: environment
 lowest newest frameworks: environment
 	$(BIN)/python scripts/smoke.py $@
 
+# Imports of what other memory tools write today; they agree neither with the frameworks nor with our mcp.
+frameworks: sources
+sources: environment
+	$(BIN)/python scripts/smoke.py $@
+
 faults: environment
 	KEEPSTONE_FAULT_ROUNDS=200 $(BIN)/python -m pytest tests/faults -n auto --timeout 900
 	@$(MAKE) --no-print-directory fuzz
@@ -123,10 +129,11 @@ lock: environment
 		--constraints requirements.lock --no-annotate --output-file requirements-run.lock
 	$(LOCK) --python-version 3.11 --extra all --group test --resolution lowest-direct --output-file requirements-lowest.lock
 	$(LOCK) --universal --python-version 3.11 --group frameworks-apart --output-file requirements-frameworks.lock
+	$(LOCK) --universal --python-version 3.11 --group sources --output-file requirements-sources.lock
 
 clean:
 	rm -rf $(VOLTAGENT)/node_modules $(VOLTAGENT)/build $(VOLTAGENT)/dist
-	rm -rf .venv .venv-lowest .venv-newest .venv-frameworks .bench .keepstone-demo site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-lowest .venv-newest .venv-frameworks .venv-sources .bench .keepstone-demo site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(VOLTAGENT_INSTALLED): $(VOLTAGENT)/package-lock.json
 	@echo "Installing what package-lock.json names into $(VOLTAGENT)/node_modules (once, about a minute) ..."

@@ -4,6 +4,7 @@
 python scripts/smoke.py lowest      # the oldest Python, and the versions of requirements-lowest.lock
 python scripts/smoke.py newest      # the newest Python, and the versions of requirements.lock
 python scripts/smoke.py frameworks  # the oldest Python, and the frameworks of requirements-frameworks.lock
+python scripts/smoke.py sources     # the oldest Python, and the tools of requirements-sources.lock
 
 An interpreter is looked for in the usual folders, among pyenv's versions, and with ``uv python install``.
 Where the wanted one cannot be had, the nearest one is used, and the first line says so.
@@ -44,10 +45,14 @@ APART = """
 """.split()
 """The tests of frameworks that need an older ``mcp`` than the environment of development has."""
 
+SOURCES = ["tests/importing/test_newest_sources.py"]
+"""Imports of what the newest releases of other memory tools write."""
+
 KINDS = {
     "lowest": (OLDEST, "requirements-lowest.lock", TESTS),
     "newest": (NEWEST, "requirements.lock", TESTS),
     "frameworks": (OLDEST, "requirements-frameworks.lock", APART),
+    "sources": (OLDEST, "requirements-sources.lock", SOURCES),
 }
 
 Version = tuple[int, ...]
