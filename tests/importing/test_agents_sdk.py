@@ -81,3 +81,13 @@ def test_a_mapping_of_another_field_is_refused(agent: Agent, tmp_path: Path) -> 
     with pytest.raises(ValueError, match="'text'; of openai-agents only messages"):
         import_memory(agent, "openai-agents", database(tmp_path / "x.db"), mapping={"text": "x"})
     assert agent.sessions() == []
+
+
+def test_a_virtual_table_of_an_unknown_module_is_not_looked_at(agent: Agent, tmp_path: Path) -> None:
+    source = database(tmp_path / "x.db")
+    connection = apsw.Connection(str(source))
+    virtual = "CREATE VIRTUAL TABLE v USING vec0(id, session_id, message_data)"
+    connection.execute("PRAGMA writable_schema = ON")
+    connection.execute("INSERT INTO sqlite_schema VALUES ('table', 'v', 'v', 0, ?)", (virtual,))
+    connection.close()
+    assert import_memory(agent, "auto", source).imported == 4

@@ -44,7 +44,13 @@ def read_agents_sdk(origin: Origin, options: Options) -> Items:
 
 
 def _tables(database: ForeignDatabase) -> list[str]:
-    return sorted(name for name in database.tables if set(database.columns(name)) >= _COLUMNS)
+    """Return the tables that could be one of messages; a virtual one cannot be read without its module."""
+    statement = (
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%message_data%' "
+        "AND sql NOT LIKE 'CREATE VIRTUAL%'"
+    )
+    names = [str(name) for (name,) in database.rows(statement)]
+    return sorted(name for name in names if set(database.columns(name)) >= _COLUMNS)
 
 
 def _table(database: ForeignDatabase, mapping: Mapping[str, str]) -> str:
