@@ -61,15 +61,76 @@ def test_a_payload_is_edited_as_json_and_nonsense_is_refused(
     assert agent.get(entry.id).data == {"decision": "Use passkeys", "by": {"team": 2}}
 
 
+def edited_in_two_tabs(site: Site, agent: Agent, browse: Browse) -> Page:
+    entry = agent.session("talk").add("fact", text="one", tags=["office"])
+    page = opened(site, agent, browse)
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_label("Text").fill("mine")
+    agent.update(entry.id, text="theirs", tags=["office", "lease"])
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".q-notification")).to_contain_text("has changed since")
+    return page
+
+
 def test_an_edit_never_overwrites_a_change_made_since(site: Site, agent: Agent, browse: Browse) -> None:
+    page = edited_in_two_tabs(site, agent, browse)
+    expect(page.locator(".compare ins")).to_have_text(["+ mine", "+ theirs"])
+    assert agent.entries()[0].text == "theirs"
+    page.get_by_role("button", name="Go on editing").click()
+    expect(page.get_by_role("dialog")).to_have_count(1)
+    expect(page.get_by_label("Text")).to_have_value("mine")
+
+
+def test_of_two_edits_mine_is_kept_with_their_other_changes(site: Site, agent: Agent, browse: Browse) -> None:
+    page = edited_in_two_tabs(site, agent, browse)
+    page.get_by_role("button", name="Keep mine").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.locator(".entry .text")).to_have_text("mine")
+    assert agent.entries()[0].tags == ("office", "lease")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".entry .text")).to_have_text("theirs")
+
+
+def test_of_two_edits_theirs_is_taken(site: Site, agent: Agent, browse: Browse) -> None:
+    page = edited_in_two_tabs(site, agent, browse)
+    page.get_by_role("button", name="Take theirs").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert agent.entries()[0].text == "theirs"
+
+
+def test_edits_of_different_values_are_both_kept(site: Site, agent: Agent, browse: Browse) -> None:
+    entry = agent.session("talk").add("decision", {"decision": "OAuth", "votes": 3})
+    page = opened(site, agent, browse)
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_label("decision").fill("Passkeys")
+    agent.update(entry.id, data_merge={"votes": 4, "by": "Ada"})
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert agent.get(entry.id).data == {"decision": "Passkeys", "votes": 4, "by": "Ada"}
+
+
+def test_an_edit_of_a_deleted_entry_may_restore_it(site: Site, agent: Agent, browse: Browse) -> None:
     entry = agent.session("talk").add("fact", text="one")
     page = opened(site, agent, browse)
     page.get_by_role("button", name="Edit").click()
     page.get_by_label("Text").fill("mine")
-    agent.update(entry.id, text="theirs")
+    agent.session("talk").delete(entry.id)
     page.get_by_role("button", name="Save").click()
-    expect(page.locator(".q-notification")).to_contain_text("has changed since")
-    assert agent.get(entry.id).text == "theirs"
+    page.get_by_role("button", name="Keep mine").click()
+    expect(page.locator(".entry .text")).to_have_text("mine")
+    assert agent.get(entry.id).text == "mine"
+
+
+def test_a_refused_edit_keeps_what_was_typed(site: Site, agent: Agent, browse: Browse) -> None:
+    entry = agent.session("talk").add("fact", text="one")
+    agent.session("talk").supersede(entry.id, {"text": "newer"})
+    page = opened(site, agent, browse)
+    first = page.locator(".entry").first
+    more(first, "Supersede")
+    page.get_by_label("Text").fill("typed")
+    page.get_by_role("dialog").get_by_role("button", name="Supersede").click()
+    expect(page.locator(".q-notification")).to_be_visible()
+    expect(page.get_by_label("Text")).to_have_value("typed")
 
 
 def test_an_entry_is_pinned_and_unpinned(site: Site, agent: Agent, browse: Browse) -> None:
@@ -163,6 +224,7 @@ def test_a_purge_shows_first_what_it_removes(site: Site, agent: Agent, browse: B
     page = opened(site, agent, browse)
     more(page.locator(".entry"), "Purge")
     expect(page.get_by_role("dialog")).to_contain_text("with its 2 versions")
+    expect(page.get_by_role("dialog")).not_to_contain_text("Dry run")
     expect(page.get_by_role("dialog")).to_contain_text("stays in 1 other entry")
     page.get_by_role("dialog").get_by_role("button", name="Purge").click()
     expect(page.locator(".entry")).to_have_count(0)

@@ -134,3 +134,14 @@ def test_page_sign_in_and_documentation_have_one_mark_and_colour(
     style = (root / "docs/brand.css").read_text("utf-8")
     assert brand.ACCENT in style
     assert brand.ACCENT_ON_DARK in style
+
+
+@pytest.mark.parametrize("width", [360, 1440])
+@pytest.mark.parametrize("name", ["session", "timeline", "recall"])
+def test_a_long_payload_key_does_not_scroll_the_page_sideways(
+    site: Site, agent: Agent, browse: Browse, name: str, width: int
+) -> None:
+    agent.session("s").add("fact", {"decision": "walnut", "k" * 300: 3})
+    page = browse(site.url(agent.slug, name, id="s", q="walnut"), width=width)
+    expect(page.locator(".rest dt").first).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width

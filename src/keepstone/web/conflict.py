@@ -17,12 +17,17 @@ _MOST_CHANGES = 200
 _LONGEST = 2_000
 _CHOICES = (("mine", "Yours"), ("theirs", "Theirs"), ("both", "Both"))
 _TITLES = {"mine": "You changed", "theirs": "Changed elsewhere", "both": "Both changed it the same way"}
+_RESTORED = {
+    "file": "Saving writes your text to a new file of its name.",
+    "entry": "Saving restores it with your changes.",
+}
 
 
 class Conflict:
-    """Two texts that were made from one file, and which of them is kept where they conflict."""
+    """Two texts that were made from one, and which of them is kept where they conflict."""
 
-    def __init__(self, changes: list[Change]) -> None:
+    def __init__(self, changes: list[Change], what: str = "file") -> None:
+        self.what = what
         self.changes = changes
         self.choices: dict[int, str] = {}
         self.conflicts = [at for at, change in enumerate(changes) if change.kind == "conflict"]
@@ -47,7 +52,7 @@ class Conflict:
     async def ask(self) -> str | None:
         """Ask what to keep: ``"mine"``, ``"theirs"`` or ``"merged"``; None to go on editing."""
         is_mergeable = len(self.changes) <= _MOST_CHANGES
-        with dialog("Two versions of this file", "broad form") as asking:
+        with dialog(f"Two versions of this {self.what}", "broad form") as asking:
             say("p", f"It has changed since you opened it. {self.summary()}")
             if is_mergeable:
                 with box(classes="changes"):
@@ -125,20 +130,20 @@ def _lines(old: tuple[str, ...], new: tuple[str, ...], name: str) -> None:
                 say("span", f"{counted(len(lines) - _MOST_LINES, 'more line')}\n", "hint")
 
 
-async def ask(base: str, mine: str, theirs: str) -> tuple[str, str] | None:
+async def ask(base: str, mine: str, theirs: str, what: str = "file") -> tuple[str, str] | None:
     """Ask what to keep of two texts made from one, and return the answer and the text; None to go on editing.
 
     The answer is ``"mine"``, ``"theirs"`` or ``"merged"``.
     """
-    conflict = Conflict(await aside(three_way, base, mine, theirs))
+    conflict = Conflict(await aside(three_way, base, mine, theirs), what)
     answer = await conflict.ask()
     return None if answer is None else (answer, {"mine": mine, "theirs": theirs}.get(answer, conflict.merged))
 
 
-async def ask_deleted(mine: str) -> tuple[str, str] | None:
-    """Ask what to do about a file that was deleted while it was edited; answers as for ``ask``."""
-    with dialog("This file was deleted") as asking:
-        say("p", "It was deleted since you opened it. Saving writes your text to a new file of its name.")
+async def ask_deleted(mine: str, what: str = "file") -> tuple[str, str] | None:
+    """Ask what to do about what was deleted while it was edited; answers as for ``ask``."""
+    with dialog(f"This {what} was deleted") as asking:
+        say("p", f"It was deleted since you opened it. {_RESTORED[what]}")
         with box(classes="row-end"):
             button("Go on editing", lambda: asking.submit(None))
             button("Leave it deleted", lambda: asking.submit("theirs"))

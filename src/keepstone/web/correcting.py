@@ -13,9 +13,10 @@ from keepstone.errors import EntryNotFoundError
 from keepstone.model import CHAT, Entry, Record, Version
 from keepstone.session import Session
 from keepstone.text.display import clipped, counted
+from keepstone.web.conflict import ask_deleted
 from keepstone.web.elements import answer_of as answer_to
 from keepstone.web.elements import aside, attempt, box, button, confirmed, dialog, field, link, say, tell
-from keepstone.web.phrases import shown
+from keepstone.web.entry_form import EntryForm, ask_changed, names_in
 from keepstone.web.site import Place
 
 _UNDO_SECONDS = 20
@@ -24,7 +25,7 @@ _LEAST_MATCHED = 8
 _CONFLICTS = 3
 """Maximum number of conflicts that are named after a change."""
 _VERBS = {"duplicate": "repeats", "contradiction": "contradicts"}
-_CHANGED = "This entry has changed since the page showed it: nothing was saved, look at it again"
+_CHANGED = "This entry has changed since the page showed it: choose what to keep"
 
 Undo = Callable[[], object]
 
@@ -144,16 +145,24 @@ class Correcting:
         self._bar.clear()
 
     async def _edit(self, session: Session, entry: Entry) -> None:
-        form = EntryForm(entry)
-        keys = await form.asked("Edit this entry", "Save", with_marks=True)
-        if not keys:
-            return
-        now = await aside(self._place.agent.get, entry.id, session.id)
-        if now.line != entry.line:
-            raise ValueError(_CHANGED)
-        changed = await aside(session.update, entry.id, **keys)
-        self._offer("Saved.", lambda: _put_back(session, entry), await aside(self._conflicts, changed))
-        await self._reload()
+        async def save(keys: Record) -> bool:
+            now = await aside(self._live, session, entry.id)
+            if now is None:
+                kept = await ask_deleted(entry.text, "entry")
+                if kept is None or kept[0] == "theirs":
+                    return kept is not None
+                now = await aside(session.restore, entry.id)
+            if now.line != entry.line:
+                tell(_CHANGED)
+            merged = await ask_changed(entry, keys, now)
+            if merged:
+                changed = await aside(session.update, entry.id, **merged)
+                conflicts = await aside(self._conflicts, changed)
+                self._offer("Saved.", lambda: _put_back(session, now), conflicts)
+                await self._reload()
+            return merged is not None
+
+        await EntryForm(entry).ask("Edit this entry", "Save", save, with_marks=True)
 
     async def _pin(self, session: Session, entry: Entry) -> None:
         await aside(session.update, entry.id, pinned=None if entry.pinned else True)
@@ -162,19 +171,17 @@ class Correcting:
         await self._reload()
 
     async def _supersede(self, session: Session, entry: Entry) -> None:
-        form = EntryForm(entry)
-        item = await form.asked("Supersede with a newer fact", "Supersede", with_marks=False)
-        if not item:
-            return
-        kept = {key: entry.line[key] for key in ("text", "tags") if key in entry.line}
-        item = kept | {"data": dict(entry.data)} | item if entry.data else kept | item
-        newer = await aside(session.supersede, entry.id, item)
-        self._offer(
-            "Superseded: the old entry held until now.",
-            lambda: session.reinstate(entry.id),
-            await aside(self._conflicts, newer),
-        )
-        await self._reload()
+        async def save(item: Record) -> bool:
+            kept = {key: entry.line[key] for key in ("text", "tags") if key in entry.line}
+            item = kept | {"data": dict(entry.data)} | item if entry.data else kept | item
+            newer = await aside(session.supersede, entry.id, item)
+            conflicts = await aside(self._conflicts, newer)
+            undo = partial(session.reinstate, entry.id)
+            self._offer("Superseded: the old entry held until now.", undo, conflicts)
+            await self._reload()
+            return True
+
+        await EntryForm(entry).ask("Supersede with a newer fact", "Supersede", save, with_marks=False)
 
     async def _link(self, session: Session, entry: Entry) -> None:
         with dialog("Link to another entry") as asked:
@@ -195,8 +202,8 @@ class Correcting:
 
     async def _purge(self, session: Session, entry: Entry) -> None:
         versions = await aside(self._place.agent.history, entry.id, session.id)
-        words = f"Dry run: removes every byte of this entry with its {counted(len(versions), 'version')}: "
-        words += "from log, archive and index. This cannot be undone."
+        words = f"This removes every byte of this entry with its {counted(len(versions), 'version')}: "
+        words += "from log, archive and index. It cannot be undone."
         said = entry.text.strip()
         if len(said) >= _LEAST_MATCHED:
             same = await aside(self._place.agent.purge_matching, said, dry_run=True)
@@ -240,12 +247,8 @@ def _joined(tags: tuple[str, ...], more: list[str]) -> list[str]:
 async def _asked_tags(count: int) -> list[str]:
     with dialog(f"Tag {counted(count, 'entry')}") as asked:
         line = field("Tags", "auth, release").props("autofocus")
-        _buttons(asked, "Tag", lambda: _names(line.value))
+        _buttons(asked, "Tag", lambda: names_in(line.value))
     return list(await answer_to(asked) or ())
-
-
-def _names(words: object) -> list[str]:
-    return [word.strip().removeprefix("#") for word in str(words or "").split(",") if word.strip(" #")]
 
 
 def _buttons(asked: ui.dialog, verb: str, answer: Callable[[], object]) -> None:
@@ -256,101 +259,3 @@ def _buttons(asked: ui.dialog, verb: str, answer: Callable[[], object]) -> None:
     with box(classes="row-end"):
         button("Cancel", lambda: asked.submit(None))
         button(verb, submit, "main")
-
-
-class EntryForm:
-    """A form of an entry: its text, its payload as fields or as JSON, and its marks."""
-
-    def __init__(self, entry: Entry) -> None:
-        self._entry = entry
-        self._as_json = False
-
-    async def asked(self, title: str, verb: str, *, with_marks: bool) -> Record:
-        """Show the form and return the keys that were changed; empty if none or if it was closed."""
-        entry = self._entry
-        with dialog(title, "broad form") as asked:
-            self._type = field("Type", value=entry.type)
-            self._text = None
-            if "text" in entry.line or not entry.data:
-                self._text = _area("Text", entry.text)
-            if entry.data:
-                self._payload()
-            if with_marks:
-                with box(classes="row-fields"):
-                    self._tags = field("Tags", "auth, release", ", ".join(entry.tags))
-                    self._priority = ui.number("Priority", value=entry.priority, min=0, max=1, step=0.05)
-                    self._priority.props("outlined dense clearable")
-            _buttons(asked, verb, lambda: self._changed(with_marks=with_marks))
-        return await answer_to(asked) or {}
-
-    def _payload(self) -> None:
-        data = self._entry.data
-        with box(classes="row-fields"):
-            say("strong", "Payload")
-            box(classes="fill")
-            self._switch = button("As JSON", self._turn, "quiet")
-        with box(classes="stack") as self._form:
-            self._fields = {key: _area(shown(key), _editable(value)) for key, value in data.items()}
-        self._json = _area("Payload as JSON", json.dumps(data, ensure_ascii=False, indent=2))
-        self._json.classes("mono").set_visibility(False)
-
-    def _turn(self) -> None:
-        with attempt():
-            data = self._data()
-            if self._as_json:
-                for key, value in data.items():
-                    if key in self._fields:
-                        self._fields[key].value = _editable(value)
-            else:
-                self._json.value = json.dumps(data, ensure_ascii=False, indent=2)
-            self._as_json = not self._as_json
-            self._json.set_visibility(self._as_json)
-            self._form.set_visibility(not self._as_json)
-            self._switch.text = "As form" if self._as_json else "As JSON"
-
-    def _data(self) -> Record:
-        if self._as_json:
-            found = _parsed("the payload", self._json.value)
-            if not isinstance(found, dict):
-                raise ValueError('the payload must be a JSON object, such as {"key": "value"}')
-            return found
-        old = self._entry.data
-        return {key: _value(key, old[key], made.value) for key, made in self._fields.items()}
-
-    def _changed(self, *, with_marks: bool) -> Record:
-        entry = self._entry
-        keys: Record = {}
-        type_ = str(self._type.value or "").strip()
-        keys |= {"type": type_} if type_ and type_ != entry.type else {}
-        if self._text is not None and self._text.value != entry.text:
-            keys["text"] = str(self._text.value or "")
-        if entry.data and (data := self._data()) != entry.data:
-            keys["data"] = data
-        if with_marks:
-            tags, priority = _names(self._tags.value), self._priority.value
-            keys |= {"tags": tags or None} if tags != [*entry.tags] else {}
-            keys |= {"priority": priority} if priority != entry.priority else {}
-        return keys
-
-
-def _area(label: str, value: str) -> ui.textarea:
-    made = ui.textarea(label, value=value)
-    made.props("outlined dense autogrow").classes("w-full")
-    return made
-
-
-def _editable(value: Any) -> str:
-    """Return a payload value for a field: a text as it is, anything else as JSON."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _value(key: str, old: Any, text: str) -> Any:
-    """Return the value of a field: a text where there was one, else JSON."""
-    return text if isinstance(old, str) else _parsed(key, text)
-
-
-def _parsed(what: str, text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{what} is not JSON: {error}") from None

@@ -1,0 +1,207 @@
+"""The form of an entry, and the merge of what was typed with what others have changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from nicegui import ui
+
+from keepstone.model import Entry, Record
+from keepstone.web import conflict
+from keepstone.web.elements import answer_of as answer_to
+from keepstone.web.elements import attempt, box, button, dialog, field, say
+from keepstone.web.phrases import shown
+
+Save = Callable[[Record], Awaitable[bool]]
+"""Saves changed keys of an entry; False to go on editing."""
+_Name = tuple[str, ...]
+"""A key of an entry, and for ``data`` a key of the payload."""
+_ABSENT = object()
+
+
+def names_in(words: object) -> list[str]:
+    """Return the names in a line, with commas between them."""
+    return [word.strip().removeprefix("#") for word in str(words or "").split(",") if word.strip(" #")]
+
+
+class EntryForm:
+    """A form of an entry: its text, its payload as fields or as JSON, and its marks."""
+
+    def __init__(self, entry: Entry) -> None:
+        self._entry = entry
+        self._as_json = False
+        self._is_saving = False
+
+    async def ask(self, title: str, verb: str, save: Save, *, with_marks: bool) -> None:
+        """Show the form until what was changed is saved, nothing was changed, or it is closed."""
+        entry = self._entry
+        with dialog(title, "broad form") as asked:
+            self._type = field("Type", value=entry.type)
+            self._text = None
+            if "text" in entry.line or not entry.data:
+                self._text = _area("Text", entry.text)
+            if entry.data:
+                self._payload()
+            if with_marks:
+                with box(classes="row-fields"):
+                    self._tags = field("Tags", "auth, release", ", ".join(entry.tags))
+                    self._priority = ui.number("Priority", value=entry.priority, min=0, max=1, step=0.05)
+                    self._priority.props("outlined dense clearable")
+            with box(classes="row-end"):
+                button("Cancel", lambda: asked.submit(None))
+                button(verb, lambda: self._submit(asked, save, with_marks=with_marks), "main")
+        await answer_to(asked)
+
+    async def _submit(self, asked: ui.dialog, save: Save, *, with_marks: bool) -> None:
+        """Save what was changed. The form stays open, with what was typed, until that has succeeded."""
+        if self._is_saving:
+            return
+        self._is_saving = True
+        try:
+            with attempt():
+                keys = self._changed(with_marks=with_marks)
+                if not keys or await save(keys):
+                    asked.submit(None)
+        finally:
+            self._is_saving = False
+
+    def _payload(self) -> None:
+        data = self._entry.data
+        with box(classes="row-fields"):
+            say("strong", "Payload")
+            box(classes="fill")
+            self._switch = button("As JSON", self._turn, "quiet")
+        with box(classes="stack") as self._form:
+            self._fields = {key: _area(shown(key), _editable(value)) for key, value in data.items()}
+        self._json = _area("Payload as JSON", json.dumps(data, ensure_ascii=False, indent=2))
+        self._json.classes("mono").set_visibility(False)
+
+    def _turn(self) -> None:
+        with attempt():
+            data = self._data()
+            if self._as_json:
+                for key, value in data.items():
+                    if key in self._fields:
+                        self._fields[key].value = _editable(value)
+            else:
+                self._json.value = json.dumps(data, ensure_ascii=False, indent=2)
+            self._as_json = not self._as_json
+            self._json.set_visibility(self._as_json)
+            self._form.set_visibility(not self._as_json)
+            self._switch.text = "As form" if self._as_json else "As JSON"
+
+    def _data(self) -> Record:
+        if self._as_json:
+            found = _parsed("the payload", self._json.value)
+            if not isinstance(found, dict):
+                raise ValueError('the payload must be a JSON object, such as {"key": "value"}')
+            return found
+        old = self._entry.data
+        return {key: _value(key, old[key], made.value) for key, made in self._fields.items()}
+
+    def _changed(self, *, with_marks: bool) -> Record:
+        entry = self._entry
+        keys: Record = {}
+        type_ = str(self._type.value or "").strip()
+        keys |= {"type": type_} if type_ and type_ != entry.type else {}
+        if self._text is not None and self._text.value != entry.text:
+            keys["text"] = str(self._text.value or "")
+        if entry.data and (data := self._data()) != entry.data:
+            keys["data"] = data
+        if with_marks:
+            tags, priority = names_in(self._tags.value), self._priority.value
+            keys |= {"tags": tags or None} if tags != [*entry.tags] else {}
+            keys |= {"priority": priority} if priority != entry.priority else {}
+        return keys
+
+
+def _area(label: str, value: str) -> ui.textarea:
+    made = ui.textarea(label, value=value)
+    made.props("outlined dense autogrow").classes("w-full")
+    return made
+
+
+def _editable(value: Any) -> str:
+    """Return a payload value for a field: a text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _value(key: str, old: Any, text: str) -> Any:
+    """Return the value of a field: a text where there was one, else JSON."""
+    return text if isinstance(old, str) else _parsed(key, text)
+
+
+def _parsed(what: str, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{what} is not JSON: {error}") from None
+
+
+async def ask_changed(base: Entry, keys: Record, now: Entry) -> Record | None:
+    """Return the keys to change in an entry that others have changed since it was shown.
+
+    What only one side changed is kept. Where both changed a value, the reader chooses or merges.
+
+    Args:
+        base: The entry when it was shown.
+        keys: What the reader changed in it.
+        now: The entry as it is now.
+
+    Returns:
+        The keys; None to go on editing.
+
+    Raises:
+        ValueError: What the reader merged is not a value of its kind.
+    """
+    if now.line == base.line:
+        return keys
+    before, mine, theirs = _values(base.line), _values({**base.line, **keys}), _values(now.line)
+    chosen: dict[_Name, Any] = {}
+    for name in before | mine:
+        old, own, other = (values.get(name, _ABSENT) for values in (before, mine, theirs))
+        if own in (old, other):
+            continue
+        if other != old:
+            kept = await conflict.ask(_text(old), _text(own), _text(other), f"entry: {name[-1]}")
+            if kept is None:
+                return None
+            answer, text = kept
+            if answer == "theirs":
+                continue
+            own = _of_text(name, own, text) if answer == "merged" else own
+        chosen[name] = own
+    return _keys(chosen, now)
+
+
+def _values(line: Record) -> dict[_Name, Any]:
+    """Return what the form shows of an entry, each key of the payload by itself."""
+    found: dict[_Name, Any] = {("data", key): value for key, value in (line.get("data") or {}).items()}
+    marks = {(key,): line.get(key) for key in ("type", "text", "tags", "priority")}
+    return found | {name: value for name, value in marks.items() if value is not None}
+
+
+def _text(value: Any) -> str:
+    if value is _ABSENT:
+        return ""
+    is_names = isinstance(value, list) and all(isinstance(one, str) for one in value)
+    return ", ".join(value) if is_names else _editable(value)
+
+
+def _of_text(name: _Name, old: Any, text: str) -> Any:
+    if not text.strip():
+        return _ABSENT
+    return names_in(text) if name == ("tags",) else _value(name[-1], "" if old is _ABSENT else old, text)
+
+
+def _keys(chosen: dict[_Name, Any], now: Entry) -> Record:
+    keys: Record = {
+        name[0]: None if value is _ABSENT else value for name, value in chosen.items() if len(name) == 1
+    }
+    inner = {name[1]: value for name, value in chosen.items() if len(name) > 1}
+    if inner:
+        data = {**now.data, **inner}
+        keys["data"] = {key: value for key, value in data.items() if value is not _ABSENT}
+    return keys
