@@ -149,15 +149,24 @@ def test_a_form_from_our_own_page_signs_in_and_out(server: Any) -> None:
         assert browser.post("/sign-in", data={"token": "kst_wrong"}, headers=own).status_code == 401
         assert browser.post("/sign-in", data={"token": server.token}, headers=own).status_code == 200
         assert browser.get("/v1/agents").status_code == 200
-        value = browser.cookies["keepstone-session"]
+        name = f"keepstone-session-{server.port}"
+        value = browser.cookies[name]
         browser.post("/sign-out", headers=own)
-        assert browser.get("/v1/agents", headers={"Cookie": f"keepstone-session={value}"}).status_code == 401
+        assert browser.get("/v1/agents", headers={"Cookie": f"{name}={value}"}).status_code == 401
+
+
+def page_secret_in(html: str) -> str:
+    found = re.search(r'data-secret="([0-9a-f]{64})"', html)
+    assert found is not None
+    return found[1]
 
 
 def test_a_cookie_changes_nothing_for_a_page_that_does_not_say_it_is_ours(server: Any) -> None:
     own = {"Origin": server.url}
     with server.client("") as browser:
-        browser.post("/sign-in", data={"token": server.token}, headers=own)
+        welcome = browser.post("/sign-in", data={"token": server.token}, headers=own)
+        assert browser.post(ADD, json=NOTE, headers=own).json()["code"] == "cross_origin"
+        browser.headers["X-Keepstone-Page"] = page_secret_in(welcome.text)
         assert browser.post(ADD, json=NOTE).json()["code"] == "cross_origin"
         assert browser.post(ADD, json=NOTE, headers=own).status_code == 201
         assert browser.post(ADD, json=NOTE, headers={"Sec-Fetch-Site": "same-origin"}).status_code == 201

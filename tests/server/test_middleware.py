@@ -117,17 +117,35 @@ def test_a_token_in_the_header_counts_and_not_the_cookie_beside_it(let: Let, gat
 def test_a_token_needs_no_page_of_ours_and_a_cookie_does(
     let: Let, gate: Gate, tokens: Tokens, method: str
 ) -> None:
-    cookie = f"{COOKIE}={gate.follow(gate.link(), '')}"
+    value = gate.follow(gate.link(), "")
+    given = {"cookie": f"{COOKIE}={value}", "x_keepstone_page": gate.page_secret(value)}
     assert let("/x", method=method, authorization=bearer(tokens))[0]["status"] == 200
-    assert let("/x", method=method, cookie=cookie)[0]["status"] == 403
-    assert let("/x", method=method, cookie=cookie, **OWN)[0]["status"] == 200
+    assert let("/x", method=method, **given)[0]["status"] == 403
+    assert let("/x", method=method, **given, **OWN)[0]["status"] == 200
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "TRACE"])
+def test_a_cookie_without_the_secret_of_its_pages_changes_nothing(let: Let, gate: Gate, method: str) -> None:
+    value, other = (gate.follow(gate.link(), "") for _ in range(2))
+    given = {"cookie": f"{COOKIE}={value}", **OWN}
+    assert let("/x", method=method, **given)[0]["status"] == 403
+    wrong = {"x_keepstone_page": gate.page_secret(other)}
+    assert let("/x", method=method, **given, **wrong)[0]["status"] == 403
+    assert let("/x", cookie=given["cookie"])[0]["status"] == 200
+
+
+def test_cookies_of_two_ports_have_different_names(let: Let, gate: Gate) -> None:
+    one = {"host": "localhost:8765", "cookie": f"{COOKIE}-8765={gate.follow(gate.link(), '')}"}
+    assert let("/x", **one)[0]["status"] == 200
+    assert let("/x", **one | {"host": "localhost:8766"})[0]["status"] == 401
 
 
 def test_a_websocket_with_a_cookie_is_opened_for_our_page_alone(let: Let, gate: Gate) -> None:
-    cookie = f"{COOKIE}={gate.follow(gate.link(), '')}"
-    socket = {"kind": "websocket", "scheme": "ws", "cookie": cookie}
-    assert let("/x", **socket) == [{"type": "websocket.close", "code": 1008}]
-    assert let("/x", **socket, **OWN) == [{"type": "websocket.accept"}]
+    value = gate.follow(gate.link(), "")
+    path = f"/x?keepstone_page={gate.page_secret(value)}"
+    socket = {"kind": "websocket", "scheme": "ws", "cookie": f"{COOKIE}={value}"}
+    assert let(path, **socket) == let("/x", **socket, **OWN) == [{"type": "websocket.close", "code": 1008}]
+    assert let(path, **socket, **OWN) == [{"type": "websocket.accept"}]
 
 
 @pytest.mark.parametrize("scheme", ["https", "wss"])

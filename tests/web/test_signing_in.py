@@ -253,3 +253,27 @@ def test_a_used_link_goes_on_for_a_browser_that_is_signed_in(served: Server, tab
 def test_the_sign_in_hint_names_the_home(served: Server, tab: Open) -> None:
     page = tab(f"{served.url}/sign-in")
     expect(page.locator("footer code")).to_have_text(f"keepstone token create --home {served.home}")
+
+
+def test_two_servers_of_one_machine_do_not_sign_one_another_out(
+    served: Server, tmp_path: Path, tab: Open
+) -> None:
+    page = signed_in(tab, served, served.token)
+    with serving(tmp_path) as other:
+        second = page.context.new_page()
+        second.goto(other.link)
+        second.wait_for_url("**/sessions")
+        page.reload()
+        expect(page.locator("h1")).to_have_text("Sessions")
+        page.wait_for_function("window.did_handshake")
+        assert len(page.context.cookies()) == 2
+
+
+def test_a_browser_without_the_second_secret_signs_in_again(served: Server, tab: Open) -> None:
+    page = signed_in(tab, served, served.token, "recall")
+    page.evaluate("localStorage.removeItem('keepstone-page')")
+    page.reload()
+    page.wait_for_url(SIGN_IN)
+    sign_in(page, served.token)
+    page.wait_for_url("**/a/coder/recall")
+    page.wait_for_function("window.did_handshake")

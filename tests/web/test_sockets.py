@@ -13,6 +13,7 @@ import httpx
 import pytest
 import socketio  # type: ignore[import-untyped]
 from tests.server.conftest import Server, serving
+from tests.server.test_authorization import page_secret_in
 
 
 @pytest.fixture(scope="module")
@@ -42,12 +43,15 @@ class Visitor:
     agents: list[str] | None = None
     secret: str = ""
     cookies: httpx.Cookies = field(init=False)
+    page: str = field(init=False)
+    """The second secret, which a browser keeps for this origin."""
 
     def __post_init__(self) -> None:
         self.secret = self.secret or self.server.tokens.create(self.agents)[0]
         with self.server.client("") as client:
-            client.post("/sign-in", data={"token": self.secret}, headers={"Origin": self.server.url})
-            self.cookies = client.cookies
+            own = {"Origin": self.server.url}
+            welcome = client.post("/sign-in", data={"token": self.secret}, headers=own)
+            self.cookies, self.page = client.cookies, page_secret_in(welcome.text)
 
     def html(self, path: str) -> str:
         with self.server.client("") as client:
@@ -64,7 +68,7 @@ class Visitor:
         client = socketio.AsyncClient(reconnection=False)
         cookie = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
         await client.connect(
-            f"{self.server.url}/?{query}",
+            f"{self.server.url}/?keepstone_page={self.page}&{query}",
             headers={"Cookie": cookie, "Origin": self.server.url},
             socketio_path="/_nicegui_ws/socket.io",
             transports=["websocket"],
@@ -94,6 +98,13 @@ async def joins(visitor: Visitor, page: str) -> bool:
     """Tell whether a page takes a visitor's socket."""
     async with visitor.socket() as client:
         return bool(await client.call("handshake", handshake_of(page)))
+
+
+def test_a_cookie_without_the_secret_of_its_pages_opens_no_socket(served: Server) -> None:
+    thief = Visitor(served)
+    page, thief.page = thief.open("/a/alpha/sessions"), "0" * 64
+    with pytest.raises(socketio.exceptions.ConnectionError):
+        asyncio.run(joins(thief, page))
 
 
 def test_a_page_takes_the_socket_of_its_own_session(served: Server) -> None:

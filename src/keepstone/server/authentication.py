@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import logging
 import secrets
 import time
@@ -78,6 +79,29 @@ class Gate:
         if session is not None and access is None:
             self._sign_ins.end(key)
         return access
+
+    def page_secret(self, value: str) -> str:
+        """Return the second secret of a browser session, which the pages of this origin keep.
+
+        Browsers send a cookie to every port of a host. They keep this one apart by port, and do not send it.
+        """
+        return hmac.new(
+            self._sign_ins.page_key(), value.encode("utf-8", "surrogatepass"), "sha256"
+        ).hexdigest()
+
+    def check_page(self, value: str, secret: str) -> None:
+        """Raise unless a change comes with the second secret of its browser session.
+
+        Raises:
+            ProblemError: The secret is missing or another one.
+        """
+        if not hmac.compare_digest(self.page_secret(value).encode(), secret.encode("utf-8", "surrogatepass")):
+            raise ProblemError(
+                403,
+                "cross_origin",
+                "a change with a browser session needs the header X-Keepstone-Page, which the pages of this "
+                "server send: sign in again, or send Authorization: Bearer TOKEN",
+            )
 
     def sign_in(self, secret: str, address: str) -> str:
         """Start a browser session with a token and return its cookie's value.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from http import HTTPStatus
 from string import printable
-from urllib.parse import quote, urlencode
+from urllib.parse import parse_qs, quote, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
@@ -21,6 +22,12 @@ from keepstone.server.problems import ProblemError, problem_of
 API = "/v1/"
 OPEN = frozenset({"/v1/health", "/v1/openapi.json", "/sign-in"})
 """Paths that need no token; their responses hold no memory."""
+_FORMS = frozenset({"/sign-in", "/sign-out"})
+"""Paths of forms, which send no header and change nothing but the session of their own browser."""
+PAGE_HEADER = "X-Keepstone-Page"
+"""The header with the second secret of a browser session."""
+PAGE_QUERY = "keepstone_page"
+"""The parameter with the same secret, for sockets, to which a page can add no header."""
 COOKIE = "keepstone-session"
 SECURE_COOKIE = "__Host-keepstone-session"
 
@@ -92,8 +99,10 @@ class Guard:
             return self._gate.bearer(headers["authorization"], address_of(scope))
         value = cookies_of(headers).get(cookie_name(scope))
         access = None if value is None else self._gate.cookie(value)
-        if access is not None and method not in SAFE:
+        if value is not None and access is not None and method not in SAFE:
             self._origins.check_own_page(headers)
+            if scope["path"] not in _FORMS:
+                self._gate.check_page(value, _page_secret(scope, headers))
         return access
 
     async def _again(self, scope: Scope) -> Access | None:
@@ -112,8 +121,17 @@ def address_of(scope: Scope) -> str:
 
 
 def cookie_name(scope: Scope) -> str:
-    """Return the cookie's name; over TLS with the prefix that keeps other origins from setting it."""
-    return SECURE_COOKIE if is_secure(scope) else COOKIE
+    """Return the cookie's name; over TLS with the prefix that keeps other origins from setting it.
+
+    It ends with the port that the browser uses, as browsers share cookies between the ports of a host.
+    """
+    port = re.search(r":([0-9]{1,5})$", Headers(scope=scope).get("host", ""))
+    return (SECURE_COOKIE if is_secure(scope) else COOKIE) + (f"-{port[1]}" if port else "")
+
+
+def _page_secret(scope: Scope, headers: Headers) -> str:
+    query = parse_qs(scope["query_string"].decode("latin-1"))
+    return headers.get(PAGE_HEADER) or query.get(PAGE_QUERY, [""])[0]
 
 
 def is_secure(scope: Scope) -> bool:

@@ -44,9 +44,15 @@ code { display: block; margin-top: 6px; padding: 8px 12px; border-radius: 8px; b
   color: var(--text); overflow-wrap: anywhere;
   font: .92em ui-monospace, "Cascadia Code", "Liberation Mono", monospace }
 """
-_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+
+
+def hash_of(inline: str) -> str:
+    """Return what a policy names a style or script of the page by."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(inline.encode()).digest()).decode()}'"
+
+
 POLICY = (
-    f"default-src 'none'; style-src 'sha256-{_HASH}'; img-src data:; form-action 'self'; "
+    f"default-src 'none'; style-src {hash_of(_STYLE)}; img-src data:; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
 )
 _PAGE = """<!doctype html>
@@ -58,9 +64,9 @@ _PAGE = """<!doctype html>
 """
 
 
-def page(title: str, body: str, head: str = "", status: int = 200) -> HTMLResponse:
+def page(title: str, body: str, head: str = "", status: int = 200, policy: str = POLICY) -> HTMLResponse:
     """Return a page; ``body`` and ``head`` are HTML."""
-    headers = {"Content-Security-Policy": POLICY, "Cache-Control": "no-store"}
+    headers = {"Content-Security-Policy": policy, "Cache-Control": "no-store"}
     content = _PAGE.format(title=title, style=_STYLE, mark=SHAPE, body=body, head=head)
     return HTMLResponse(content, status, headers)
 

@@ -15,7 +15,7 @@ from keepstone.server.authentication import SESSION_SECONDS, Gate, cookies_of
 from keepstone.server.authorization import signed_in
 from keepstone.server.middleware import address_of, cookie_name, is_secure
 from keepstone.server.origins import Origins
-from keepstone.server.plain_page import page, told
+from keepstone.server.plain_page import POLICY, hash_of, page, told
 from keepstone.server.problems import ProblemError
 
 router = APIRouter(include_in_schema=False)
@@ -30,6 +30,9 @@ _FORM = """{told}<form method="post" action="/sign-in"><label for="token">Token<
 _ENDED = "You are signed out: the session has ended, or its token was revoked or has expired."
 _REFRESH = '<meta http-equiv="refresh" content="0;url={there}">'
 _WELCOME = '<p>You are signed in. <a href="{there}">Continue</a></p>'
+_KEEP = 'localStorage.setItem("keepstone-page", document.currentScript.dataset.secret);'
+"""Keeps the second secret for the pages of this origin, a port of its own included."""
+_KEEPING = '<script data-secret="{secret}">' + _KEEP + "</script>"
 _LONGEST = 2000
 """Characters of an address that is returned to."""
 
@@ -46,7 +49,7 @@ async def sign_in_page(
         return page(_TITLE, _form(request, there, _ENDED if ended else ""))
     try:
         gate, address = _gate(request), address_of(request.scope)
-        return _signed_in(request, await gate.apart(lambda: gate.follow(once, address)), there)
+        return await _signed_in(request, await gate.apart(lambda: gate.follow(once, address)), there)
     except ProblemError as error:
         if signed_in(request) is not None:
             return _welcome(there)
@@ -62,7 +65,7 @@ async def sign_in(request: Request) -> Response:
     try:
         secret = form.get("token", [""])[0].strip()
         gate, address = _gate(request), address_of(request.scope)
-        return _signed_in(request, await gate.apart(lambda: gate.sign_in(secret, address)), there)
+        return await _signed_in(request, await gate.apart(lambda: gate.sign_in(secret, address)), there)
     except ProblemError as error:
         return _wrong(request, error, there)
 
@@ -84,8 +87,10 @@ def _gate(request: Request) -> Gate:
     return gate
 
 
-def _signed_in(request: Request, value: str, there: str) -> Response:
-    response = _welcome(there)
+async def _signed_in(request: Request, value: str, there: str) -> Response:
+    gate = _gate(request)
+    secret = await gate.apart(lambda: gate.page_secret(value))
+    response = _welcome(there, _KEEPING.format(secret=secret))
     secure = is_secure(request.scope)
     name = cookie_name(request.scope)
     response.set_cookie(
@@ -94,10 +99,11 @@ def _signed_in(request: Request, value: str, there: str) -> Response:
     return response
 
 
-def _welcome(there: str) -> Response:
+def _welcome(there: str, keeping: str = "") -> Response:
     # A page, not a redirect: after a cross-site link a browser does not send a strict cookie on redirects.
     safe = escape(_own_path(there) or "/")
-    return page(_TITLE, _WELCOME.format(there=safe), _REFRESH.format(there=safe))
+    policy = f"{POLICY}; script-src {hash_of(_KEEP)}" if keeping else POLICY
+    return page(_TITLE, _WELCOME.format(there=safe), keeping + _REFRESH.format(there=safe), policy=policy)
 
 
 def _own_path(there: str) -> str:

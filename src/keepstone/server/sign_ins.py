@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -15,6 +16,9 @@ class SignIns(Protocol):
     @property
     def is_shared(self) -> bool:
         """Whether servers share it, so that each call waits for a database."""
+
+    def page_key(self) -> bytes:
+        """Return the key that secrets of pages are derived with; servers that share sessions share it."""
 
     def session(self, key: str) -> tuple[str | None] | None:
         """Return the digest of the token that started a browser session; None if it has ended."""
@@ -54,6 +58,11 @@ class LocalSignIns:
         self._failures = Failures(clock)
         self._sessions: dict[str, _Session] = {}
         self._links: dict[str, float] = {}
+        self._page_key = secrets.token_bytes(32)
+
+    def page_key(self) -> bytes:
+        """Return the key that secrets of pages are derived with."""
+        return self._page_key
 
     def session(self, key: str) -> tuple[str | None] | None:
         """Return the digest of the token that started a browser session; None if it has ended."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nicegui import ui
 from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse, Response
 
@@ -15,6 +16,7 @@ from keepstone.notes.notes import Notes
 from keepstone.server import still_signed_in
 from keepstone.server.tokens import Tokens
 from keepstone.web.answering import Talking
+from keepstone.web.frame import ASSETS
 from keepstone.web.mounting import mount
 from keepstone.web.site import Permissions
 
@@ -47,6 +49,8 @@ def pages(
             tokens=tokens,
             demo=demo,
         )
+        # Deferred, behind the library of sockets and before the page's own script, which connects.
+        ui.add_body_html(f'<script defer src="{ASSETS}/session.js"></script>', shared=True)
 
     return add
 

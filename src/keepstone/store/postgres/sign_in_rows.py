@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from datetime import datetime
 from typing import NamedTuple
 
@@ -9,6 +10,10 @@ from keepstone.store.postgres.connecting import Connections
 
 _NOW = "statement_timestamp()"
 """Citus takes no volatile function in a change of rows."""
+
+
+_PAGE_KEY = "page key"
+"""The key of a row that is no session: those of sessions are digests."""
 
 
 class TokenRow(NamedTuple):
@@ -29,6 +34,17 @@ class SignInRows:
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
+        self._page_key: bytes | None = None
+
+    def page_key(self) -> bytes:
+        """Return the key that secrets of pages are derived with; the first server of the home makes it."""
+        if self._page_key is None:
+            made = "INSERT INTO sign_ins VALUES (%s, false, %s, 'infinity') ON CONFLICT DO NOTHING"
+            self._connections.read("", made, (_PAGE_KEY, secrets.token_hex(32)))
+            sql = "SELECT token FROM sign_ins WHERE key = %s"
+            [(found,)] = self._connections.read("", sql, (_PAGE_KEY,))
+            self._page_key = bytes.fromhex(found)
+        return self._page_key
 
     def tokens(self) -> list[TokenRow]:
         """Return all access tokens, oldest first."""
