@@ -30,7 +30,16 @@ def test_revoking_what_is_not_there_says_so(cli: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["--expires", "soon"], ["--expires", "0d"], ["--agents", "../x"], ["--agents", ","]]
+    "words",
+    [
+        ["--expires", "soon"],
+        ["--expires", "0d"],
+        ["--expires", "1d", "--forever"],
+        ["two\nlines"],
+        ["x" * 81],
+        ["--agents", "../x"],
+        ["--agents", ","],
+    ],
 )
 def test_no_token_is_made_of_bad_input(cli: Any, words: list[str]) -> None:
     assert cli.error("token", "create", *words)[0] == 2
@@ -40,3 +49,17 @@ def test_no_token_is_made_of_bad_input(cli: Any, words: list[str]) -> None:
 def test_a_lifetime_is_a_number_with_its_unit() -> None:
     assert lifetime_of("90m") == timedelta(minutes=90)
     assert lifetime_of(" 8w") == timedelta(weeks=8)
+
+
+def test_a_token_has_a_name_in_the_list(cli: Any) -> None:
+    assert cli.json("token", "create", "laptop")["name"] == "laptop"
+    assert "laptop" in cli("token", "list").stdout
+
+
+@pytest.mark.parametrize(("words", "lifetime"), [([], timedelta(days=90)), (["--forever"], None)])
+def test_a_token_is_valid_for_90_days_unless_asked_otherwise(
+    cli: Any, words: list[str], lifetime: timedelta | None
+) -> None:
+    cli("token", "create", *words)
+    [token] = Tokens(cli.home).all()
+    assert (token.expires and token.expires - token.created) == lifetime

@@ -1,7 +1,10 @@
 """Large and slow requests, and the end of the process, with real sockets."""
 
+import shlex
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -223,3 +226,22 @@ def test_a_file_in_place_of_a_folder_is_a_problem_with_its_remedy(
     names = [answer.headers["x-request-id"] for answer in answers]
     new = broken.log.removeprefix(before).splitlines()
     assert new == [f"WARNING: request {name}: store" for name in names]
+
+
+def test_the_printed_command_makes_a_link_for_the_running_server(target: str, tmp_path: Path) -> None:
+    with serving(tmp_path, target=target) as server:
+        assert server.process.stdout is not None
+        told = server.process.stdout.readline()
+        assert "The link is valid once, for 15 minutes. For a new one: keepstone serve --link " in told
+        words = shlex.split(told.partition(": ")[2])[1:]
+        made = subprocess.run(
+            [sys.executable, "-m", "keepstone", *words],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        )
+        with server.client("") as browser, server.client("") as second:
+            assert browser.get(made.stdout.strip()).status_code == 200
+            assert browser.get("/v1/agents").status_code == 200
+            assert second.get(made.stdout.strip()).status_code == 401

@@ -3,6 +3,7 @@
 import json
 import stat
 import threading
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -115,3 +116,28 @@ def test_tokens_made_at_the_same_time_are_all_kept(tmp_path: Path) -> None:
 def test_a_home_is_not_made_by_looking_for_tokens(tmp_path: Path) -> None:
     assert Tokens(tmp_path / "none").all() == []
     assert not (tmp_path / "none").exists()
+
+
+def test_a_file_from_before_tokens_had_names_is_read(tmp_path: Path) -> None:
+    secret, token = Tokens(tmp_path).create(["coder"], name="laptop")
+    file = tmp_path / ".tokens.json"
+    document = json.loads(file.read_text())
+    del document["tokens"][0]["name"]
+    file.write_text(json.dumps(document))
+    assert Tokens(tmp_path).holder(secret) == replace(token, name="")
+
+
+def test_a_link_is_taken_once_and_not_after_its_time(tmp_path: Path) -> None:
+    now = [datetime(2026, 3, 1, tzinfo=UTC)]
+    tokens = Tokens(tmp_path, clock=lambda: now[0])
+    late, link = (tokens.add_link(timedelta(minutes=15)) for _ in range(2))
+    assert [Tokens(tmp_path, clock=lambda: now[0]).take_link(link), tokens.take_link(link)] == [True, False]
+    now[0] += timedelta(minutes=15)
+    assert not tokens.take_link(late)
+
+
+def test_a_link_is_no_token_and_a_token_no_link(tmp_path: Path) -> None:
+    tokens = Tokens(tmp_path)
+    link, (secret, token) = tokens.add_link(timedelta(minutes=15)), tokens.create()
+    assert (tokens.holder(link), tokens.take_link(secret), tokens.all()) == (None, False, [token])
+    assert link not in (tmp_path / ".tokens.json").read_text()

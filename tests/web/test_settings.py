@@ -10,6 +10,7 @@ from tests.server.conftest import Server, serving
 from tests.web.conftest import Browse, Site, serve
 
 from keepstone import Agent
+from keepstone.server.tokens import LIFETIME
 
 Sign = Callable[[str], Page]
 
@@ -106,6 +107,7 @@ def test_a_created_token_works_and_is_shown_once(served: Server, settings: Sign)
     page = settings(served.token)
     page.get_by_role("button", name="Create token").click()
     dialog = page.get_by_role("dialog", name="Create a token")
+    dialog.get_by_label("Name").fill("laptop")
     dialog.get_by_label("Agents").fill("coder, writer")
     dialog.get_by_role("checkbox", name="Read only").click()
     dialog.get_by_role("button", name="Create").click()
@@ -117,8 +119,10 @@ def test_a_created_token_works_and_is_shown_once(served: Server, settings: Sign)
     expect(page.get_by_role("button", name="Create token")).to_be_focused()
     made = served.tokens.all()[-1]
     row = page.locator(".tokens li", has_text=made.id)
+    expect(row).to_contain_text("laptop")
     expect(row).to_contain_text("coder, writer: read")
     assert made.expires is not None
+    assert (made.name, made.expires - made.created) == ("laptop", LIFETIME)
     assert secret not in page.content()
     page.reload()
     expect(row).to_be_visible()

@@ -3,7 +3,9 @@
 import ipaddress
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -48,6 +50,12 @@ NamesOption = Annotated[
 ProxiedOption = Annotated[
     bool, typer.Option("--proxied", help="Trust the X-Forwarded-* headers of a proxy on this machine.")
 ]
+LinkOption = Annotated[
+    bool,
+    typer.Option(
+        "--link", help="Print a new sign-in link for the server that runs already, and serve nothing."
+    ),
+]
 OpenOption = Annotated[bool, typer.Option("--open", help="Open the web page in the browser, signed in.")]
 
 
@@ -63,14 +71,20 @@ def serve(
     names: NamesOption = None,
     proxied: ProxiedOption = False,
     open_page: OpenOption = False,
+    link: LinkOption = False,
 ) -> None:
     """Serve the home over HTTP until interrupted.
 
     The API is below /v1 and the MCP server at /mcp; both need a token (keepstone token create).
-    The web page is at /. On loopback a one-time sign-in link for your browser is printed.
+    The web page is at /. On loopback a one-time sign-in link for your browser is printed;
+    with --link, and the same home, host and port, a new one.
     """
     import keepstone
 
+    if link:
+        with HomeOptions(home, layout).open() as opened:
+            _tell_link(opened, host, port)
+        return
     allow_more_files()
     notes = keepstone.Notes(folder, user_file)
     listener = Listener(host, port, frozenset(names or ()), proxied=proxied)
@@ -111,9 +125,9 @@ def _serve(home: "Home", folder: Path, notes: "Notes", listener: Listener, *, op
         hosts=LOOPBACK | listener.names | {host},
         any_address=_is_any(host),
     )
-    url = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}"
+    url = _url(host, listening.getsockname()[1])
     link = f"{url}/sign-in?once={made.state.gate.link()}" if is_local else f"{url}/"
-    _tell(home, url, link)
+    _tell(home, url, link, place_options() if is_local else None)
     if open_page:
         typer.launch(link)
     run(made, listening, proxied=listener.proxied)
@@ -153,8 +167,32 @@ def _is_any(host: str) -> bool:
         return False
 
 
-def _tell(home: "Home", url: str, link: str) -> None:
+def _url(host: str, port: int) -> str:
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def _tell_link(home: "Home", host: str, port: int) -> None:
+    _server()
+    from keepstone.server.authentication import LINK_SECONDS
+    from keepstone.server.tokens import tokens_of
+
+    if not port:
+        raise ValueError("--link needs the port of the server that runs: give it with --port")
+    secret = tokens_of(home).add_link(timedelta(seconds=LINK_SECONDS))
+    typer.echo(f"{_url(host, port)}/sign-in?once={secret}")
+    typer.echo(f"It is valid once, for {LINK_SECONDS // 60} minutes.", err=True)
+
+
+def _tell(home: "Home", url: str, link: str, place: Sequence[str] | None) -> None:
+    from keepstone.server.authentication import LINK_SECONDS
+
     typer.echo(f"keepstone serves {home.root} at {url}/v1")
     typer.echo(f"Open the page: {link}")
+    if place is not None:
+        host, _, port = url.removeprefix("http://").rpartition(":")
+        options = ["--host", host.strip("[]")] if host != "127.0.0.1" else []
+        options += ["--port", port] if port != str(PORT) else []
+        command = shlex.join(["keepstone", "serve", "--link", *place, *options])
+        typer.echo(f"The link is valid once, for {LINK_SECONDS // 60} minutes. For a new one: {command}")
     typer.echo("Ctrl-C stops it.")
     sys.stdout.flush()

@@ -33,27 +33,38 @@ AgentsOption = Annotated[
         help="Only for these agents; default: for all, and for the home itself.",
     ),
 ]
+NameArgument = Annotated[
+    str, typer.Argument(metavar="[NAME]", help="What to call it in lists.", show_default=False)
+]
 ReadOnlyOption = Annotated[bool, typer.Option("--read-only", help="Allow no changes.")]
 ExpiresOption = Annotated[
     str | None,
     typer.Option(
-        "--expires", metavar="TIME", help="How long it is valid: 90m, 12h, 30d or 8w; default: forever."
+        "--expires", metavar="TIME", help="How long it is valid: 90m, 12h, 30d or 8w; default: 90d."
     ),
 ]
+ForeverOption = Annotated[bool, typer.Option("--forever", help="Never expires.")]
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The id of the token.", show_default=False)]
 
 
-@home_command(app, "keepstone token create --agents coder,writer --read-only --expires 30d")
+@home_command(app, "keepstone token create laptop --agents coder,writer --read-only --expires 30d")
 def create(
     home: "Home",
+    name: NameArgument = "",
     agents: AgentsOption = None,
+    *,
     read_only: ReadOnlyOption = False,
     expires: ExpiresOption = None,
+    forever: ForeverOption = False,
 ) -> Answer:
     """Create a token and print it. Only its hash is stored, so it is not shown again."""
+    from keepstone.server.tokens import LIFETIME
+
+    if forever and expires is not None:
+        raise ValueError("--forever and --expires exclude each other: give one of them")
     slugs = None if agents is None else [slug.strip() for slug in agents.split(",") if slug.strip()]
-    lifetime = None if expires is None else lifetime_of(expires)
-    secret, token = _tokens(home).create(slugs, read_only=read_only, lifetime=lifetime)
+    lifetime = None if forever else LIFETIME if expires is None else lifetime_of(expires)
+    secret, token = _tokens(home).create(slugs, read_only=read_only, lifetime=lifetime, name=name)
     return Answer({**_document(token), "token": secret}, Text(secret))
 
 
@@ -61,7 +72,7 @@ def create(
 def list_tokens(home: "Home") -> Answer:
     """List the tokens, oldest first, without their secrets."""
     tokens = _tokens(home).all()
-    view = table(("id", "agents", "may", "created (UTC)", "expires (UTC)"), map(_row, tokens))
+    view = table(("id", "name", "agents", "may", "created (UTC)", "expires (UTC)"), map(_row, tokens))
     return Answer(
         {"tokens": [_document(token) for token in tokens]}, view if tokens else Text("no tokens yet")
     )
@@ -98,6 +109,7 @@ def _tokens(home: "Home") -> "Tokens":
 def _document(token: "Token") -> dict[str, object]:
     return {
         "id": token.id,
+        "name": token.name,
         "agents": None if token.agents is None else list(token.agents),
         "read_only": token.read_only,
         "created": format_time(token.created),
@@ -108,4 +120,5 @@ def _document(token: "Token") -> dict[str, object]:
 def _row(token: "Token") -> tuple[str, ...]:
     agents = "all" if token.agents is None else ", ".join(token.agents)
     expires = "never" if token.expires is None else moment(token.expires)
-    return (token.id, agents, "read" if token.read_only else "read, write", moment(token.created), expires)
+    rights = "read" if token.read_only else "read, write"
+    return (token.id, one_line(token.name), agents, rights, moment(token.created), expires)

@@ -123,10 +123,15 @@ class Gate:
         Raises:
             ProblemError: The secret is unknown, used or expired.
         """
-        if not self._sign_ins.take_link(_key(secret)):
+        with self._reading_tokens():
+            taken = self._sign_ins.take_link(_key(secret)) or self._tokens.take_link(secret)
+        if not taken:
             self._count_failure(address)
             raise ProblemError(
-                401, "unauthorized", "this sign-in link was used or has expired: sign in with a token"
+                401,
+                "unauthorized",
+                "this sign-in link was used or has expired: run keepstone serve --link for a new one, or "
+                "sign in with a token",
             )
         return self._begin(None)
 

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 PREFIX = "kst_"
 """The prefix of every token, by which secret scanners recognize it."""
 _BITS = 256
+LIFETIME = timedelta(days=90)
+"""How long the tokens of the command and of the page are valid unless asked otherwise."""
+LONGEST_NAME = 80
 _ID_BYTES = 4
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _Version = tuple[int, int, int, int]
@@ -53,6 +56,16 @@ class Token:
     created: datetime
     expires: datetime | None
     """When it expires; None for never."""
+    name: str = ""
+    """What people call it; empty for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Link:
+    """A stored sign-in link, without its secret."""
+
+    digest: str
+    expires: datetime
 
 
 class Tokens:
@@ -69,7 +82,7 @@ class Tokens:
         self._file = str(root / TOKENS)
         self._layout = layout_of(layout)
         self._clock = clock
-        self._seen: tuple[_Version, list[Token]] | None = None
+        self._seen: tuple[_Version, list[Token], list[_Link]] | None = None
 
     def create(
         self,
@@ -77,6 +90,7 @@ class Tokens:
         *,
         read_only: bool = False,
         lifetime: timedelta | None = None,
+        name: str = "",
     ) -> tuple[str, Token]:
         """Create a token and return its secret, which is not stored, and the stored token.
 
@@ -84,20 +98,27 @@ class Tokens:
             agents: The slugs of the agents it grants access to; default: all, and the home itself.
             read_only: Whether it allows no changes.
             lifetime: How long it is valid; default: forever.
+            name: What people call it, in lists.
 
         Raises:
             InvalidAgentIdError: An agent is not a valid slug.
-            ValueError: The list of agents is empty, or the lifetime is not positive.
+            ValueError: The list of agents is empty, the lifetime is not positive, or the name is too long or
+                not one line of printable characters.
         """
         if agents is not None and not agents:
             raise ValueError("the list of agents must not be empty; leave it out to allow all agents")
         if lifetime is not None and lifetime <= timedelta():
             raise ValueError(f"lifetime must be positive, not {lifetime}")
+        name = name.strip()
+        if len(name) > LONGEST_NAME or not name.isprintable():
+            raise ValueError(
+                f"name must be one line of at most {LONGEST_NAME} printable characters, not {name!r:.100}"
+            )
         slugs = None if agents is None else tuple(sorted({self._layout.check_agent(name) for name in agents}))
         secret = PREFIX + secrets.token_urlsafe(_BITS // 8)
         now = self._clock()
         expires = None if lifetime is None else now + lifetime
-        token = Token(secrets.token_hex(_ID_BYTES), _digest(secret), slugs, read_only, now, expires)
+        token = Token(secrets.token_hex(_ID_BYTES), _digest(secret), slugs, read_only, now, expires, name)
         self._change(lambda tokens: [*tokens, token])
         return secret, token
 
@@ -121,6 +142,31 @@ class Tokens:
             return False
         self._change(lambda tokens: [token for token in tokens if token.id != id])
         return True
+
+    def add_link(self, lifetime: timedelta) -> str:
+        """Return the secret of a new sign-in link, which servers of this home take once."""
+        secret = secrets.token_urlsafe(_BITS // 8)
+        now = self._clock()
+        link = _Link(_digest(secret), now + lifetime)
+        self._change(
+            lambda tokens: tokens, lambda links: [*(one for one in links if now < one.expires), link]
+        )
+        return secret
+
+    def take_link(self, secret: str) -> bool:
+        """Use a sign-in link up; False if there is none, or it has expired."""
+        digest, now = _digest(secret), self._clock()
+        self.all()
+        if self._seen is None or all(link.digest != digest for link in self._seen[2]):
+            return False
+        taken: list[_Link] = []
+
+        def without(links: list[_Link]) -> list[_Link]:
+            taken.extend(link for link in links if link.digest == digest and now < link.expires)
+            return [link for link in links if link.digest != digest]
+
+        self._change(lambda tokens: tokens, without)
+        return bool(taken)
 
     def holder(self, secret: str) -> Token | None:
         """Return the token with a secret; None if it is unknown or has expired."""
@@ -154,11 +200,15 @@ class Tokens:
                 raise StoreError(
                     f"{folder.path / TOKENS} is writable by other users: chmod 600 it, then try again"
                 )
-            tokens = _parsed(stream.read(), folder.path / TOKENS)
-        self._seen = (_version(status), tokens)
+            tokens, links = _parsed(stream.read(), folder.path / TOKENS)
+        self._seen = (_version(status), tokens, links)
         return tokens
 
-    def _change(self, change: Callable[[list[Token]], list[Token]]) -> None:
+    def _change(
+        self,
+        change: Callable[[list[Token]], list[Token]],
+        change_links: Callable[[list[_Link]], list[_Link]] = lambda links: links,
+    ) -> None:
         with (
             Folder(self._root, create=True) as folder,
             closing(Lock(folder, TOKENS_LOCK)) as lock,
@@ -166,9 +216,10 @@ class Tokens:
         ):
             try:
                 tokens = self._read(folder)
+                links = self._seen[2] if self._seen else []
             except FileNotFoundError:
-                tokens = []
-            _write(folder, change(tokens))
+                tokens, links = [], []
+            _write(folder, change(tokens), change_links(links))
 
 
 class DatabaseTokens(Tokens):
@@ -189,7 +240,21 @@ class DatabaseTokens(Tokens):
         """Return where browser sessions of these tokens are kept."""
         return self._rows
 
-    def _change(self, change: Callable[[list[Token]], list[Token]]) -> None:
+    def add_link(self, lifetime: timedelta) -> str:
+        """Return the secret of a new sign-in link, which servers of this home take once."""
+        secret = secrets.token_urlsafe(_BITS // 8)
+        self._rows.add_link(_digest(secret), lifetime.total_seconds())
+        return secret
+
+    def take_link(self, secret: str) -> bool:
+        """Use a sign-in link up; False if there is none, or it has expired."""
+        return self._rows.take_link(_digest(secret))
+
+    def _change(
+        self,
+        change: Callable[[list[Token]], list[Token]],
+        change_links: Callable[[list[_Link]], list[_Link]] = lambda links: links,  # noqa: ARG002  In rows.
+    ) -> None:
         from keepstone.store.postgres.sign_in_rows import TokenRow
 
         before = self.all()
@@ -197,8 +262,8 @@ class DatabaseTokens(Tokens):
         for token in after:
             if token not in before:
                 slugs = None if token.agents is None else list(token.agents)
-                times = (token.created, token.expires)
-                self._rows.add_token(TokenRow(token.id, token.digest, slugs, token.read_only, *times))
+                rest = (token.read_only, token.created, token.expires, token.name)
+                self._rows.add_token(TokenRow(token.id, token.digest, slugs, *rest))
         for token in before:
             if token not in after:
                 self._rows.remove_token(token.id)
@@ -221,8 +286,10 @@ def _version(status: os.stat_result) -> _Version:
     return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
 
-def _write(folder: Folder, tokens: Sequence[Token]) -> None:
-    document = {"version": 1, "tokens": [_record(token) for token in tokens]}
+def _write(folder: Folder, tokens: Sequence[Token], links: Sequence[_Link]) -> None:
+    document: dict[str, Any] = {"version": 1, "tokens": [_record(token) for token in tokens]}
+    if links:
+        document["links"] = [{"sha256": link.digest, "expires": format_time(link.expires)} for link in links]
     data = json.dumps(document, indent=1).encode("ascii") + b"\n"
     replace_file(folder, TOKENS, [data], temporary=TOKENS_TEMPORARY)
 
@@ -230,6 +297,7 @@ def _write(folder: Folder, tokens: Sequence[Token]) -> None:
 def _record(token: Token) -> dict[str, Any]:
     return {
         "id": token.id,
+        "name": token.name,
         "sha256": token.digest,
         "agents": None if token.agents is None else list(token.agents),
         "read_only": token.read_only,
@@ -238,13 +306,22 @@ def _record(token: Token) -> dict[str, Any]:
     }
 
 
-def _parsed(raw: bytes, path: Path) -> list[Token]:
+def _parsed(raw: bytes, path: Path) -> tuple[list[Token], list[_Link]]:
     try:
-        return [_token(record) for record in json.loads(raw)["tokens"]]
+        document = json.loads(raw)
+        tokens = [_token(record) for record in document["tokens"]]
+        return tokens, [_link(record) for record in document.get("links", ())]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise StoreError(
             f"{path} is damaged, so no token is accepted: remove it, then run keepstone token create"
         ) from error
+
+
+def _link(record: dict[str, Any]) -> _Link:
+    expires = read_time(record["expires"])
+    if expires is None or _DIGEST.fullmatch(record["sha256"]) is None:
+        raise ValueError("not a link")
+    return _Link(record["sha256"], expires)
 
 
 def _token(record: dict[str, Any]) -> Token:
@@ -259,7 +336,10 @@ def _token(record: dict[str, Any]) -> Token:
     ):
         raise TypeError("not a list of agents")
     slugs = None if agents is None else tuple(agents)
-    return Token(str(record["id"]), record["sha256"], slugs, read_only, created, until)
+    name = record.get("name", "")  # Tokens were made without names before.
+    if not isinstance(name, str):
+        raise TypeError("not a name")
+    return Token(str(record["id"]), record["sha256"], slugs, read_only, created, until, name)
 
 
 def _digest(secret: str) -> str:

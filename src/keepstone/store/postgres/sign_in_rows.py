@@ -12,6 +12,7 @@ _NOW = "statement_timestamp()"
 """Citus takes no volatile function in a change of rows."""
 
 
+_COLUMNS = "id, digest, agents, read_only, created, expires, name"
 _PAGE_KEY = "page key"
 """The key of a row that is no session: those of sessions are digests."""
 
@@ -25,6 +26,7 @@ class TokenRow(NamedTuple):
     read_only: bool
     created: datetime
     expires: datetime | None
+    name: str
 
 
 class SignInRows:
@@ -48,15 +50,15 @@ class SignInRows:
 
     def tokens(self) -> list[TokenRow]:
         """Return all access tokens, oldest first."""
-        rows = self._connections.read(
-            "", "SELECT id, digest, agents, read_only, created, expires FROM tokens ORDER BY created, id"
-        )
+        rows = self._connections.read("", f"SELECT {_COLUMNS} FROM tokens ORDER BY created, id")
         return [TokenRow(*row) for row in rows]
 
     def add_token(self, row: TokenRow) -> None:
         """Keep an access token."""
         self._connections.read(
-            "", "INSERT INTO tokens VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING", row
+            "",
+            f"INSERT INTO tokens ({_COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
+            row,
         )
 
     def remove_token(self, token_id: str) -> None:

@@ -8,7 +8,7 @@ from nicegui import ui
 
 from keepstone.model import Hits
 from keepstone.operations.error_codes import message_of
-from keepstone.server.tokens import Token, Tokens
+from keepstone.server.tokens import LIFETIME, LONGEST_NAME, Token, Tokens
 from keepstone.text.display import counted
 from keepstone.text.pasting import placed, split_commands
 from keepstone.web.answering import Talking
@@ -118,6 +118,8 @@ class SettingsPage:
 
     def _row(self, tokens: Tokens, token: Token) -> None:
         with box("li"):
+            if token.name:
+                say("strong", token.name)
             say("code", token.id)
             say("span", _rights(token), "fill")
             say("span", f"created {moment(token.created)}", "hint")
@@ -132,10 +134,11 @@ class SettingsPage:
     async def _create(self, tokens: Tokens) -> None:
         """Ask for the token's rights, create it, and show its secret once."""
         with dialog("Create a token") as question:
-            agents = field("Agents", "All agents, and the home itself").props("autofocus")
+            name = field("Name", "laptop").props(f"autofocus maxlength={LONGEST_NAME}")
+            agents = field("Agents", "All agents, and the home itself")
             say("p", "Slugs with commas between them; empty for all.", "hint")
             read_only = ui.checkbox("Read only")
-            lifetime = ui.select(_LIFETIMES, value=90, label="Expires").props("outlined dense")
+            lifetime = ui.select(_LIFETIMES, value=LIFETIME.days, label="Expires").props("outlined dense")
             with box(classes="row-end"):
                 button("Cancel", lambda: question.submit(None))
                 button("Create", lambda: question.submit("yes"), "main")
@@ -150,28 +153,35 @@ class SettingsPage:
                 slugs or None,
                 read_only=bool(read_only.value),
                 lifetime=timedelta(days=days) if days else None,
+                name=str(name.value or ""),
             )
             await self._list(tokens)
             await _show_once(secret, token)
 
     async def _revoke(self, tokens: Tokens, token: Token) -> None:
-        words = f"Programs and browsers that use {token.id} ({_rights(token)}) lose their access at once."
+        words = (
+            f"Programs and browsers that use {_named(token)} ({_rights(token)}) lose their access at once."
+        )
         if not await confirmed("Revoke this token?", words, "Revoke"):
             return
         with attempt():
             await self.place.check_admin()
             await aside(tokens.revoke, token.id)
-            tell(f"Revoked {token.id}")
+            tell(f"Revoked {_named(token)}")
         await self._list(tokens)
 
 
 async def _show_once(secret: str, token: Token) -> None:
     with dialog("Your new token") as told:
-        say("p", f"Copy it now: it is not shown again. It is listed as {token.id}.")
+        say("p", f"Copy it now: it is not shown again. It is listed as {_named(token)}.")
         command(secret, "Token")
         with box(classes="row-end"):
             button("Done", lambda: told.submit(None), "main", autofocus=True)
     await answer_of(told)
+
+
+def _named(token: Token) -> str:
+    return f"{token.name} ({token.id})" if token.name else token.id
 
 
 def _rights(token: Token) -> str:
