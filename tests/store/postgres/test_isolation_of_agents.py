@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import psycopg
 import pytest
@@ -11,6 +12,7 @@ from tests.postgres_server import PASSWORD
 import keepstone
 from keepstone.store.postgres.connecting import Connections
 from keepstone.store.postgres.postgres_maintenance import AGENT_TABLES
+from keepstone.store.postgres.postgres_store import PostgresStore
 from keepstone.store.postgres.schema import grant
 
 ROLE = "keepstone_member"
@@ -46,6 +48,31 @@ def test_a_query_sees_the_rows_of_its_agent_only(member: str, table: str) -> Non
         assert connection.execute(f"SELECT DISTINCT agent FROM {table}".encode()).fetchall() == [("b",)]
 
 
+def test_a_response_is_seen_by_the_role_of_its_agent_only(dsn: str, member: str) -> None:
+    with closing(PostgresStore(dsn)) as store:
+        for agent in ("a", "b", ""):
+            assert store.answers.claim(("holder", f"key {agent}"), agent, b"request", 1, 600) is None
+            store.answers.keep(("holder", f"key {agent}"), 1, 201, (b"", b"quotes memory"), 600)
+    with psycopg.connect(member) as connection:
+        seen = [connection.execute("SELECT agent FROM answers").fetchall()]
+        for name in ("", "b"):
+            connection.execute("SELECT set_config('keepstone.agent', %s, false)", (name,))
+            seen.append(connection.execute("SELECT agent FROM answers").fetchall())
+    assert seen == [[], [], [("b",)]]
+
+
+def test_a_purge_by_the_role_removes_the_responses_that_may_quote_it(member: str) -> None:
+    with closing(PostgresStore(member)) as store:
+        for agent in ("a", "b", ""):
+            assert store.answers.claim(("holder", agent), agent, b"request", 1, 600) is None
+            store.answers.keep(("holder", agent), 1, 201, (b"", b"quotes memory"), 600)
+        store.purge("b", "s", ["one"])
+        found = [
+            store.answers.claim(("holder", agent), agent, b"request", 2, 600) for agent in ("a", "b", "")
+        ]
+    assert [one and one.body for one in found] == [b"quotes memory", None, None]
+
+
 def test_a_row_of_another_agent_cannot_be_written(member: str) -> None:
     with psycopg.connect(member) as connection:
         connection.execute("SELECT set_config('keepstone.agent', 'a', false)")
@@ -68,7 +95,7 @@ def test_the_role_uses_the_home_like_its_owner(member: str) -> None:
 def test_the_role_may_use_the_tables_that_a_later_version_adds(dsn: str, member: str) -> None:
     with psycopg.connect(dsn) as connection:
         connection.execute("DROP TABLE answers, purged")
-        connection.execute("DELETE FROM keepstone_schema WHERE version = 3")
+        connection.execute("DELETE FROM keepstone_schema WHERE version >= 3")
     with pytest.raises(keepstone.StoreError, match="keepstone postgres init"):
         keepstone.open(member)
     keepstone.open(dsn).close()

@@ -5,10 +5,13 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import NamedTuple
 
-from keepstone.store.postgres.connecting import Connections
+from keepstone.store.postgres.connecting import Connection, Connections
+from keepstone.store.postgres.statements import Statement
 
+ALL_AGENTS = "*"
+"""The name under which row-level security shows the responses of all agents; it is no slug."""
 _NOW = "statement_timestamp()"
-EXPIRE = f"DELETE FROM answers WHERE until <= {_NOW}"
+_EXPIRE = f"DELETE FROM answers WHERE until <= {_NOW}"
 """Removes the requests whose time is over."""
 _FORGET_REFUSAL = (
     "DELETE FROM answers WHERE holder = %s AND key = %s "
@@ -45,9 +48,9 @@ class AnswerRows:
         """
         while True:
             *_, claimed, found = self._connections.read_all(
-                "",
+                ALL_AGENTS,
                 [
-                    (EXPIRE, ()),
+                    (_EXPIRE, ()),
                     (_FORGET_REFUSAL, name),
                     (
                         "INSERT INTO answers (holder, key, agent, request, token, until) "
@@ -82,7 +85,7 @@ class AnswerRows:
         """
         headers, body = answer or (None, None)
         self._connections.read_all(
-            "",
+            ALL_AGENTS,
             [
                 (
                     "UPDATE answers SET status = %s, headers = CASE WHEN NOT purged THEN %s::bytea END, "
@@ -103,8 +106,26 @@ class AnswerRows:
     def forget(self, name: tuple[str, str], token: int) -> None:
         """Forget a request that was not carried out."""
         sql = "DELETE FROM answers WHERE holder = %s AND key = %s AND token = %s"
-        self._connections.read("", sql, (*name, token))
+        self._connections.read(ALL_AGENTS, sql, (*name, token))
 
 
-FORGET = "UPDATE answers SET headers = NULL, body = NULL, purged = true WHERE agent = ANY(%s) AND NOT purged"
-"""Removes the responses that may quote what is purged; takes a list of agents, with "" for those of none."""
+_FORGET = "UPDATE answers SET headers = NULL, body = NULL, purged = true WHERE agent = ANY(%s) AND NOT purged"
+
+
+def forgetting(connections: Connections, agent: str) -> list[Statement]:
+    """Return the statements, for a transaction of an agent, that remove the responses which may quote it.
+
+    Those of no agent may do so, too.
+    """
+    return [
+        *connections.entering(ALL_AGENTS),
+        (_FORGET, ([agent, ""],)),
+        *connections.entering(agent),
+    ]
+
+
+def expire(connections: Connections, connection: Connection) -> None:
+    """Remove the requests whose time is over."""
+    with connection.transaction():
+        connections.enter(connection, ALL_AGENTS)
+        connection.execute(_EXPIRE.encode())

@@ -13,7 +13,7 @@ from keepstone.errors import StoreError
 from keepstone.model import BackupInfo, Finding
 from keepstone.store.maintenance.unsupported import UnsupportedMaintenance
 from keepstone.store.postgres import event_rows, vector_rows
-from keepstone.store.postgres.answer_rows import EXPIRE
+from keepstone.store.postgres.answer_rows import expire
 from keepstone.store.postgres.connecting import Connection, Connections
 from keepstone.store.postgres.entry_lists import FROM, LOADED, lines, session_names
 from keepstone.store.postgres.entry_rows import record_of, stored
@@ -59,7 +59,7 @@ class PostgresMaintenance:
         Responses that are kept for retries go when their time is over.
         """
         with self._connections.translated(), self._connections.alone() as connection:
-            connection.execute(EXPIRE.encode())
+            expire(self._connections, connection)
             connection.execute("VACUUM (ANALYZE) sessions, lines, entries, vectors, spaces")
 
     def rebuild(self, progress: Callable[[int, int], None] | None) -> int:
@@ -208,7 +208,7 @@ class PostgresMaintenance:
             if not can:
                 raise StoreError("only the owner of the tables can scrub them: use its DSN")
             try:
-                connection.execute(EXPIRE.encode())
+                expire(self._connections, connection)
                 for table in TABLES:
                     name = sql.Identifier(schema, table)
                     connection.execute(sql.SQL("VACUUM (FULL, ANALYZE) {}").format(name))

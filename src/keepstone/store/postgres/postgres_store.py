@@ -198,7 +198,7 @@ class PostgresStore:
                     "SELECT 1 FROM sessions WHERE agent = %s ORDER BY session FOR UPDATE", (agent,)
                 )
                 event_rows.tell_purged(connection, agent)
-                purged_rows.vanish(connection, agent)
+                purged_rows.vanish(self._connections, connection, agent)
                 for table in (*(one for one in AGENT_TABLES if one != "purged"), "agents"):
                     connection.execute(f"DELETE FROM {table} WHERE agent = %s".encode(), (agent,))
 

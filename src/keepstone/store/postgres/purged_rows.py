@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import UTC
 
 from keepstone.store.dropped import DroppedMark
-from keepstone.store.postgres.answer_rows import FORGET
+from keepstone.store.postgres.answer_rows import forgetting
 from keepstone.store.postgres.connecting import Connection, Connections
 from keepstone.store.postgres.entry_rows import shown, stored
 from keepstone.store.postgres.locked_session import LockedSession
@@ -66,7 +66,7 @@ def vanished_agents(connections: Connections) -> list[str]:
     return [key.removeprefix(_PREFIX) for (key,) in rows]
 
 
-def forget(held: LockedSession, ids: Iterable[str]) -> None:
+def forget(connections: Connections, held: LockedSession, ids: Iterable[str]) -> None:
     """Record purged ids if purges are recorded, and remove the responses that may quote them."""
     digests = [digest(held.name, one) for one in ids]
     held.do(
@@ -74,19 +74,20 @@ def forget(held: LockedSession, ids: Iterable[str]) -> None:
         f"WHERE {_RECORDED} ON CONFLICT DO NOTHING",
         (held.agent, digests, held.agent),
     )
-    held.do(FORGET, ([held.agent, ""],))
+    for statement in forgetting(connections, held.agent):
+        held.do(*statement)
 
 
-def forget_all(held: LockedSession) -> None:
+def forget_all(connections: Connections, held: LockedSession) -> None:
     """Do the same for a session that is emptied or removed."""
     rows = held.connection.execute(
         f"SELECT DISTINCT id FROM lines WHERE agent = %s AND session = %s AND id IS NOT NULL AND {_RECORDED}",
         (*held.place, held.agent),
     )
-    forget(held, [shown(name) for (name,) in rows])
+    forget(connections, held, [shown(name) for (name,) in rows])
 
 
-def vanish(connection: Connection, agent: str) -> None:
+def vanish(connections: Connections, connection: Connection, agent: str) -> None:
     """Record all that an agent had before its rows go, if its purges are recorded."""
     rows = connection.execute(
         f"SELECT DISTINCT session, id FROM lines WHERE agent = %s AND id IS NOT NULL AND {_RECORDED}",
@@ -101,4 +102,5 @@ def vanish(connection: Connection, agent: str) -> None:
     if digests:
         connection.execute(_ADD, (agent, True, digests))
         connection.execute(_VANISHED, (f"{_PREFIX}{agent}",))
-    connection.execute(FORGET, ([agent, ""],))
+    for sql, values in forgetting(connections, agent):
+        connection.execute(sql.encode(), values)

@@ -50,7 +50,7 @@ def purge(connections: Connections, agent: str, session: str, ids: Sequence[str]
         recount(held)
         event_rows.tell_purge(held, [entry_id for entry_id in wanted if entry_id in found])
         gone = found | {one for names in damaged.values() for one in names}
-        purged_rows.forget(held, sorted(gone))
+        purged_rows.forget(connections, held, sorted(gone))
         return len(gone)
 
     return locked(connections, agent, session, wanted, work)
@@ -86,8 +86,8 @@ def info_in(held: LockedSession) -> SessionInfo:
     return SessionInfo(held.name, modified.astimezone(UTC), size)
 
 
-def _erase(held: LockedSession) -> None:
-    purged_rows.forget_all(held)
+def _erase(connections: Connections, held: LockedSession) -> None:
+    purged_rows.forget_all(connections, held)
     for table in (*SESSION_TABLES, "events"):
         held.do(f"DELETE FROM {table} WHERE agent = %s AND session = %s", held.place)
 
@@ -101,7 +101,7 @@ def clear(connections: Connections, agent: str, session: str, check: SessionChec
         info = info_in(held)
         if check is not None:
             check(info)
-        _erase(held)
+        _erase(connections, held)
         held.do(
             "UPDATE sessions SET entries = 0, texts = 0, words = 0, size = 0, compacted = 0, "
             "modified = statement_timestamp() WHERE agent = %s AND session = %s",
@@ -129,7 +129,7 @@ def remove(
         [(live,)] = held.connection.execute(
             "SELECT entries FROM sessions WHERE agent = %s AND session = %s", held.place
         ).fetchall()
-        _erase(held)
+        _erase(connections, held)
         held.do("DELETE FROM sessions WHERE agent = %s AND session = %s", held.place)
         if dropped is not None:
             held.do(
