@@ -72,6 +72,7 @@ def test_target_of_bytes_is_refused_without_repeating_it() -> None:
 
 def test_opening_a_database_makes_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("keepstone.store.postgres.schema.POOL_SECONDS", 0)
     with pytest.raises(StoreError):
         keepstone.open("postgresql://ada:secret@127.0.0.1:1/db")
     assert os.listdir(tmp_path) == []

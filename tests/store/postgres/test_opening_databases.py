@@ -50,8 +50,9 @@ def test_tables_of_another_program_are_left_alone(dsn: str) -> None:
 )
 @pytest.mark.parametrize("secret", ["hunter2-secret", "hun@ter2secret", "hun/ter2secret", "hunter2%2Fsecret"])
 def test_no_error_shows_a_password(
-    begin: str, end: str, secret: str, caplog: pytest.LogCaptureFixture
+    begin: str, end: str, secret: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("keepstone.store.postgres.schema.POOL_SECONDS", 0)
     caplog.set_level(logging.DEBUG)
     with pytest.raises(StoreError) as refused:
         keepstone.open(f"postgresql://ada:{secret}@{begin}{end}")

@@ -13,7 +13,7 @@ from keepstone.store.postgres.connecting import Connection, Connections
 from keepstone.store.postgres.own_schema import own
 from keepstone.store.postgres.postgres_maintenance import AGENT_TABLES, HOME_TABLES, TABLES, undistributed
 from keepstone.store.postgres.postgres_store import PostgresStore
-from keepstone.store.postgres.schema import grant, is_distributed, version_of
+from keepstone.store.postgres.schema import grant, is_distributed, trouble_of_extension, version_of
 
 
 @contextmanager
@@ -28,6 +28,9 @@ def init(url: str, role: str | None) -> int:
     """Make or migrate the schema, and let a role use it; return the schema's version."""
     PostgresStore(url).close()
     with _connected(url) as (connections, connection):
+        trouble = trouble_of_extension(connection)
+        if trouble is not None:
+            raise StoreError(trouble)
         if role is not None:
             grant(connections, role)
         return version_of(connection)

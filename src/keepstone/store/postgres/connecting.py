@@ -23,6 +23,7 @@ from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from keepstone.errors import KeepstoneError, LockTimeoutError, StoreError
 from keepstone.filesystem.fork import reset_in_child
+from keepstone.store.postgres.connect_errors import may_pass, remedy_of, unknown_option
 from keepstone.store.postgres.groups import Groups
 from keepstone.store.postgres.own_schema import check_schema
 from keepstone.store.postgres.row_arrays import BinaryArray, BinaryArrayDumper
@@ -40,6 +41,7 @@ POOL_SECONDS = 10.0
 """Seconds that a call waits for a connection."""
 _BACK_SECONDS = 1.0
 """Seconds that it waits once more where the server answers: it may have come back at this moment."""
+_BETWEEN_TRIES = 0.1
 MOST_CONNECTIONS = 10
 """Connections of one process."""
 
@@ -80,7 +82,11 @@ class Target:
         self._secrets = sorted({*parts, *map(unquote, parts)} - {""}, key=len, reverse=True)
         try:
             options = conninfo_to_dict(self.dsn)
-        except psycopg.ProgrammingError:
+        except psycopg.ProgrammingError as error:
+            if (option := unknown_option(error)) is not None:
+                raise StoreError(
+                    f"PostgreSQL knows no option {option!r:.80} of a URL: correct it, or leave it out"
+                ) from None
             options = {}
         if not options or "@" in str(options.get("host", "")):
             raise StoreError(
@@ -162,18 +168,29 @@ class Connections:
         if pool is not None:
             pool.close()
 
-    def alone(self) -> Connection:
+    def alone(self, *, seconds: float = 0.0) -> Connection:
         """Return a connection outside the pool, for one that is kept.
+
+        For some ``seconds`` it is tried again where the server seems to restart.
 
         Raises:
             StoreError: The database does not answer, or the schema of the home is missing.
         """
         with self.translated(), ExitStack() as failed:
-            connection = HomeConnection.connect(self.target.dsn, **_SETTINGS)
+            connection = self._connected(time.monotonic() + seconds)
             failed.callback(connection.close)
             check_schema(connection)
             failed.pop_all()
             return connection
+
+    def _connected(self, deadline: float) -> Connection:
+        while True:
+            try:
+                return HomeConnection.connect(self.target.dsn, **_SETTINGS)
+            except psycopg.OperationalError as error:
+                if not may_pass(error) or time.monotonic() >= deadline:
+                    raise
+            time.sleep(_BETWEEN_TRIES)
 
     def enter(self, connection: Connection, agent: str) -> None:
         """Begin what is done for an agent, until the end of the transaction, which has begun."""
@@ -280,6 +297,10 @@ def is_cut(error: psycopg.Error) -> bool:
 
 
 def _remedy(error: Exception) -> str:
+    if isinstance(error, psycopg.OperationalError) and error.sqlstate is None:
+        found = remedy_of(error)
+        if found is not None:
+            return found
     remedies: list[tuple[type[Exception] | tuple[type[Exception], ...], str]] = [
         (PoolTimeout, "more calls at the same time than connections: use fewer threads, and try again"),
         (
@@ -289,8 +310,11 @@ def _remedy(error: Exception) -> str:
         ((pg.UndefinedTable, pg.UndefinedColumn), "run keepstone postgres init --home DSN"),
         ((pg.QueryCanceled,), "raise statement_timeout of the role, and try again"),
         ((pg.DiskFull,), "free disk space of the server, and try again"),
-        ((pg.InvalidPassword, pg.InvalidAuthorizationSpecification), "check user and password"),
-        ((pg.TooManyConnections,), "raise max_connections of the server, or use fewer processes"),
+        (
+            (pg.ReadOnlySqlTransaction,),
+            "this server takes no writes: use the primary, or name all hosts with "
+            "target_session_attrs=read-write",
+        ),
         (AGAIN, "many writers change the same entries: try again"),
         (psycopg.OperationalError, "check that the server runs and can be reached, and try again"),
     ]

@@ -19,7 +19,7 @@ from keepstone.store.postgres.entry_lists import FROM, LOADED, lines, session_na
 from keepstone.store.postgres.entry_rows import record_of, stored
 from keepstone.store.postgres.locked_session import LockedSession, locked
 from keepstone.store.postgres.refolding import fill, unfold
-from keepstone.store.postgres.schema import NEWEST, is_distributed, version_of
+from keepstone.store.postgres.schema import NEWEST, is_distributed, trouble_of_extension, version_of
 
 _log = logging.getLogger("keepstone.store")
 _ELSEWHERE = UnsupportedMaintenance("PostgreSQL", {"backup": "use pg_dump, see docs/reliability.md"})
@@ -97,11 +97,15 @@ class PostgresMaintenance:
                 "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
             ).fetchall()
             lacking = undistributed(connection) if is_distributed(connection) else []
+            trouble = trouble_of_extension(connection)
         findings = [Finding("ok", "schema", f"version {version}")]
         if version != NEWEST:
             findings = [
                 Finding("error", "schema", f"version {version}, expected {NEWEST}", "keepstone postgres init")
             ]
+        if trouble is not None:
+            what, _, remedy = trouble.partition(": ")
+            findings.append(Finding("error", "pgvector", what, remedy, "recall by vectors may miss entries"))
         if is_super:
             findings.append(
                 Finding(

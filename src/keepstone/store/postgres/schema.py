@@ -11,7 +11,7 @@ from psycopg import errors as pg
 from psycopg import sql
 
 from keepstone.errors import StoreError
-from keepstone.store.postgres.connecting import Connection, Connections
+from keepstone.store.postgres.connecting import POOL_SECONDS, Connection, Connections
 from keepstone.store.postgres.own_schema import own
 
 _LOCK = "SELECT pg_advisory_xact_lock(hashtext('keepstone.schema'), hashtext(current_schema()))"
@@ -24,6 +24,10 @@ class Migration(NamedTuple):
 
     version: int
     sql: str
+
+
+LEAST_PGVECTOR = (0, 8)
+"""The oldest version whose graphs go on until a filter has let enough through."""
 
 
 def migrations() -> Sequence[Migration]:
@@ -61,7 +65,7 @@ def prepare(connections: Connections) -> None:
     Raises:
         StoreError: The schema is newer than this keepstone, or the role may not make it.
     """
-    with connections.translated(), connections.alone() as connection:
+    with connections.translated(), connections.alone(seconds=POOL_SECONDS) as connection:
         version = version_of(connection)
         connections.is_distributed = is_distributed(connection)
         if version > NEWEST:
@@ -88,7 +92,8 @@ def _migrate(connections: Connections, connection: Connection) -> None:
     except pg.InsufficientPrivilege as error:
         raise StoreError(
             f"the role may not make the tables of {connections.target.shown()} "
-            f"({error.diag.message_primary}): let one that may run keepstone postgres init --home DSN"
+            f"({error.diag.message_primary}): let the role that shall own them, or does, run "
+            "keepstone postgres init --home DSN; it needs CREATE on the schema"
         ) from None
     except (pg.DuplicateTable, pg.DuplicateObject) as error:
         raise StoreError(
@@ -101,9 +106,38 @@ def _make_extension(connection: Connection) -> None:
     try:
         connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
     except (pg.UndefinedFile, pg.FeatureNotSupported):
+        package = f"postgresql-{connection.info.server_version // 10_000}-pgvector"
         raise StoreError(
-            "the server has no pgvector: install its package (postgresql-16-pgvector), then try again"
+            f"the server has no pgvector: install its package ({package}), then try again"
         ) from None
+    except pg.InsufficientPrivilege:
+        raise StoreError(
+            f"database {connection.info.dbname} lacks the extension vector, and this role may not make it: "
+            "run CREATE EXTENSION vector as a superuser in this database, then try again as this role"
+        ) from None
+    trouble = trouble_of_extension(connection)
+    if trouble is not None:
+        raise StoreError(trouble)
+
+
+def trouble_of_extension(connection: Connection) -> str | None:
+    """Return why pgvector as it is in the database cannot be used, None if it can."""
+    rows = connection.execute(
+        "SELECT extversion, extnamespace::regnamespace::text, to_regtype('vector') IS NOT NULL "
+        "FROM pg_extension WHERE extname = 'vector'"
+    ).fetchall()
+    if not rows:
+        return "the extension vector is missing: run CREATE EXTENSION vector as a superuser in this database"
+    [(version, schema, is_seen)] = rows
+    least = ".".join(map(str, LEAST_PGVECTOR))
+    if tuple(map(int, re.findall(r"\d+", version)))[:2] < LEAST_PGVECTOR:
+        return (
+            f"pgvector {version} is too old, {least} or newer is needed: install a newer package, then run "
+            "ALTER EXTENSION vector UPDATE in this database"
+        )
+    if not is_seen:
+        return f"the extension vector is in the schema {schema}: add it at the end of search_path"
+    return None
 
 
 def grant(connections: Connections, role: str) -> None:

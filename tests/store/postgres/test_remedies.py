@@ -1,0 +1,98 @@
+"""Each cause of a failure to connect, and each lack of the server, has its own remedy."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from tests.postgres_server import PASSWORD, PostgresServer, running_server, schema_of
+
+import keepstone
+from keepstone.errors import StoreError
+from keepstone.store.postgres import schema
+from keepstone.store.postgres.administration import init
+
+_GUEST = "keepstone_plain"
+
+
+def _without_extension(server: PostgresServer) -> str:
+    """Make a database without pgvector that a plain role owns, and return that role's URL."""
+    with psycopg.connect(server.dsn, autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {_GUEST} LOGIN PASSWORD 'guest-word' CONNECTION LIMIT 1".encode())
+        connection.execute("CREATE DATABASE plain")
+    plain = f"{server.dsn.removesuffix('postgres')}plain"
+    with psycopg.connect(plain, autocommit=True) as connection:
+        connection.execute(f"GRANT CREATE ON SCHEMA public TO {_GUEST}".encode())
+    return plain.replace(f"postgres:{PASSWORD}", f"{_GUEST}:guest-word")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgresServer]:
+    with running_server() as one:
+        yield one
+
+
+def test_each_failure_to_connect_names_its_cause_and_remedy(server: PostgresServer) -> None:
+    for changed, said in {
+        server.dsn.replace(PASSWORD, "wrong-one"): "authentication failed.*; check user and password",
+        f"{server.dsn.removesuffix('postgres')}missing": 'database "missing" does not exist.*; .*createdb',
+        f"{server.dsn}?nonsense=1": "no option 'nonsense'",
+        server.dsn.replace("127.0.0.1", "no-such-host.invalid"): "check the host",
+    }.items():
+        with pytest.raises(StoreError) as refused:
+            keepstone.open(changed)
+        assert re.search(said, str(refused.value)), refused.value
+
+
+def test_lacking_rights_and_connections_have_remedies(server: PostgresServer) -> None:
+    plain = _without_extension(server)
+    with pytest.raises(StoreError, match="run CREATE EXTENSION vector as a superuser in this database"):
+        init(plain, None)
+    with (
+        psycopg.connect(plain) as _,
+        pytest.raises(StoreError, match=r"too many connections.*raise max_connections"),
+    ):
+        keepstone.open(plain)
+
+
+def test_a_server_that_takes_no_writes_is_named(server: PostgresServer) -> None:
+    with schema_of(server.dsn) as dsn:
+        keepstone.open(dsn).close()
+        with (
+            keepstone.open(f"{dsn}%20-cdefault_transaction_read_only%3Don") as home,
+            pytest.raises(StoreError, match="takes no writes: use the primary"),
+        ):
+            home.agent("a").session("s").add("note", text="x")
+
+
+def test_an_old_pgvector_is_refused_by_init_and_named_by_doctor(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "LEAST_PGVECTOR", (99, 1))
+        with pytest.raises(StoreError, match=r"is too old, 99.1 or newer is needed: install"):
+            init(dsn, None)
+    with psycopg.connect(dsn) as connection:
+        assert connection.execute("SELECT to_regclass('lines')").fetchall() == [(None,)]
+    with keepstone.open(dsn) as home:
+        monkeypatch.setattr(schema, "LEAST_PGVECTOR", (99, 1))
+        [found] = [one for one in home.doctor() if one.subject == "pgvector"]
+        assert (found.level, "ALTER EXTENSION" in str(found.remedy)) == ("error", True)
+
+
+def test_opening_waits_for_a_server_that_starts(server: PostgresServer) -> None:
+    with schema_of(server.dsn) as dsn:
+        keepstone.open(dsn).close()
+        server.stop()
+        begin = time.monotonic()
+        starting = threading.Timer(1.0, server.start)
+        starting.start()
+        try:
+            keepstone.open(dsn).close()
+        finally:
+            starting.join()
+        assert time.monotonic() - begin >= 1.0
