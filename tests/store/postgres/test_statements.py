@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 import psycopg
 import pytest
+from tests.store.postgres.steps import note
 
 import keepstone
+from keepstone.errors import StoreError
 from keepstone.store.postgres.connecting import Connections
+from keepstone.store.postgres.postgres_store import PostgresStore
 from keepstone.store.postgres.statements import HomeConnection
 from keepstone.vector import unit
 
@@ -96,3 +99,28 @@ def test_a_search_of_a_small_session_keeps_its_plan(dsn: str) -> None:
         )
         assert {custom for custom, _ in rows} == {0}
         assert all(generic > 1 for _, generic in rows)
+
+
+def test_names_of_prepared_statements_say_what_they_are(dsn: str) -> None:
+    def names(first: str) -> list[tuple[str, str]]:
+        with closing(Connections(dsn, durable=True)) as connections, connections.alone() as connection:
+            for sql in (first, "SELECT %s::integer", "SELECT 2"):
+                for _ in range(3):
+                    connection.send_all([(sql, (1,) if "%s" in sql else ())])
+            rows = connection.execute("SELECT statement, name FROM pg_prepared_statements").fetchall()
+            return sorted(rows)
+
+    one, other = names("SELECT 1"), names("SELECT 3")
+    assert [name for name in one if name in other] == [pair for pair in one if pair[0] != "SELECT 1"]
+    assert len({name for _, name in [*one, *other]}) == 4
+
+
+def test_a_pooler_that_changes_connections_is_named(dsn: str) -> None:
+    with closing(PostgresStore(dsn)) as store:
+        store.append("a", "s", [note("x")])
+        for _ in range(5):
+            store.sessions("a")
+        # As a connection to the server that another process had before.
+        store._connections.once(lambda connection: connection.execute("DEALLOCATE ALL"))  # noqa: SLF001
+        with pytest.raises(StoreError, match="pool_mode=transaction.*let it pool sessions"):
+            store.sessions("a")

@@ -315,6 +315,11 @@ def _remedy(error: Exception) -> str:
             "this server takes no writes: use the primary, or name all hosts with "
             "target_session_attrs=read-write",
         ),
+        (
+            (pg.InvalidSqlStatementName, pg.DuplicatePreparedStatement),
+            "a pooler that pools transactions, such as PgBouncer with pool_mode=transaction, is in between: "
+            "let it pool sessions, or connect to the server itself",
+        ),
         (AGAIN, "many writers change the same entries: try again"),
         (psycopg.OperationalError, "check that the server runs and can be reached, and try again"),
     ]
