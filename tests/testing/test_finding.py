@@ -64,6 +64,12 @@ def into_any_folder(maintenance: Any, folder: Path, progress: Any) -> Any:
             lambda reader, keys, reach, scope: reader.neighbours(keys, reach - 1, scope),
             "neighbours of types None",
         ),
+        (
+            finding.check_neighbours_of_deleted,
+            "neighbours",
+            lambda reader, keys, reach, scope: reader.neighbours(keys, reach, scope)[:1],
+            "the next live entries, 2 places away at most",
+        ),
         (finding.check_counts_and_links, "count", lambda *_, wait: wait, "counts add up"),
         (
             finding.check_pinned_and_standing,

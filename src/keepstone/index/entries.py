@@ -328,17 +328,6 @@ def heads(database: Database, eids: Sequence[int]) -> dict[int, tuple[str, datet
         raise apsw.CorruptError("a row has something else than a time") from error
 
 
-def neighbours(database: Database, eids: Sequence[int], reach: int) -> list[tuple[int, int, int]]:
-    """Return rows with others at most ``reach`` places away in their session, and how far away these are."""
-    # Looked at once more, for in a damaged file the table may have other numbers than its index.
-    sql = (
-        "SELECT x.eid, e.eid, CAST(abs(e.number-x.number) AS INTEGER) AS distance FROM json_each(?) c "
-        "JOIN entry x ON x.eid=c.value JOIN entry e ON e.sid=x.sid AND e.eid!=x.eid "
-        "AND e.number BETWEEN x.number-? AND x.number+? WHERE distance BETWEEN 1 AND ?"
-    )
-    return list(database.rows(sql, (json.dumps(list(eids)), reach, reach, reach)))
-
-
 def members(database: Database, scope: Scope, most: int) -> str | None:
     """Return the rows of the sessions and times that a scope names, their numbers with commas between.
 

@@ -15,7 +15,7 @@ from datetime import datetime
 from operator import attrgetter
 from pathlib import Path
 
-from keepstone.index import entries, fields, reading, row_places, selecting, session_table
+from keepstone.index import entries, fields, neighbours, reading, row_places, selecting, session_table
 from keepstone.index.database import Database
 from keepstone.index.entries import Place, Row
 from keepstone.index.selecting import Position, Selected
@@ -440,7 +440,7 @@ class Index:
     def neighbours(self, eids: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:
         """Return rows with others in scope around them in their session, and at what distance."""
         with self._database as database:
-            found = entries.neighbours(database, eids, reach)
+            found = neighbours.neighbours(database, eids, reach)
             if scope.limits_within_a_session:
                 allowed = entries.in_scope(database, {other for _, other, _ in found}, scope)
                 found = [near for near in found if near[1] in allowed]

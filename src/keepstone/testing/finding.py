@@ -87,6 +87,22 @@ def check_neighbours(factory: Factory) -> None:
                 same(sorted(near), expected, f"neighbours of types {types}")
 
 
+def check_neighbours_of_deleted(factory: Factory) -> None:
+    """The neighbours of an entry are the next live ones, however many were deleted or purged between."""
+    with factory() as store:
+        for name in "abcdef":
+            store.append(AGENT, "s1", [record(name, f"{name}walnut")])
+        store.delete(AGENT, "s1", ["b", "c"], time_at(9))
+        store.purge(AGENT, "s1", ["e"])
+        with store.reader(AGENT) as reader:
+            [key] = [found.key for found in reader.search(["dwalnut"], Scope(AGENT), 5)]
+            for reach in (2, 200):
+                found = reader.neighbours([key], reach, Scope(AGENT))
+                near = [(load(reader, [other])[0], distance) for _, other, distance in found]
+                expected = [("a", 1), ("f", 1)]
+                same(sorted(near), expected, f"the next live entries, {reach} places away at most")
+
+
 def check_counts_and_links(factory: Factory) -> None:
     """Counts of access add up, links lead back, and neither makes an entry."""
     with factory() as store:
