@@ -55,7 +55,7 @@ from keepstone.store.paging import Page
 from keepstone.store.protocol import Compacted, Modification, Revision, SessionCheck
 from keepstone.store.purge import Eraser
 from keepstone.store.purge_digests import GoneIds, PurgedIds, purged_digests
-from keepstone.store.put import LiveEntries, OnConflict, Written, refuse_other
+from keepstone.store.put import LiveEntries, NoEntries, OnConflict, Written, refuse_other, resolve
 from keepstone.store.reader import Reader
 from keepstone.store.session_files import info_of
 from keepstone.store.transfer import RawLine, are_same
@@ -201,6 +201,9 @@ class FileStore:
         written = list(map(Written, records, map(dump, records)))
         if not written:
             return []
+        are_repeated = len({one.record["id"] for one in written}) < len(written)
+        if are_repeated and self.session(agent, session) is None:
+            resolve(written, NoEntries(), on_conflict)  # Refuses before anything is made.
         with self._agents.using(agent, create=True) as logs:
             return writing.write(logs, session, written, on_conflict)
 

@@ -127,6 +127,16 @@ class LiveEntries:
         return [record for record in records if matches(scope, self._session, record)]
 
 
+class NoEntries:
+    """The live entries of a session that is not there."""
+
+    met = False
+
+    def get(self, entry_id: str) -> Record | None:  # noqa: ARG002  There is none.
+        """Return None."""
+        return None
+
+
 def _are_absent(log: Log, stat: Stat, ids: Sequence[str]) -> bool:
     """Tell whether a short log certainly has none of some UUIDs, as its bytes have none."""
     if stat.size > _SHORT or len(ids) > _FEW or not all(map(_UUID.fullmatch, ids)):

@@ -50,7 +50,9 @@ def check_append_is_all_or_nothing(factory: Factory) -> None:
     with factory() as store:
         bad = [record("a", "one"), record("b", "\ud800")]
         raises(ValueError, lambda: store.append(AGENT, "s1", bad))
-        same(store.sessions(AGENT), [], "a refused append makes no session")
+        twice = [record("a", "one"), record("a", "other")]
+        raises(EntryExistsError, lambda: store.append(AGENT, "s1", twice))
+        same((store.sessions(AGENT), store.agents()), ([], []), "a refused append makes no session")
         store.append(AGENT, "s1", [record("c", "there")])
         raises(
             EntryExistsError, lambda: store.append(AGENT, "s1", [record("d", "new"), record("c", "other")])
