@@ -22,7 +22,7 @@ from keepstone.store.postgres.refolding import fill, unfold
 from keepstone.store.postgres.schema import NEWEST, is_distributed, trouble_of_extension, version_of
 
 _log = logging.getLogger("keepstone.store")
-_ELSEWHERE = UnsupportedMaintenance("PostgreSQL", {"backup": "use pg_dump, see docs/reliability.md"})
+_ELSEWHERE = UnsupportedMaintenance("PostgreSQL", {"backup": "use pg_dump, see docs/scale.md"})
 
 
 class PostgresMaintenance:
