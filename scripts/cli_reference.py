@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Write docs/cli.md from the help of every command.
+"""Write docs/cli.md and src/keepstone/cli/command_table.py from the help of every command.
 
-python scripts/cli_reference.py            # writes the page
-python scripts/cli_reference.py --check    # says whether it is up to date, with status 1 if not
+python scripts/cli_reference.py            # writes both
+python scripts/cli_reference.py --check    # says whether they are up to date, with status 1 if not
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,9 +15,20 @@ from typing import Any
 
 import typer
 
-from keepstone.cli.app import app
+from keepstone.cli.app import MODULES, app
+from keepstone.cli.command_line import command_line
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "cli.md"
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "cli.md"
+OUTLINE = ROOT / "src" / "keepstone" / "cli" / "command_table.py"
+OUTLINE_INTRODUCTION = '''\
+"""The module and summary of each command, so that help and a single command load no others.
+
+Written by ``python scripts/cli_reference.py``; a test says when it is out of date.
+"""
+
+COMMANDS = {
+'''
 SETTINGS: dict[str, Any] = {"terminal_width": 80, "help_option_names": ["--help", "-h"]}
 INTRODUCTION = """\
 # The command
@@ -44,6 +56,17 @@ def reference() -> str:
     return INTRODUCTION + "".join(_section(*found) for found in commands())
 
 
+def outline() -> str:
+    """Return the module of the commands' summaries as it should be."""
+    made = OUTLINE_INTRODUCTION
+    for module in MODULES:
+        group: Any = typer.main.get_command(command_line((module,)))
+        for name, command in group.commands.items():
+            summary = json.dumps((command.help or "").partition("\n\n")[0].replace("\n", " "))
+            made += f'    "{name}": (\n        "{module}",\n        {summary},\n    ),\n'
+    return made + "}\n"
+
+
 def _section(name: str, command: Any, context: typer.Context) -> str:
     command.rich_markup_mode = None
     lines = (line.rstrip() for line in command.get_help(context).strip().splitlines())
@@ -51,11 +74,12 @@ def _section(name: str, command: Any, context: typer.Context) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the page, or check it; return the exit status."""
-    page = reference()
+    """Write both files, or check them; return the exit status."""
+    made = {PAGE: reference(), OUTLINE: outline()}
     if arguments == ["--check"]:
-        return int(PAGE.read_text(encoding="utf-8") != page)
-    PAGE.write_text(page, encoding="utf-8")
+        return int(any(path.read_text(encoding="utf-8") != text for path, text in made.items()))
+    for path, text in made.items():
+        path.write_text(text, encoding="utf-8")
     return 0
 
 

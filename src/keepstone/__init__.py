@@ -2,69 +2,65 @@
 
 ``__all__`` lists the public API. The layers below it, lowest first: errors and values; log lines and
 folding; layouts and confined files; the log; the index; the store; recall; notes; the context; session, agent
-and home. Each imports only from lower layers; the command, the server and the services call the home. Notes
-and services are imported lazily, so that importing the package stays fast.
+and home. Each imports only from lower layers; the command, the server and the services call the home. All
+names are imported lazily, so that a command or a hook loads only what it needs.
 """
 
 import importlib
 import typing
 
-from keepstone.agent import Agent
-from keepstone.context.block import Context, ContextSource, Part
-from keepstone.errors import (
-    AccessDeniedError,
-    AgentNotFoundError,
-    AlreadySupersededError,
-    AmbiguousIdError,
-    CorruptLogError,
-    EmbedderUnavailableError,
-    EmbeddingDimMismatchError,
-    EntryExistsError,
-    EntryNotFoundError,
-    HomeNotFoundError,
-    InvalidAgentIdError,
-    InvalidEmbeddingError,
-    InvalidSessionIdError,
-    IsAFolderError,
-    KeepstoneError,
-    LockTimeoutError,
-    MemoryFileNotFoundError,
-    ModelError,
-    NoteNotFoundError,
-    NotTextError,
-    PathEscapeError,
-    PurgePendingError,
-    SecretError,
-    SessionNotFoundError,
-    SourceError,
-    SpaceMismatchError,
-    StoreError,
-)
-from keepstone.filesystem.layout import Layout
-from keepstone.filesystem.slug import slug, unslug
-from keepstone.home import Home, open  # noqa: A004  The design's name: keepstone.open.
-from keepstone.log.arguments import Filters
-from keepstone.model import (
-    BackupInfo,
-    Conflict,
-    Entry,
-    Finding,
-    Hit,
-    Hits,
-    Purged,
-    SessionInfo,
-    Version,
-    Why,
-)
-from keepstone.session import Session
-from keepstone.store.changes import Change
-from keepstone.store.paging import Page
-
 __version__: str
 
 if typing.TYPE_CHECKING:
+    from keepstone.agent import Agent
     from keepstone.context import Counter, counter_of
+    from keepstone.context.block import Context, ContextSource, Part
+    from keepstone.errors import (
+        AccessDeniedError,
+        AgentNotFoundError,
+        AlreadySupersededError,
+        AmbiguousIdError,
+        CorruptLogError,
+        EmbedderUnavailableError,
+        EmbeddingDimMismatchError,
+        EntryExistsError,
+        EntryNotFoundError,
+        HomeNotFoundError,
+        InvalidAgentIdError,
+        InvalidEmbeddingError,
+        InvalidSessionIdError,
+        IsAFolderError,
+        KeepstoneError,
+        LockTimeoutError,
+        MemoryFileNotFoundError,
+        ModelError,
+        NoteNotFoundError,
+        NotTextError,
+        PathEscapeError,
+        PurgePendingError,
+        SecretError,
+        SessionNotFoundError,
+        SourceError,
+        SpaceMismatchError,
+        StoreError,
+    )
+    from keepstone.filesystem.layout import Layout
+    from keepstone.filesystem.slug import slug, unslug
+    from keepstone.home import Home, open  # noqa: A004  The design's name: keepstone.open.
     from keepstone.importing import ImportResult
+    from keepstone.log.arguments import Filters
+    from keepstone.model import (
+        BackupInfo,
+        Conflict,
+        Entry,
+        Finding,
+        Hit,
+        Hits,
+        Purged,
+        SessionInfo,
+        Version,
+        Why,
+    )
     from keepstone.notes.notes import MemoryEntry, Notes, SaveResult
     from keepstone.services.adapter import MemoryAdapter
     from keepstone.services.agent_files import AgentMemoryService, FileResult
@@ -73,6 +69,9 @@ if typing.TYPE_CHECKING:
     from keepstone.services.memory_repository import Memory, MemoryRepository
     from keepstone.services.memory_service import MemoryService
     from keepstone.services.session_memory import SessionMemory
+    from keepstone.session import Session
+    from keepstone.store.changes import Change
+    from keepstone.store.paging import Page
 
 __all__ = [
     "AccessDeniedError",
@@ -146,28 +145,39 @@ __all__ = [
     "unslug",
 ]
 
-_LATER = {
-    "Counter": "keepstone.context",
-    "counter_of": "keepstone.context",
-    "ImportResult": "keepstone.importing",
-    "MemoryEntry": "keepstone.notes.notes",
-    "Notes": "keepstone.notes.notes",
-    "SaveResult": "keepstone.notes.notes",
-    "MemoryAdapter": "keepstone.services.adapter",
-    "AgentMemoryService": "keepstone.services.agent_files",
-    "FileResult": "keepstone.services.agent_files",
-    "AsyncAgent": "keepstone.services.asynchronous",
-    "AsyncHome": "keepstone.services.asynchronous",
-    "AsyncSession": "keepstone.services.asynchronous",
-    "aopen": "keepstone.services.asynchronous",
-    "InputManager": "keepstone.services.input_manager",
-    "MemorySelectorState": "keepstone.services.input_manager",
-    "Memory": "keepstone.services.memory_repository",
-    "MemoryRepository": "keepstone.services.memory_repository",
-    "MemoryService": "keepstone.services.memory_service",
-    "SessionMemory": "keepstone.services.session_memory",
+_MODULES = {
+    "keepstone.agent": "Agent",
+    "keepstone.context": "Counter counter_of",
+    "keepstone.context.block": "Context ContextSource Part",
+    "keepstone.errors": (
+        "AccessDeniedError AgentNotFoundError AlreadySupersededError AmbiguousIdError "
+        "CorruptLogError EmbedderUnavailableError EmbeddingDimMismatchError EntryExistsError "
+        "EntryNotFoundError HomeNotFoundError InvalidAgentIdError InvalidEmbeddingError "
+        "InvalidSessionIdError IsAFolderError KeepstoneError LockTimeoutError "
+        "MemoryFileNotFoundError ModelError NoteNotFoundError NotTextError PathEscapeError "
+        "PurgePendingError SecretError SessionNotFoundError SourceError SpaceMismatchError "
+        "StoreError"
+    ),
+    "keepstone.filesystem.layout": "Layout",
+    "keepstone.filesystem.slug": "slug unslug",
+    "keepstone.home": "Home open",
+    "keepstone.importing": "ImportResult",
+    "keepstone.log.arguments": "Filters",
+    "keepstone.model": "BackupInfo Conflict Entry Finding Hit Hits Purged SessionInfo Version Why",
+    "keepstone.notes.notes": "MemoryEntry Notes SaveResult",
+    "keepstone.services.adapter": "MemoryAdapter",
+    "keepstone.services.agent_files": "AgentMemoryService FileResult",
+    "keepstone.services.asynchronous": "AsyncAgent AsyncHome AsyncSession aopen",
+    "keepstone.services.input_manager": "InputManager MemorySelectorState",
+    "keepstone.services.memory_repository": "Memory MemoryRepository",
+    "keepstone.services.memory_service": "MemoryService",
+    "keepstone.services.session_memory": "SessionMemory",
+    "keepstone.session": "Session",
+    "keepstone.store.changes": "Change",
+    "keepstone.store.paging": "Page",
 }
-"""Lazily loaded names, and their modules."""
+"""The public names by their modules, each of which is loaded with the first name that is asked for."""
+_PLACES = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 
 if not typing.TYPE_CHECKING:  # A checker would take any name for one that exists.
@@ -178,9 +188,9 @@ if not typing.TYPE_CHECKING:  # A checker would take any name for one that exist
             from importlib.metadata import version
 
             return version("keepstone")
-        if name not in _LATER:
+        if name not in _PLACES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value: object = getattr(importlib.import_module(_LATER[name]), name)
+        value: object = getattr(importlib.import_module(_PLACES[name]), name)
         globals()[name] = value
         return value
 

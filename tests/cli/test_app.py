@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.scripts import SCRIPTS, script
+from typer.testing import CliRunner
+
+from keepstone.cli.app import app
+from keepstone.cli.command_line import outline
 
 if TYPE_CHECKING:
     from .conftest import Command
@@ -42,6 +46,15 @@ def test_every_example_is_understood_by_its_command(name: str, command: Any) -> 
 
 def test_the_reference_page_is_up_to_date() -> None:
     assert reference.PAGE.read_text("utf-8") == reference.reference(), "run python scripts/cli_reference.py"
+
+
+def test_the_summaries_of_the_commands_are_up_to_date() -> None:
+    assert reference.OUTLINE.read_text("utf-8") == reference.outline(), "run python scripts/cli_reference.py"
+
+
+def test_the_help_of_the_outline_is_that_of_all_commands() -> None:
+    full, short = (CliRunner().invoke(made, ["--help"], prog_name="keepstone") for made in (app, outline()))
+    assert (short.exit_code, short.output) == (0, full.output)
 
 
 def test_every_command_has_its_row_in_the_json_contract() -> None:

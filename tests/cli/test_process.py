@@ -55,6 +55,28 @@ def test_help_does_not_load_the_database() -> None:
     assert "apsw" not in modules_after(program)
 
 
+@pytest.mark.parametrize("option", ["--version", "--help", "-h"])
+def test_version_and_help_load_no_command_and_no_agent(option: str) -> None:
+    loaded = modules_after(f"from keepstone.cli import main; sys.argv = ['keepstone', {option!r}]; main()")
+    assert (
+        loaded & {"keepstone.agent", "keepstone.recall", "keepstone.notes", "keepstone.cli.recall"} == set()
+    )
+
+
+def test_a_command_loads_no_other_command() -> None:
+    program = "from keepstone.cli import main; sys.argv = ['keepstone', 'model', 'list', '--json']; main()"
+    loaded = modules_after(program)
+    assert "keepstone.cli.models" in loaded
+    assert loaded & {"keepstone.cli.recall", "keepstone.cli.notes", "keepstone.cli.serve"} == set()
+
+
+@pytest.mark.parametrize("words", [["nonsense"], []])
+def test_what_names_no_command_is_answered_by_all_of_them(words: list[str], tmp_path: Path) -> None:
+    done = run(*words, home=tmp_path)
+    assert done.returncode == 2
+    assert "recall" in done.stdout or "No such command" in done.stderr
+
+
 def test_the_library_does_not_load_the_command() -> None:
     assert modules_after("import keepstone") & {"typer", "rich", "keepstone.cli"} == set()
 

@@ -11,11 +11,18 @@ import sys
 
 def main() -> None:
     """Run the command with the arguments of this process and exit with its status."""
-    if sys.argv[1:2] in (["mcp"], ["hook"], ["git"]):
-        # Clients wait for these, and git calls its driver for each file: the other commands are not loaded.
-        from keepstone.cli.command_line import command_line
+    from keepstone.cli.command_line import command_line, outline
+    from keepstone.cli.command_table import COMMANDS
 
-        app = command_line(["mcp", "hook", "git"])
+    words = sys.argv[1:]
+    if words in (["--help"], ["-h"]):
+        app = outline()
+    elif words == ["--version"]:
+        app = command_line(())
+    elif words and words[0] in COMMANDS:
+        # Clients wait for some commands, and git calls one for each file: the others are not loaded.
+        module, _ = COMMANDS[words[0]]
+        app = command_line((module,))
     else:
         from keepstone.cli.app import app
     app(prog_name="keepstone")

@@ -4,30 +4,31 @@ from __future__ import annotations
 
 from keepstone.cli.command_line import command_line
 
-app = command_line(
-    (
-        "demo",
-        "chat",
-        "agent_entries",
-        "entries",
-        "facts",
-        "recall",
-        "conflicts",
-        "context",
-        "sessions",
-        "files",
-        "notes",
-        "agents",
-        "models",
-        "maintenance",
-        "databases",
-        "serve",
-        "mcp",
-        "hook",
-        "tokens",
-        "watch",
-        "moving",
-        "git",
-        "diff",
-    )
+MODULES = (
+    "demo",
+    "chat",
+    "agent_entries",
+    "entries",
+    "facts",
+    "recall",
+    "conflicts",
+    "context",
+    "sessions",
+    "files",
+    "notes",
+    "agents",
+    "models",
+    "maintenance",
+    "databases",
+    "serve",
+    "mcp",
+    "hook",
+    "tokens",
+    "watch",
+    "moving",
+    "git",
+    "diff",
 )
+"""The modules of commands, in the order of the help."""
+
+app = command_line(MODULES)

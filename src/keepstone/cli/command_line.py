@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from keepstone.cli.command_table import COMMANDS
 from keepstone.cli.exit_status import reported
 
 
@@ -52,6 +53,25 @@ def _hide_types_of_flags(command: Any, context: Any, words: Sequence[str]) -> No
 
 def command_line(modules: Iterable[str]) -> typer.Typer:
     """Return the command with the commands of these modules of ``keepstone.cli``, in their order."""
+    app = _root()
+    for module in modules:
+        app.add_typer(import_module(f"keepstone.cli.{module}").app)
+    return app
+
+
+def outline() -> typer.Typer:
+    """Return the command as its help shows it, with summaries in place of its commands."""
+    app = _root()
+    for name, (_, summary) in COMMANDS.items():
+        app.command(name, help=summary)(_not_loaded)
+    return app
+
+
+def _not_loaded() -> None:
+    raise NotImplementedError("this command is only shown")
+
+
+def _root() -> typer.Typer:
     app = typer.Typer(
         cls=Frame,
         name="keepstone",
@@ -62,8 +82,6 @@ def command_line(modules: Iterable[str]) -> typer.Typer:
         epilog="Example: keepstone demo",
     )
     app.callback()(keepstone)
-    for module in modules:
-        app.add_typer(import_module(f"keepstone.cli.{module}").app)
     return app
 
 
