@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import threading
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,15 @@ def test_calls_run_in_threads_with_built_in_errors() -> None:
         return await in_thread(threading.get_ident)
 
     assert asyncio.run(main()) != threading.get_ident()
+
+
+def test_missing_strands_names_the_extras_it_cannot_be_installed_with(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "strands", None)
+    monkeypatch.delitem(sys.modules, "keepstone.integrations.strands", raising=False)
+    with pytest.raises(ImportError, match=r"keepstone\[strands\].*without the extras mcp and all"):
+        import_module("keepstone.integrations.strands")
 
 
 def test_a_missing_framework_names_its_extra() -> None:

@@ -177,11 +177,12 @@ def plain_errors() -> _PlainErrors:
 
 
 @contextmanager
-def needs(extra: str) -> Iterator[None]:
-    """Say which extra installs a framework that cannot be imported."""
+def needs(extra: str, *, but: str = "") -> Iterator[None]:
+    """Say which extra installs a framework that cannot be imported, and ``but`` what is to be heeded."""
     try:
         yield
     except ImportError as error:
         raise ImportError(
-            f"the adapter needs the extra {extra!r}: {install_command(extra)}; {error}", name=error.name
+            f"the adapter needs the extra {extra!r}: {install_command(extra)}{but and '; ' + but}; {error}",
+            name=error.name,
         ) from error

@@ -15,7 +15,7 @@ from keepstone.model import Record
 from keepstone.services.memory_repository import Target
 from keepstone.session import Session as KeepstoneSession
 
-with needs("strands"):
+with needs("strands", but="in an environment without the extras mcp and all, which need a newer mcp"):
     from strands.session.repository_session_manager import RepositorySessionManager
     from strands.session.session_repository import SessionRepository
     from strands.types.exceptions import SessionException
