@@ -181,11 +181,15 @@ def pieces(run: str) -> list[str]:
 
 
 def spread(text: str) -> str:
-    """Return a text for indexing, with runs of languages without spaces between words as bigrams.
+    """Return a text for indexing, with runs of languages without spaces between words as bigrams, in NFC.
 
     The last character is a token of its own, so that a prefix query of one character finds it.
     """
-    return text if text.isascii() else _RUN.sub(lambda run: f" {' '.join(pairs(run[0]))} ", text)
+    if text.isascii():
+        return text
+    # Decomposed, the letters of Korean and the marks of Japanese would make other pairs.
+    composed = text if unicodedata.is_normalized("NFC", text) else unicodedata.normalize("NFC", text)
+    return _RUN.sub(lambda run: f" {' '.join(pairs(run[0]))} ", composed)
 
 
 def with_name_parts(text: str) -> str:
@@ -351,6 +355,8 @@ class Matcher:
             if beside := f"{with_name_parts(begin)[len(begin) :]} {names}".strip():
                 there.update(*[terms.get(stem(word, language), ()) for word in words_of(beside)])
                 begin = f"{begin}\n{beside}"
+            if not begin.isascii():
+                begin = unicodedata.normalize("NFC", begin)
             held = [
                 term
                 for term, form in self._stems.items()
