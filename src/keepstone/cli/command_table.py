@@ -48,9 +48,25 @@ COMMANDS = {
         "entries",
         "List the versions of an entry, oldest first.",
     ),
+    "set": (
+        "facts",
+        "Set the value of a key. Its former value is superseded, and stays in the history.",
+    ),
+    "value": (
+        "facts",
+        "Print the value of a key.",
+    ),
+    "unset": (
+        "facts",
+        "Delete the value of a key, which its history keeps.",
+    ),
     "recall": (
         "recall",
         "Search the agent's memory. The best hits come first.",
+    ),
+    "conflicts": (
+        "conflicts",
+        "List the pairs of entries that repeat or contradict one another.",
     ),
     "context": (
         "context",
@@ -74,7 +90,7 @@ COMMANDS = {
     ),
     "model": (
         "models",
-        "Install, list or remove embedding models.",
+        "Install, list or remove embedding models, and allow servers.",
     ),
     "doctor": (
         "maintenance",
