@@ -6,7 +6,6 @@ import logging
 import math
 import os
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -24,6 +23,7 @@ from keepstone.log.log_file import Log, Stat
 from keepstone.model import Record
 from keepstone.store.index_file import open_index, second_connection
 from keepstone.store.intake import Arrears, follow_folder
+from keepstone.store.last_look import LastLook
 from keepstone.store.moved_rows import moved_rows
 from keepstone.store.session_files import SessionFiles, SessionLog, opened_folder
 from keepstone.store.snapshot import Snapshot
@@ -83,7 +83,7 @@ class AgentLogs:
         self.session_files = SessionFiles(self.folder, layout)
         self._logs: OrderedDict[str, SessionLog] = OrderedDict()
         self._looking = threading.RLock()
-        self._looked = float("-inf")
+        self.last_look = LastLook(self.folder.path)
         self._lags = 0
         self._leave = leave
         self.arrears = Arrears()
@@ -206,15 +206,16 @@ class AgentLogs:
     def look(self, age: float) -> None:
         """Take in what changed in any log, unless that was done less than ``age`` seconds ago.
 
+        Where files came or went since, as with ``git checkout``, that is done at once.
         While one thread does so, others that ask for it wait; writers and readers of a session do not.
         Long logs are left to the background, see ``arrears``.
         """
-        if time.monotonic() - self._looked < age:
+        if self.last_look.is_within(age):
             return
         with self._looking:
-            began, lags = time.monotonic(), self._lags
-            if began - self._looked < age:
+            if self.last_look.is_within(age):
                 return
+            began, lags = self.last_look.begin(), self._lags
             self.leave_replaced()
             try:
                 self._look_twice()
@@ -223,7 +224,8 @@ class AgentLogs:
             with self._guard:
                 # Another thread may have failed to index a write after this look had passed its log.
                 if self._lags == lags:
-                    self.stale, self._looked = False, began
+                    self.stale = False
+                    self.last_look.end(began)
             if self.arrears.first() or self.arrears.are_rows_hidden:
                 self._leave(self.agent)
 
@@ -295,18 +297,20 @@ class AgentLogs:
             logger.warning("the index of agent %s is behind: %s", self.agent, type(error).__name__)
         with self._guard:
             self._lags += 1
-            self.stale, self._looked = True, float("-inf")
+            self.stale = True
+            self.last_look.forget()
 
     def rebuild(self, progress: Callable[[int], None]) -> int:
         """Rebuild the index from the logs; return how many there are. ``progress`` receives bytes read."""
-        self._looked = float("-inf")
+        self.last_look.forget()
+        began = self.last_look.begin()
         self.index.discard()
         count = 0
         for session, _, status in self.files():
             self.index.catch_up(session, self.log(session), progress)
             progress(status.st_size)
             count += 1
-        self._looked = time.monotonic()
+        self.last_look.end(began)
         return count
 
     # Entries
@@ -377,7 +381,8 @@ class AgentLogs:
                 self._index = None
             self.session_files.close()
             self.folder.close()
-            self.leaves_index_closed, self._looked = True, float("-inf")
+            self.leaves_index_closed = True
+            self.last_look.forget()
 
     def close(self, *, soon_reopened: bool = False) -> None:
         """Close everything; no thread may be at work here. ``soon_reopened`` is as for ``Index.close``."""

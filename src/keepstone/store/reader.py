@@ -379,7 +379,7 @@ class LogReader(IndexReader):
             self._reached = sessions
             self._logs.reach(sessions)
             # Noted before the search: the background may take in the rest before its answer is there.
-            is_behind = sessions is None and bool(self._logs.arrears)
+            is_behind = sessions is None and (bool(self._logs.arrears) or self._logs.last_look.is_outdated)
             self._lagged = self._lagged or self._logs.stale or is_behind
 
     def load(self, keys: Sequence[int]) -> dict[int, Entry]:

@@ -16,7 +16,7 @@ from keepstone.errors import KeepstoneError
 from keepstone.files import locked_files
 from keepstone.filesystem.atomic import set_mode
 from keepstone.filesystem.confine import Folder, border
-from keepstone.filesystem.layout import FILES_TEMPORARY, INDEX, TEMPORARY, Layout
+from keepstone.filesystem.layout import FILES_TEMPORARY, INDEX, LOCK, TEMPORARY, Layout
 from keepstone.model import Finding
 from keepstone.store.maintenance import merge_driver
 
@@ -37,6 +37,8 @@ _SYNCED = (
 )
 _SYNCTHING = ".stfolder"
 _OTHERS = 0o077
+_OF_GIT = 0o775
+"""Permissions that a checkout gives to files and folders, by the user's umask."""
 _SHOWN = 3
 _FIX = "keepstone doctor --fix"
 
@@ -221,6 +223,8 @@ def open_to_others(root: Path, layout: Layout) -> Iterator[tuple[Path, int]]:
 
 def _modes(root: Path, layout: Layout) -> Iterator[Finding]:
     paths = list(open_to_others(root, layout))
+    if any((folder / ".git").exists() for folder in (root, *root.parents)):
+        paths = [(path, mode) for path, mode in paths if not _is_of_git(root, path, mode)]
     if paths:
         yield Finding(
             "warning",
@@ -229,6 +233,15 @@ def _modes(root: Path, layout: Layout) -> Iterator[Finding]:
             _FIX,
             "other users of this machine may read what is remembered",
         )
+
+
+def _is_of_git(root: Path, path: Path, mode: int) -> bool:
+    """Tell whether a checkout made a file or folder with this mode, which git does not keep.
+
+    What git leaves alone has the mode that we gave it: the index, tokens and lock files.
+    """
+    is_left_alone = INDEX in path.relative_to(root).parts or path.name.startswith(".tokens.")
+    return not is_left_alone and not path.name.endswith(LOCK) and mode & ~_OF_GIT == 0
 
 
 def _some(root: Path, paths: list[tuple[Path, int]]) -> str:

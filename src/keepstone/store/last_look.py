@@ -1,0 +1,51 @@
+"""When the logs of an agent were looked through last, and whether that is recent enough."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+AT_ONCE = 0.05
+"""Seconds after which a search sees that files came or went, as with ``git checkout``, in any folder."""
+_LONG = 0.02
+"""Seconds of a look from which on it is not taken again at once, but after ``AT_ONCE``."""
+
+
+class LastLook:
+    """The last look at all logs of a folder; a lock of the caller's guards it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._at = float("-inf")
+        self._rest = 0.0
+        self._state: int | None = None
+
+    def is_within(self, age: float) -> bool:
+        """Tell whether the look is at most so many seconds old, and no file came or went since."""
+        since = time.monotonic() - self._at
+        return since < age and (since < self._rest or not self.is_outdated)
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether a file came, went or was replaced since."""
+        return self._state != self._now()
+
+    def begin(self) -> float:
+        """Note the folder's state before it is looked through; return the time."""
+        self._state = self._now()
+        return time.monotonic()
+
+    def end(self, began: float) -> None:
+        """Note that a look has taken in everything that was there when it began."""
+        self._at = began
+        self._rest = AT_ONCE if time.monotonic() - began > _LONG else 0.0
+
+    def forget(self) -> None:
+        """Make the next look due."""
+        self._at = float("-inf")
+
+    def _now(self) -> int | None:
+        try:
+            return self._folder.stat().st_mtime_ns
+        except OSError:  # It was removed or renamed, which the look finds out.
+            return None
