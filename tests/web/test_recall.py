@@ -163,7 +163,7 @@ def test_a_hit_names_its_speaker_and_marks_matched_words(site: Site, agent: Agen
     expect(hit.locator("mark")).to_have_text(["retried", "payment"])
 
 
-def test_relevance_is_drawn_on_one_scale_for_all_questions(site: Site, agent: Agent, browse: Browse) -> None:
+def test_one_bar_falls_from_hit_to_hit(site: Site, agent: Agent, browse: Browse) -> None:
     filled(agent)
     page = browse(site.url(agent.slug, "recall", q="passkeys"))
     share = "bar => bar.offsetWidth / bar.parentElement.offsetWidth"
@@ -173,4 +173,5 @@ def test_relevance_is_drawn_on_one_scale_for_all_questions(site: Site, agent: Ag
         expect(page.locator(".hits > li").first).to_be_visible()
         hits = agent.recall(query)
         drawn = [bar.evaluate(share) for bar in page.locator(".hits .scale i").all()]
-        assert drawn == pytest.approx([hit.relevance for hit in hits], abs=0.02)
+        assert drawn == pytest.approx([hit.score / hits[0].score for hit in hits], abs=0.02)
+        assert drawn == sorted(drawn, reverse=True)

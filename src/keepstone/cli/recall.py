@@ -26,6 +26,7 @@ from keepstone.cli.screen import table
 from keepstone.model import Hit, Hits
 from keepstone.notes.notes import Notes
 from keepstone.operations.documents import hits_document
+from keepstone.operations.shown_hits import lengths_of, sureness_of
 from keepstone.recall.selection import UNWANTED
 from keepstone.text.display import clipped, counted, harmless, moment, one_line
 from keepstone.text.passage import marked
@@ -40,6 +41,8 @@ _WIDE = 120
 """Columns from which explanations are a table."""
 _SHORT = 120
 """Characters of an entry in the table of explanations."""
+_BAR = 8
+"""Columns of the first hit's bar."""
 
 QueryArgument = Annotated[
     str, typer.Argument(metavar="QUERY", help="A question or some words.", show_default=False)
@@ -156,7 +159,12 @@ def _pair(word: str) -> tuple[str, Any]:
 def hits_view(hits: Hits, nothing: str, *, explain: bool) -> RenderableType:
     """Return hits for people; without hits the text ``nothing``."""
     shown = (
-        [Explained(hits)] if explain and hits else [hit_view(place, hit) for place, hit in enumerate(hits, 1)]
+        [Explained(hits)]
+        if explain and hits
+        else [
+            hit_view(place, hit, length)
+            for place, (hit, length) in enumerate(zip(hits, lengths_of(hits), strict=True), 1)
+        ]
     )
     notes = [Text(f"{hits.took_ms:.1f} ms", "dim")] if explain else []
     if hits.lexical_only and (explain or hits.reason != UNWANTED):
@@ -179,15 +187,18 @@ def hits_view(hits: Hits, nothing: str, *, explain: bool) -> RenderableType:
     return Group(*(shown or [Text(nothing)]), *notes)
 
 
-def hit_view(place: int, hit: Hit) -> RenderableType:
-    """Return one hit: its place, its text and its neighbours."""
+def hit_view(place: int, hit: Hit, length: float) -> RenderableType:
+    """Return one hit: its place, a bar of this length, how sure it is, its text and its neighbours."""
+    drawn = "\u2588" * max(1, round(length * _BAR))
+    bar = (f"{drawn:<{_BAR}} {sureness_of(hit.relevance):<6}  ", "dim")
     if hit.excerpt is not None:
         where = (f"  {one_line(_place(hit))}", "dim")
-        head = Text.assemble(f"{place:>2}  ", (hit.kind, "bold cyan"), where)
+        head = Text.assemble(f"{place:>2}  ", bar, (hit.kind, "bold cyan"), where)
         return Group(head, Padding(Text(_shown(hit)), (0, 0, 1, 4)))
     entry = hit.entry
     head = Text.assemble(
         f"{place:>2}  ",
+        bar,
         (one_line(entry.type), "bold cyan"),
         (f"  {moment(entry.ts)}  {one_line(entry.session)}  {one_line(entry.id)}", "dim"),
     )
@@ -213,8 +224,8 @@ class Explained:
         if options.max_width >= _WIDE:
             yield explained(self._hits)
             return
-        for place, hit in enumerate(self._hits, 1):
-            yield hit_view(place, hit)
+        for place, (hit, length) in enumerate(zip(self._hits, lengths_of(self._hits), strict=True), 1):
+            yield hit_view(place, hit, length)
             yield Padding(Text(f"{_sum(hit)}\nrelevance {hit.relevance:.2f}", "dim"), (0, 0, 1, 4))
 
 

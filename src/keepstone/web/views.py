@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from keepstone.log.line import format_time
-from keepstone.model import RELEVANT, Entry, Hit, Hits, SessionInfo, SessionSummary, Version
+from keepstone.model import Entry, Hit, Hits, SessionInfo, SessionSummary, Version
 from keepstone.notes.notes import MemoryEntry
 from keepstone.operations.payload import unindexed
+from keepstone.operations.shown_hits import lengths_of, sureness_of
 from keepstone.recall.echo import QUOTES
 from keepstone.store.decay import worth_of
 from keepstone.text.display import clipped, counted, size
@@ -30,8 +31,6 @@ _PIECES = re.compile(f"({WORD.pattern})")
 _NEAR = 600
 _MOST_COMPARED = 5
 """How many versions of an entry are compared at least; those that differ little take next to nothing."""
-_CERTAIN = 0.6
-"""The relevance above which an entry says just what is asked."""
 
 
 def session_view(
@@ -205,7 +204,10 @@ def hit_views(hits: Hits, place: Place, now: datetime | None = None) -> list[Vie
     """Return hits, with bars scaled to the best one."""
     scale = max((_total(hit.why.parts) for hit in hits), default=0.0)
     moment_now = now or datetime.now(UTC)
-    return [_hit_view(hit, place, scale, moment_now) for hit in hits]
+    return [
+        _hit_view(hit, place, scale, moment_now) | {"length": f"{100 * length:.1f}%"}
+        for hit, length in zip(hits, lengths_of(hits), strict=True)
+    ]
 
 
 def _hit_view(hit: Hit, place: Place, scale: float, now: datetime) -> View:
@@ -226,6 +228,7 @@ def _hit_view(hit: Hit, place: Place, scale: float, now: datetime) -> View:
         "score": f"{hit.score:.2f}",
         "relevance": f"{hit.relevance:.2f}",
         "certainty": _certainty(hit.relevance),
+        "sureness": sureness_of(hit.relevance),
         "parts": parts,
         "sum": "Score is the sum of " + ", ".join(part["label"] for part in parts),
         "reasons": _reasons(hit),
@@ -236,9 +239,7 @@ def _hit_view(hit: Hit, place: Place, scale: float, now: datetime) -> View:
 
 def _certainty(relevance: float) -> str:
     """Return the class of a relevance's bar."""
-    if relevance < RELEVANT:
-        return "unsure"
-    return "certain" if relevance >= _CERTAIN else "likely"
+    return {"weak": "unsure", "fair": "likely", "strong": "certain"}[sureness_of(relevance)]
 
 
 def _marked(text: str, words: Iterable[str]) -> list[View]:

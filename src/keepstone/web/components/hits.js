@@ -1,4 +1,4 @@
-// The hits of a recall: what was found, and what each score is the sum of, drawn to one scale.
+// The hits of a recall: what was found, and what each score is the sum of, drawn to one scale, with one bar that falls as the list does.
 export default {
   components: { "entry-menu": window.KeepstoneMenu },
   props: { hits: Array, readOnly: Boolean },
@@ -23,11 +23,12 @@ export default {
             <div v-for="one in hit.rest" :key="one.key"><dt dir="auto">{{ one.key }}</dt><dd dir="auto">{{ one.value }}</dd></div>
           </dl>
           <div class="why">
-            <div class="relevance" title="From 0 to 1, on one scale for all questions">
-              <span>Relevance {{ hit.relevance }}</span>
-              <span :class="['scale', hit.certainty]" aria-hidden="true"><i :style="{ width: 100 * hit.relevance + '%' }"></i></span>
+            <div class="relevance">
+              <span>{{ hit.sureness }}</span>
+              <span :class="['scale', hit.certainty]" aria-hidden="true"><i :style="{ width: hit.length }"></i></span>
             </div>
-            <ul>
+            <details :open="at === 0"><summary>Why</summary><ul>
+              <li title="From 0 to 1, on one scale for all questions">Relevance {{ hit.relevance }}</li>
               <li class="score">Score {{ hit.score }}</li>
               <li><div class="bar" role="img" :aria-label="hit.sum">
                 <i v-for="part in hit.parts" :key="part.name" :class="'part-' + part.tone"
@@ -35,7 +36,7 @@ export default {
               </div></li>
               <li v-for="part in hit.parts" :key="part.name"><i :class="'part-' + part.tone"></i>{{ part.label }}</li>
               <li v-for="reason in hit.reasons" :key="reason" dir="auto">{{ reason }}</li>
-            </ul>
+            </ul></details>
           </div>
           <details v-if="hit.before.length || hit.after.length">
             <summary>Around it in the session</summary>
