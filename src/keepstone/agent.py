@@ -170,7 +170,7 @@ class Agent(BoundToProcess):
             filters: ``types``, ``tags``, ``where``, ``since``, ``until`` and ``ids``, all of which entries
                 must pass, and ``include_superseded``, which lists entries that are not valid now, too.
 
-        Example:
+        Examples:
             >>> page = agent.entries(types=["decision"], where={"by": "Ada"}, limit=50)
             >>> rest = agent.entries(types=["decision"], where={"by": "Ada"}, cursor=page.next)
         """
@@ -230,7 +230,7 @@ class Agent(BoundToProcess):
     ) -> Entry:
         """Add an entry with a text; see ``Session.add``.
 
-        Example:
+        Examples:
             >>> agent.add("Ada likes tea", tags=["drinks"]).session
             'main'
         """
@@ -246,7 +246,7 @@ class Agent(BoundToProcess):
     ) -> Entry:
         """Change an entry; see ``Session.update``.
 
-        Example:
+        Examples:
             >>> agent.update(decision.id, "Sign in with OAuth").text
             'Sign in with OAuth'
         """
@@ -255,7 +255,7 @@ class Agent(BoundToProcess):
     def set(self, key: str, value: Any, session: str = DEFAULT_SESSION) -> Entry:
         """Set the value of a key, and return the entry that says it; see ``Session.set``.
 
-        Example:
+        Examples:
             >>> agent.set("plan", "Pro").data
             {'key': 'plan', 'value': 'Pro'}
         """
@@ -326,7 +326,7 @@ class Agent(BoundToProcess):
             ValueError: The text is empty.
             PurgePendingError: As for ``Session.purge``.
 
-        Example:
+        Examples:
             >>> agent.purge_matching("oauth", dry_run=True)
             Purged(entries=(('main', '…'),), sessions=(), files=())
         """
@@ -370,7 +370,7 @@ class Agent(BoundToProcess):
         Raises:
             EntryNotFoundError: One of them does not exist.
 
-        Example:
+        Examples:
             >>> agent.link(decision.id, finding.id, "because").links
             ({'to': '…', 'rel': 'because'},)
         """
@@ -396,7 +396,7 @@ class Agent(BoundToProcess):
             EntryExistsError: The item's id is taken.
             TypeError, ValueError: The item cannot be stored, or the old entry replaced one with its id.
 
-        Example:
+        Examples:
             >>> newer = agent.supersede(decision.id, {"decision": "Use passkeys to sign in"})
             >>> newer.type, newer.supersedes == (decision.id,)
             ('decision', True)
@@ -484,7 +484,7 @@ class Agent(BoundToProcess):
             EmbeddingDimMismatchError, InvalidEmbeddingError: The vector is not in the agent's space.
             SpaceMismatchError: The home was opened with an embedder other than its own.
 
-        Example:
+        Examples:
             >>> str(agent.recall("how do we sign in?", types=["decision"])[0].why)
             'found by words #1; words: sign'
         """
@@ -541,7 +541,7 @@ class Agent(BoundToProcess):
         Raises:
             ValueError: Another kind, or ``since`` is not a time.
 
-        Example:
+        Examples:
             >>> for new, old in agent.conflicts(kinds=["contradiction"]):
             ...     print(new.text, "/", old.text)
         """
@@ -615,7 +615,7 @@ class Agent(BoundToProcess):
             NotTextError, IsAFolderError, PathEscapeError, AccessDeniedError, StoreError: A notes file
                 cannot be read.
 
-        Example:
+        Examples:
             >>> context = agent.context("How do we sign in?", budget=1000, notes=Notes("."))
             >>> cached, fresh = context.text[: context.stable], context.text[context.stable :]
         """
@@ -668,7 +668,7 @@ class Agent(BoundToProcess):
         The result is ``{"ok": True, …}``, or ``{"ok": False, "error": {"code": …, "message": …}}``, where the
         message says what the model can do. ``session`` is the one that is meant where a call names none.
 
-        Example:
+        Examples:
             >>> agent.call("memory_save", {"text": "Ada prefers tea", "type": "preference"})
             {'ok': True, 'id': '…', 'session': 'main'}
         """

@@ -161,7 +161,7 @@ class ModelError(KeepstoneError, RuntimeError):
 def install_command(extra: str) -> str:
     """Return the command that installs an extra, from a release and in a clone.
 
-    Example:
+    Examples:
         >>> install_command("chat")
         "pip install 'keepstone[chat]' (in a clone: pip install '.[chat]')"
     """

@@ -48,7 +48,7 @@ class AgentFiles:
     one, before any access; and AccessDeniedError, StoreError or LockTimeoutError if the system or another
     writer prevents it.
 
-    Example:
+    Examples:
         >>> files = AgentFiles(Path("memory/files"))
         >>> files.write("plans/today.md", "Call Ana")
         8

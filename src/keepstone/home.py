@@ -90,7 +90,7 @@ def open(  # noqa: A001  Called as keepstone.open.
         EmbedderUnavailableError: The named embedder is not usable here; the message says what to do.
         SpaceMismatchError: The home's vectors are from an embedder other than the named one.
 
-    Example:
+    Examples:
         >>> home = keepstone.open(".work-agent")
         >>> entry = home.agent("coder").session("s1").add("note", {"content": "Use pnpm"})
         >>> home.close()
@@ -184,7 +184,7 @@ class Home(BoundToProcess):
     def user(self, name: str) -> Agent:
         """Return the agent of a user, whose name may be any text, such as an email address.
 
-        Example:
+        Examples:
             >>> home.user("ada@example.com") is home.agent(keepstone.slug("ada@example.com"))
             True
         """
@@ -340,7 +340,7 @@ class Home(BoundToProcess):
             LockTimeoutError: A writer held a session's lock for five seconds.
             StoreError: The disk is full or failed, or the verification failed.
 
-        Example:
+        Examples:
             >>> home.backup("backups/2026-01-11").entries
             2
         """
@@ -367,7 +367,7 @@ class Home(BoundToProcess):
         Raises:
             TypeError, ValueError: An argument is none of these, or ``since`` is not a cursor.
 
-        Example:
+        Examples:
             >>> changes = home.watch(timeout=0.1)
             >>> entry = home.agent("coder").session("s1").add("note", {"content": "Use pnpm"}, id="pnpm")
             >>> [(change.kind, change.session, change.id) for change in changes]

@@ -85,7 +85,7 @@ def parsed_time(text: str) -> datetime:
 def html_table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return a small table in HTML for notebooks; all texts are escaped, and long ones cut.
 
-    Example:
+    Examples:
         >>> html_table("1 hit", ["text"], [["a < b"]]).partition("<tbody>")[2]
         '<tr><td>a &lt; b</td></tr></tbody></table>'
     """
@@ -114,7 +114,7 @@ class Entry:
 
     The envelope and the reserved keys are attributes; the payload is ``data``.
 
-    Example:
+    Examples:
         >>> entry = session.add("decision", {"decision": "Use OAuth"}, tags=["auth"])
         >>> entry.data["decision"], entry.tags
         ('Use OAuth', ('auth',))
@@ -218,7 +218,7 @@ class Entry:
 
         They are looked up on first access, and are not stored. Nothing is resolved: see ``Agent.supersede``.
 
-        Example:
+        Examples:
             >>> first = session.add("fact", text="The lease of the office ends in 2027")
             >>> session.add("fact", text="The lease of the office ends in 2029").conflicts
             (Conflict(id='…', session='main', kind='contradiction'),)

@@ -94,7 +94,7 @@ class Session(BoundToProcess):
             LockTimeoutError: Another process held the session's lock for five seconds.
             StoreError: The disk is full or failed; nothing was written.
 
-        Example:
+        Examples:
             >>> session.add("note", "Ada likes tea").text
             'Ada likes tea'
             >>> session.add("message", {"role": "user", "content": "Use pnpm"}, tags=["tools"]).text
@@ -141,7 +141,7 @@ class Session(BoundToProcess):
         ``check`` is called with the live entries, whose ``get`` takes an id, while no other writer can change
         them; raising cancels the call, and nothing is written. It must not use the home.
 
-        Example:
+        Examples:
             >>> def is_missing(session):
             ...     if session.get("lease") is not None:
             ...         raise ValueError("the lease is taken")
@@ -172,7 +172,7 @@ class Session(BoundToProcess):
         Raises:
             TypeError, ValueError: One of them cannot be stored; nothing was written.
 
-        Example:
+        Examples:
             >>> [entry.type for entry in session.add_messages([{"role": "user", "content": "Hi"}])]
             ['message']
         """
@@ -203,7 +203,7 @@ class Session(BoundToProcess):
         Raises:
             ValueError: The provider is not known, or the limit is negative.
 
-        Example:
+        Examples:
             >>> added = session.add_messages([{"role": "user", "content": "Hi"}])
             >>> session.messages("anthropic", limit=50)
             [{'role': 'user', 'content': 'Hi'}]
@@ -320,7 +320,7 @@ class Session(BoundToProcess):
             ValueError: ``data`` and ``data_merge`` are both given, neither text nor payload would be left,
                 or a value cannot be stored; nothing was written.
 
-        Example:
+        Examples:
             >>> session.update(decision.id, data_merge={"by": "Ada"}, pinned=True).pinned
             True
             >>> session.update(decision.id, "Sign in with OAuth").text
@@ -348,7 +348,7 @@ class Session(BoundToProcess):
             EntryNotFoundError: The session has no live entry with this id.
             ValueError: The item has another id, or neither text nor payload; nothing was written.
 
-        Example:
+        Examples:
             >>> session.replace(decision.id, {"data": {"decision": "Use passkeys"}}).text
             'decision: Use passkeys'
         """
@@ -407,7 +407,7 @@ class Session(BoundToProcess):
             TypeError, ValueError: The key or the value cannot be stored; nothing was written.
             SecretError: The value has a suspected secret, which the home refuses; nothing was written.
 
-        Example:
+        Examples:
             >>> entry = session.set("plan", "Free")
             >>> session.set("plan", "Pro").supersedes == (entry.id,)
             True
@@ -424,7 +424,7 @@ class Session(BoundToProcess):
     def value(self, key: str, default: Any = None, *, as_of: datetime | str | None = None) -> Any:
         """Return the value that a key has now, or had at a time; ``default`` if it has none.
 
-        Example:
+        Examples:
             >>> entry = session.set("plan", "Free")
             >>> session.value("plan"), session.value("owner", "nobody")
             ('Free', 'nobody')
@@ -472,7 +472,7 @@ class Session(BoundToProcess):
         Raises:
             EntryNotFoundError: The session has no deleted entry with this id: it is live, purged or unknown.
 
-        Example:
+        Examples:
             >>> session.delete(decision.id)
             >>> session.restore(decision.id).data == decision.data
             True
@@ -574,7 +574,7 @@ class Session(BoundToProcess):
             EntryNotFoundError: The session has no entry ``until``.
             SessionNotFoundError, ValueError, InvalidSessionIdError: As for ``rename``.
 
-        Example:
+        Examples:
             >>> [entry.id for entry in session.fork("retry", until=decision.id).entries()] == [decision.id]
             True
         """
@@ -593,7 +593,7 @@ class Session(BoundToProcess):
 
         An import asks it, so that what was deleted here stays deleted.
 
-        Example:
+        Examples:
             >>> session.delete(decision.id)
             >>> decision.id in session.gone()
             True

@@ -74,7 +74,7 @@ def unit(value: Any) -> Vector:
         TypeError: It is no sequence or array of numbers.
         InvalidEmbeddingError: It is empty, has more than one axis, holds NaN or infinity, or only zeros.
 
-    Example:
+    Examples:
         >>> unit([3, 4]).tolist()
         [0.6000000238418579, 0.800000011920929]
     """

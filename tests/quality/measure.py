@@ -74,7 +74,7 @@ def measure(questions: Iterable[Question], search: Search) -> Figures:
 def score(found: Sequence[str], evidence: Sequence[str]) -> tuple[float, float, float]:
     """Return for one question frac, any and nDCG, each from 0 to 1.
 
-    Example:
+    Examples:
         >>> score(["x", "a"], ["a", "b"])
         (0.5, 1.0, 0.38685...)
     """

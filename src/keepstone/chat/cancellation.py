@@ -16,7 +16,7 @@ class Stoppable(Generic[T]):
     Errors of the inner iterator are raised to the consumer. An iterator that hangs is abandoned, and
     closed when it returns.
 
-    Example:
+    Examples:
         >>> pieces = Stoppable(iter(["Use", " OAuth"]))
         >>> list(pieces)
         ['Use', ' OAuth']

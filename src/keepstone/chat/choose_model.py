@@ -47,7 +47,7 @@ def choose(
         ValueError: ``word`` has another form.
         ModelError: The key or the package that the model needs is missing.
 
-    Example:
+    Examples:
         >>> choose("http://localhost:11434/v1?model=llama3.2").model.name
         'llama3.2 at localhost:11434'
     """

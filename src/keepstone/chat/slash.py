@@ -53,7 +53,7 @@ def command_of(text: str) -> Typed | None:
 
     A command is a slash and lower-case letters, alone or before a space: ``/usr/bin`` is a message.
 
-    Example:
+    Examples:
         >>> command_of("/recall which database?")
         Typed(name='recall', argument='which database?')
     """
@@ -64,7 +64,7 @@ def command_of(text: str) -> Typed | None:
 def completions(text: str) -> list[Command]:
     """Return the commands whose names begin as typed; none for anything else than such a beginning.
 
-    Example:
+    Examples:
         >>> [command.name for command in completions("/re")]
         ['recall', 'retry']
     """

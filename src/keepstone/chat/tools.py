@@ -33,7 +33,7 @@ class MemoryTools:
         ask: Asks the person before a note is saved: notes are instructions for every later request.
             Without it none is.
 
-    Example:
+    Examples:
         >>> tools = MemoryTools(agent, Notes("."), agent.session("s1"))
         >>> tools.call("remember", '{"text": "We use pnpm", "type": "decision"}')
         'remembered, id …'

@@ -41,7 +41,7 @@ def status_of(error: BaseException) -> int:
 def code_of(error: BaseException) -> str:
     """Return the code of an error for ``--json``; docs/json.md lists all codes.
 
-    Example:
+    Examples:
         >>> code_of(keepstone.EntryNotFoundError("no entry 'x'"))
         'entry_not_found'
     """

@@ -68,7 +68,7 @@ def counter_of(model: str) -> Counter:
     Args:
         model: ``"openai"``, ``"openai:MODEL"``, or any other name, which gives the estimate.
 
-    Example:
+    Examples:
         >>> context = agent.context("sign-in", counter=keepstone.counter_of("openai:gpt-4o"))
     """
     if not isinstance(model, str):

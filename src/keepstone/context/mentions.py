@@ -26,7 +26,7 @@ def neutralised(text: str) -> str:
     Text that is code in any context by CommonMark's rules is not changed, nor an ``@`` inside a word, as in
     an email address. Takes linear time.
 
-    Example:
+    Examples:
         >>> neutralised("Read @docs/style.md, or ask me@home.org")
         'Read `@docs/style.md`, or ask me@home.org'
     """

@@ -38,7 +38,7 @@ def embedder_of(value: Any) -> Embedder | None:
         ValueError: The name is unknown.
         EmbedderUnavailableError: The named embedder is not usable here; the message says what to do.
 
-    Example:
+    Examples:
         >>> os.environ["OPENAI_API_KEY"] = "sk-…"
         >>> embedder_of("openai:text-embedding-3-small").dim
         1536

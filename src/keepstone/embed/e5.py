@@ -38,7 +38,7 @@ class E5:
     Args:
         folder: The folder of ``e5-small-q4.bin``; default: where ``keepstone model install e5`` installs it.
 
-    Example:
+    Examples:
         >>> E5().dim
         384
     """

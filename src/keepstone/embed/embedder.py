@@ -47,7 +47,7 @@ _BUSY = 2.0
 class Embedder(Protocol):
     """Makes vectors of texts, of any length. Must be thread-safe.
 
-    Example:
+    Examples:
         >>> import numpy
         >>> class Lengths:
         ...     id, dim = "lengths", 2

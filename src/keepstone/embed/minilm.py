@@ -38,7 +38,7 @@ class MiniLM:
         folder: The folder of ``model.safetensors`` and ``tokenizer.json``; default: where
             ``keepstone model install minilm`` installs them.
 
-    Example:
+    Examples:
         >>> MiniLM().dim
         384
     """

@@ -34,7 +34,7 @@ def server_of(name: str) -> str | None:
     Raises:
         ValueError: It is an address that cannot be used.
 
-    Example:
+    Examples:
         >>> server_of("http://localhost:11434/v1?model=nomic-embed-text"), server_of("openai:small")
         ('http://localhost:11434/v1', 'openai')
     """

@@ -37,7 +37,7 @@ class Static:
     Args:
         folder: The folder of the two files; default: where ``keepstone model install static`` installs them.
 
-    Example:
+    Examples:
         >>> Static().dim
         256
     """

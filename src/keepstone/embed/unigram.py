@@ -29,7 +29,7 @@ class Unigram:
         unknown: The number for characters of no piece; neighbouring ones are one.
         replaced: What texts have instead of some characters, by code points.
 
-    Example:
+    Examples:
         >>> unigram = Unigram(["?", SPACE + "wal", "nut", "n", "u", "t"], [0, -3, -2, -1, -1, -1], {0}, 0, {})
         >>> unigram.encode("walnut tax")
         [1, 2, 0, 5, 0]

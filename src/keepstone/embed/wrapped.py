@@ -86,7 +86,7 @@ def wrapped_function(function: Callable[[list[str]], Any]) -> Wrapped:
         ValueError: It is a lambda, a bound method or a partial without an ``id``: its name does not
             identify a model.
 
-    Example:
+    Examples:
         >>> def lengths(texts):
         ...     return [[len(text), 1] for text in texts]
         >>> wrapped_function(lengths).dim

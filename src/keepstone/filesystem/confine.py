@@ -50,7 +50,7 @@ def check_path(path: object) -> tuple[str, ...]:
             would resolve inside.
         ValueError: It is empty, has an empty name or ``.``, a lone surrogate, or is too long.
 
-    Example:
+    Examples:
         >>> check_path("plans/today.md")
         ('plans', 'today.md')
     """
@@ -104,7 +104,7 @@ def border(*where: object) -> Iterator[None]:
     PathEscapeError, everything else StoreError; the three expected errors of this module pass. ``where`` are
     the parts of the path in the message.
 
-    Example:
+    Examples:
         >>> with border("notes"):
         ...     raise PermissionError
         Traceback (most recent call last):
@@ -137,7 +137,7 @@ class Folder:
         NotADirectoryError: The path is not a folder.
         PathEscapeError: A part below ``root`` is a link.
 
-    Example:
+    Examples:
         >>> with Folder(Path("memory"), create=True) as folder:
         ...     fd = folder.open("note.md", os.O_WRONLY | os.O_CREAT)
     """

@@ -83,7 +83,7 @@ class Layout:
     Raises:
         ValueError: A template or the extension is invalid.
 
-    Example:
+    Examples:
         >>> Layout("agents/{agent}/log", "agents/{agent}/files").session_file("a/b")
         'a%2Fb.ndjson'
     """
@@ -172,7 +172,7 @@ class Layout:
             TypeError: ``session`` is not a string.
             InvalidSessionIdError: It is empty, not valid Unicode, or longer than 200 bytes once encoded.
 
-        Example:
+        Examples:
             >>> LAYOUTS["default"].session_file("../x")
             '%2E.%2Fx.ndjson'
         """
@@ -197,7 +197,7 @@ class Layout:
         For names made by hand, valid ``%XX`` in upper or lower case are decoded if that gives UTF-8;
         otherwise the name without its extension is the id.
 
-        Example:
+        Examples:
             >>> LAYOUTS["default"].session_of("caf%C3%A9.ndjson"), LAYOUTS["default"].session_of("a.lock")
             ('café', None)
         """
@@ -223,7 +223,7 @@ class Layout:
             TypeError: A part is not a string.
             InvalidSessionIdError: A part is not valid Unicode.
 
-        Example:
+        Examples:
             >>> Layout.session_name("app", "user 7")[:15]
             'app-user-7-6b2f'
         """
@@ -372,7 +372,7 @@ def session_id_of(name: str) -> str:
     Raises:
         InvalidSessionIdError: The name is not valid Unicode.
 
-    Example:
+    Examples:
         >>> session_id_of("user 7"), len(session_id_of("x" * 201))
         ('user 7', 105)
     """

@@ -30,7 +30,7 @@ def slug(text: str) -> str:
         TypeError: ``text`` is not a string.
         ValueError: ``text`` is empty.
 
-    Example:
+    Examples:
         >>> slug("ada@example.com"), slug("auth0|4711"), slug("coder")
         ('u.ada_40example.com', 'u.auth0_7c4711', 'coder')
     """
@@ -72,7 +72,7 @@ def unslug(slug: str) -> str:
         ValueError: It is not a slug that ``keepstone.slug`` returns, or ends in a digest, which only
             stands for the text.
 
-    Example:
+    Examples:
         >>> unslug("u.ada_40example.com")
         'ada@example.com'
     """

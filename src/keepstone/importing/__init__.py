@@ -64,7 +64,7 @@ def import_memory(
         TypeError, ValueError: An argument is invalid; nothing was written.
         LockTimeoutError, StoreError: As for ``Session.add``; what was written before stays.
 
-    Example:
+    Examples:
         >>> import_memory(agent, "jsonl", "notes.jsonl", mapping={"text": "body"})  # doctest: +SKIP
         ImportResult(source='jsonl', imported=2, unchanged=0, failed=[], notes=[])
     """

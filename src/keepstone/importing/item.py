@@ -59,7 +59,7 @@ def time_of(value: object) -> str | None:
     A number counts seconds since 1970, or milliseconds or microseconds if it is that large. A text without a
     time zone is UTC.
 
-    Example:
+    Examples:
         >>> time_of(1768141860.12), time_of("2026-01-11 14:31:00")
         ('2026-01-11T14:31:00.120000Z', '2026-01-11T14:31:00.000000Z')
     """

@@ -18,7 +18,7 @@ _HEAD = "langgraph/"
 def session_name(namespace: Namespace) -> str:
     """Return the name of a namespace's session.
 
-    Example:
+    Examples:
         >>> session_name(("users", "a/b"))
         'langgraph/users/a%2Fb'
     """
@@ -39,7 +39,7 @@ def kept_with(namespace: Namespace) -> Record:
 def namespace_of(session: str) -> Namespace | None:
     """Return the namespace of a session's id; None if the id does not say one.
 
-    Example:
+    Examples:
         >>> namespace_of("langgraph/users/a%2Fb"), namespace_of("main")
         (('users', 'a/b'), None)
     """
@@ -52,7 +52,7 @@ def namespace_of(session: str) -> Namespace | None:
 def id_of(key: str) -> str:
     """Return the id of an entry for a key: the key itself, but for the empty one, as ids are not empty.
 
-    Example:
+    Examples:
         >>> id_of("theme"), id_of(""), id_of("=")
         ('theme', '=', '==')
     """

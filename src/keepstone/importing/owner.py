@@ -26,7 +26,7 @@ class AgentFrom:
     def slug_of(self, item: Item) -> str | None:
         """Return the slug of the user's agent; None if the record does not say whose it is.
 
-        Example:
+        Examples:
             >>> AgentFrom("namespace").slug_of(Item("s", {}, "", owner={"namespace": ("users", "Ada")}))
             'u.users._uada'
         """

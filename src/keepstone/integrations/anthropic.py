@@ -117,7 +117,7 @@ class KeepstoneMemoryTool(BetaAbstractMemoryTool):
         home: What ``keepstone.open`` takes, or a Home.
         agent: The agent whose files these are. Another agent's cannot be accessed.
 
-    Example:
+    Examples:
         >>> tool = KeepstoneMemoryTool(".work-agent")
         >>> tool.call({"command": "create", "path": "/memories/tea.md", "file_text": "Ada drinks tea"})
         'File created successfully at: /memories/tea.md'

@@ -68,7 +68,7 @@ class KeepstoneSessionStore(SessionStore):
     Methods raise ``TimeoutError`` if another process keeps the session locked, ``OSError`` if the disk fails,
     and ``TypeError`` or ``ValueError`` for what cannot be stored; nothing was written then.
 
-    Example:
+    Examples:
         >>> import asyncio
         >>> store, key = KeepstoneSessionStore(".work-agent"), {"project_key": "app", "session_id": "s1"}
         >>> asyncio.run(store.append(key, [{"type": "user", "message": {"role": "user", "content": "Hi"}}]))

@@ -86,7 +86,7 @@ class KeepstoneStore(BaseStore):
     Methods raise ``TimeoutError`` if another process keeps a namespace locked, ``OSError`` if the disk fails,
     and ``TypeError`` or ``ValueError`` for what cannot be stored.
 
-    Example:
+    Examples:
         >>> store = KeepstoneStore(".work-agent")
         >>> store.put(("users", "ada"), "travel", {"text": "Ada takes the ferry"})
         >>> store.get(("users", "ada"), "travel").value

@@ -34,7 +34,7 @@ class KeepstoneSession:
     Methods raise ``TimeoutError`` if another process keeps the session locked, ``OSError`` if the disk fails,
     and ``TypeError`` or ``ValueError`` for what cannot be stored; nothing was written then.
 
-    Example:
+    Examples:
         >>> import asyncio
         >>> conversation = KeepstoneSession("s1", home=".work-agent")
         >>> asyncio.run(conversation.add_items([{"role": "user", "content": "Use pnpm"}]))

@@ -31,7 +31,7 @@ def returned(value: Any) -> Record:
 def text_of_blocks(blocks: Iterable[Record], speaker: str | None = None) -> str:
     r"""Return the text of blocks, with the speaker before it if one is given.
 
-    Example:
+    Examples:
         >>> text_of_blocks([said("On it"), called("weather", {"city": "Bern"})], "assistant")
         'assistant: On it\nweather: Bern'
     """

@@ -66,7 +66,7 @@ def now(clock: Clock) -> str:
 def text_and_data(given: Mapping[str, Any] | str | None, text: str | None) -> tuple[Any, Any]:
     """Return the text and the payload of a call in which a string in place of the payload is the text.
 
-    Example:
+    Examples:
         >>> text_and_data("Ada likes tea", None)
         ('Ada likes tea', None)
 

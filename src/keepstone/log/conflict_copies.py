@@ -14,7 +14,7 @@ _COPY = re.compile(
 def original_of(name: str) -> str | None:
     """Return the name that a conflicting copy is a copy of; None for any other name.
 
-    Example:
+    Examples:
         >>> original_of("main (Ada's conflicted copy 2026-01-11)"), original_of("main")
         ('main', None)
     """

@@ -318,7 +318,7 @@ def instant(value: datetime | str, name: str = "ts") -> datetime:
         TypeError: It is neither a datetime nor a string.
         ValueError: It is not an RFC 3339 time, or has no time zone.
 
-    Example:
+    Examples:
         >>> instant("2026-01-11T14:31:00+01:00")
         datetime.datetime(2026, 1, 11, 13, 31, tzinfo=datetime.timezone.utc)
     """

@@ -17,7 +17,7 @@ def merged(line: Record, change: Mapping[str, Any]) -> Record:
 
     ``change`` may have ``type``, ``text``, ``data`` or ``data_merge``, and reserved keys, where None removes.
 
-    Example:
+    Examples:
         >>> merged({"id": "a", "type": "note", "text": "Hi", "data": {"n": 1}}, {"text": "Ho"})
         {'text': 'Ho', 'data': {'n': 1}}
 

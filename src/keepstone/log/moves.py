@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 class Moves(Mapping[int, tuple[int, int]]):
     """The new offset and length of each kept line, by its old offset: 24 bytes a line.
 
-    Example:
+    Examples:
         >>> moves = Moves()
         >>> moves.add(100, 0, 50)
         >>> moves[100]

@@ -9,7 +9,7 @@ from keepstone.text.tokenizer import with_name_parts
 def searched_text(text: str, record: Record) -> str:
     r"""Return the text of an entry with its aliases, and the parts of names in camelCase behind it.
 
-    Example:
+    Examples:
         >>> searched_text("It calls getUserName.", {"aliases": ["login"]})
         'It calls getUserName.\nlogin get User Name'
     """

@@ -47,7 +47,7 @@ def times_of(query: str, now: datetime) -> Times:
     "last week" is from Monday of the week before until now, "last month" from the first of the month
     before; "two years ago" is that year, "yesterday" that day.
 
-    Example:
+    Examples:
         >>> times = times_of("what did we decide yesterday?", datetime(2026, 1, 11, 14, tzinfo=UTC))
         >>> times.rest, times.spans[0].begin.isoformat()
         ('what did we decide  ?', '2026-01-10T00:00:00+00:00')
@@ -83,7 +83,7 @@ def moment_of(
         TypeError: It is neither a datetime nor a string.
         ValueError: It is none of these, or has no time zone.
 
-    Example:
+    Examples:
         >>> moment_of("7d", datetime(2026, 1, 11, 14, tzinfo=UTC)).isoformat()
         '2026-01-04T14:00:00+00:00'
     """

@@ -67,7 +67,7 @@ def conditions_of(where: Mapping[str, Any] | None) -> tuple[Condition, ...]:
         ValueError: There are more than ``MOST_KEYS`` keys, an operator is unknown, or its value is not of the
             kind it takes.
 
-    Example:
+    Examples:
         >>> [(one.key, one.operator, one.value) for one in conditions_of({"user.city": "Zürich"})]
         [('user.city', 'eq', 'Zürich')]
         >>> conditions_of({"score": {"gte": 3}})[0].matches({"data": {"score": 4}})

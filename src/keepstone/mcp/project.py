@@ -35,7 +35,7 @@ def agent_of(folder: Path, *, worktree: bool = False) -> str:
         folder: A folder in the project.
         worktree: Whether each worktree has an agent of its own.
 
-    Example:
+    Examples:
         >>> agent_of(Path("/"))
         'default'
     """

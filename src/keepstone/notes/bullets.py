@@ -85,7 +85,7 @@ def _parser() -> MarkdownIt:
 def sameness(content: str) -> str:
     """Normalize a text for comparison: fold case, collapse white space, drop one final full stop.
 
-    Example:
+    Examples:
         >>> sameness("Use  PNPM.") == sameness("use pnpm")
         True
     """
@@ -99,7 +99,7 @@ class Bullets:
         raw: The file's bytes. ``UnicodeDecodeError`` if they are not UTF-8.
         section: The title of the level-two headings whose bullets count; None for the whole file.
 
-    Example:
+    Examples:
         >>> bullets = Bullets(b"- milk\n", section=None)
         >>> bullets.with_added("bread")
         (b'- milk\n- bread\n', 2)

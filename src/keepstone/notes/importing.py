@@ -39,7 +39,7 @@ def offers(notes: Notes, files: Sequence[OtherFile] | None = None) -> list[Offer
         NotTextError, IsAFolderError, PathEscapeError, AccessDeniedError, StoreError: A notes file
                 cannot be read.
 
-    Example:
+    Examples:
         >>> new = [offer for offer in offers(Notes(".")) if offer.duplicate_of is None]
     """
     known = {sameness(note.content): _place(note) for note in notes.entries(PROJECT)}

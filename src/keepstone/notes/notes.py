@@ -65,7 +65,7 @@ class Notes:
         user_file: The user's file; default: ``$KEEPSTONE_USER_MEMORY``, else ``~/.wave/memory.md``.
         others: Whether contexts include other agents' instruction files, too; see ``others``.
 
-    Example:
+    Examples:
         >>> notes = Notes(".")
         >>> notes.add("Use pnpm instead of npm", "Project").saved
         True

@@ -52,7 +52,7 @@ class Stretch(NamedTuple):
 def text_column(line: str) -> int | None:
     """Return the column where the text of a list item starts; None if ``line`` does not open one.
 
-    Example:
+    Examples:
         >>> text_column("-  milk"), text_column("milk")
         (3, None)
     """

@@ -43,7 +43,7 @@ class Passage:
 class Passages(Sequence[Passage]):
     r"""The passages of one file, in order.
 
-    Example:
+    Examples:
         >>> passages = Passages(Bullets(b"# Style\n\nUse tabs.\n\n- Never use npm\n"))
         >>> [passage.text for passage in passages.about("tabs")]
         ['# Style\n\nUse tabs.']

@@ -251,7 +251,7 @@ _SHORT = 200
 def saved_words(result: SaveResult) -> str:
     """Return where a note was saved, or which note says the same, as a sentence for people.
 
-    Example:
+    Examples:
         >>> saved_words(Notes(".", user_file="memory.md").add("Use pnpm", "Project"))
         'Saved as a Project note: …AGENTS.md:3'
     """

@@ -36,7 +36,7 @@ FORESEEN = (KeepstoneError, *MISSING, *WRONG, OSError)
 def code_of(error: BaseException) -> str:
     """Return the code of an error.
 
-    Example:
+    Examples:
         >>> code_of(EntryNotFoundError("no entry 'x'"))
         'entry_not_found'
     """

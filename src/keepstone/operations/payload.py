@@ -14,7 +14,7 @@ _SPEAKERS = frozenset({"speaker", "name", "role"})
 def unindexed(entry: Entry) -> list[tuple[str, str]]:
     """Return the payload values that the text of an entry does not say, as JSON.
 
-    Example:
+    Examples:
         >>> unindexed(session.add("finding", {"issue": "slow start", "seconds": 14}))
         [('seconds', '14')]
     """

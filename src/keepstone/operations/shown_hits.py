@@ -16,7 +16,7 @@ Sureness = Literal["strong", "fair", "weak"]
 def sureness_of(relevance: float) -> Sureness:
     """Return the word for a relevance.
 
-    Example:
+    Examples:
         >>> sureness_of(0.9), sureness_of(0.4), sureness_of(0.1)
         ('strong', 'fair', 'weak')
     """

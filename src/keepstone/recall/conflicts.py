@@ -244,7 +244,7 @@ class _Sentence:
 def compared_texts(new: str, old: str) -> Kind | None:
     """Return whether a text repeats another one, or differs only by a negation, a number or a date.
 
-    Example:
+    Examples:
         >>> compared_texts("Ada doesn't drink coffee", "Ada drinks coffee.")
         'contradiction'
         >>> compared_texts("The server listens on 8081", "The server listens on 8080")

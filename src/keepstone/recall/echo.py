@@ -33,7 +33,7 @@ _MARKS = ("?", "\uff1f", "\u061f")
 def is_question(text: str) -> bool:
     """Tell whether a text asks something, by its mark or, in English and German, by its first word.
 
-    Example:
+    Examples:
         >>> is_question("Who carries the pager in May"), is_question("Ada carries the pager")
         (True, False)
     """

@@ -68,7 +68,7 @@ class Section:
 def sections_of(path: str, text: str) -> Iterator[Section]:
     r"""Yield the bullets and paragraphs of a file, those without a word left out.
 
-    Example:
+    Examples:
         >>> [(one.excerpt.line, one.excerpt.text) for one in sections_of("a.md", "# Tea\n\nGreen\n- black\n")]
         [(3, 'Green'), (4, '- black')]
     """

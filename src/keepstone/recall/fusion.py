@@ -77,7 +77,7 @@ def fuse(
         weight: What vectors weigh, see ``weight_of``.
         length: How many words an entry has in the mean.
 
-    Example:
+    Examples:
         >>> fuse({1: 4.0, 2: 1.0}, {}, [1, 2], [(1, 7, 1)])
         {'words': {1: 1.0, 2: 0.25}, 'neighbours': {7: 0.4}}
     """

@@ -68,7 +68,7 @@ def _light() -> frozenset[str]:
 def named_times(text: str, now: datetime) -> NamedTimes:
     """Return the times that a question names, relative to now.
 
-    Example:
+    Examples:
         >>> times = named_times("What happened last week?", datetime(2026, 1, 11, 14, tzinfo=UTC))
         >>> times.is_all, times.spans[0].begin.isoformat()
         (True, '2025-12-29T00:00:00+00:00')

@@ -26,7 +26,7 @@ def terms_of(query: str) -> list[str]:
     In languages without spaces between words all pairs of characters of a long run are searched, or where
     characters are letters all three in a row.
 
-    Example:
+    Examples:
         >>> terms_of("What did we decide about OAuth?")
         ['decide', 'oauth']
     """
@@ -53,7 +53,7 @@ _MOST_IDENTIFIERS, _SHORTEST = 8, 3
 def identifiers_of(query: str) -> list[str]:
     """Return the identifiers in a query, each of which is searched as a whole.
 
-    Example:
+    Examples:
         >>> identifiers_of("Why did parse_url fail with ENOENT in order ORD-48213, as so often?")
         ['parse_url', 'ORD-48213', 'ENOENT']
     """
@@ -87,7 +87,7 @@ def speaker_of(text: str) -> str | None:
 
     What begins with a small letter is a role or a key of the payload, and no name.
 
-    Example:
+    Examples:
         >>> speaker_of("Ann: Good morning"), speaker_of("user: Good morning")
         ('Ann', None)
     """
@@ -106,7 +106,7 @@ _OF_USER = re.compile(r"\bI\b|\b(?i:my|mine|me|myself)\b")
 def is_of_user(query: str) -> bool:
     """Tell whether a query, in English, is about the person who asks it.
 
-    Example:
+    Examples:
         >>> is_of_user("Which bicycle did I buy?"), is_of_user("Which bicycle is best?")
         (True, False)
     """
@@ -116,7 +116,7 @@ def is_of_user(query: str) -> bool:
 def named(query: str, speakers: Collection[str]) -> frozenset[str]:
     """Return those of the speakers whom a query calls by any part of their name, in small letters or large.
 
-    Example:
+    Examples:
         >>> named("what does ann's sister do?", ["Ann Lee", "Bob"])
         frozenset({'Ann Lee'})
     """
@@ -129,7 +129,7 @@ def without(query: str, speakers: Collection[str]) -> str:
 
     The vectors of a speaker's messages are near to any query with the name, whatever it is about.
 
-    Example:
+    Examples:
         >>> without("What does Ann's sister do?", ["Ann"])
         'What does sister do?'
     """
@@ -144,7 +144,7 @@ def without(query: str, speakers: Collection[str]) -> str:
 def subject_of(query: str, speakers: Collection[str]) -> list[str]:
     """Return the words to look for that say what a query is about, without speakers and dates.
 
-    Example:
+    Examples:
         >>> subject_of("What did Ann paint in May 2023?", ["Ann"])
         ['paint']
     """
@@ -165,7 +165,7 @@ def _parts(speaker: str) -> list[str]:
 class Period:
     """A day, a month or a year, as people name it: what they leave out is None.
 
-    Example:
+    Examples:
         >>> Period(2023, 5).holds(datetime(2023, 5, 31, 23, 59))
         True
     """
@@ -262,7 +262,7 @@ def periods_of(query: str) -> list[Period]:
 
     A month without a day or a year counts after words such as "in"; so does a year alone.
 
-    Example:
+    Examples:
         >>> periods_of("Who came on 3 May, 2023 and who in June?")
         [Period(year=2023, month=5, day=3), Period(year=None, month=6, day=None)]
     """

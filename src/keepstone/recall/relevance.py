@@ -167,7 +167,7 @@ class Relevance:
         holders: How many of them hold each word.
         cosines: Where cosines lie; None where they say nothing.
 
-    Example:
+    Examples:
         >>> relevance = Relevance(["walnut", "tree"], 100, {"walnut": 1, "tree": 5}, None)
         >>> round(relevance.of(["walnut", "tree"], None), 2), round(relevance.of([], None), 2)
         (0.98, 0.02)

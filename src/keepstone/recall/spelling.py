@@ -19,7 +19,7 @@ _CONSONANTS = 3
 def exchanged(word: str) -> list[str]:
     """Return all that a word may be if two of its adjacent letters were exchanged.
 
-    Example:
+    Examples:
         >>> exchanged("lmap")
         ['mlap', 'lamp', 'lmpa']
     """
@@ -59,7 +59,7 @@ def respelled(query: str, unknown: Sequence[str], speakers: Callable[[], Iterabl
         unknown: Its words that no entry holds.
         speakers: Returns those who speak in what the query finds; called only if it may have such a name.
 
-    Example:
+    Examples:
         >>> respelled("Where does Mohammed live?", ["mohammed"], lambda: ["Ann", "Muhamad Khan"])
         'Where does Muhamad live?'
     """

@@ -32,7 +32,7 @@ UNTOUCHED = frozenset({"ts", "embedding", "batch"})
 def kinds_in(text: str) -> list[str]:
     """Return the kinds of suspected secrets in a text, each once, in table order.
 
-    Example:
+    Examples:
         >>> kinds_in("push with ghp_" + 9 * "a1B2")
         ['GitHub token']
     """
@@ -68,7 +68,7 @@ def _candidates(text: str) -> list[Kind]:
 def masked(text: str) -> str:
     """Return a text with placeholders for suspected secrets.
 
-    Example:
+    Examples:
         >>> masked("push with ghp_" + 9 * "a1B2" + ", then rotate it")
         'push with [secret: GitHub token], then rotate it'
     """

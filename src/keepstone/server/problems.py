@@ -96,7 +96,7 @@ def problem(
 def status_of(error: BaseException) -> int:
     """Return the HTTP status of an error.
 
-    Example:
+    Examples:
         >>> status_of(ValueError("limit must not be negative"))
         400
     """

@@ -71,7 +71,7 @@ class _Link:
 class Tokens:
     """The tokens of one home. Safe for concurrent threads and processes: each change takes a lock.
 
-    Example:
+    Examples:
         >>> secret, token = Tokens(Path(".work-agent")).create(agents=["coder"], read_only=True)
         >>> Tokens(Path(".work-agent")).holder(secret).agents
         ('coder',)

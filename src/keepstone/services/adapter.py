@@ -32,7 +32,7 @@ class MemoryAdapter:
         debugger: Receives an event for every clear: a callable, or an object with ``log``. The logger
             ``keepstone.debugger`` receives it in any case.
 
-    Example:
+    Examples:
         >>> memory = MemoryAdapter()
         >>> session = memory.new_session()
         >>> event = memory.save({"role": "user", "content": "Hi"})

@@ -45,7 +45,7 @@ class AgentMemoryService:
     PathEscapeError for a path that would leave the agent's folder and ValueError or TypeError for a
     malformed argument; and AccessDeniedError or StoreError where the system is in the way.
 
-    Example:
+    Examples:
         >>> service = AgentMemoryService("cache")
         >>> service.write_agent_memory_file("coder-1", "notes.md", "Use pnpm.")
         FileResult(path='notes.md', bytes=9)
@@ -114,7 +114,7 @@ class AgentMemoryService:
         file_not_found, invalid_agent, agent_not_found, permission_denied, not_text, is_a_directory,
         invalid_argument, unknown_tool, and store_error where the disk or a lock failed.
 
-        Example:
+        Examples:
             >>> service = AgentMemoryService("cache")
             >>> service.call("read_agent_memory_file", {"agent_instance_id": "coder-1", "path": "../x"})
             {'ok': False, 'error': {'code': 'path_escape', 'message': "path '../x' would…"}}

@@ -294,7 +294,7 @@ def _like(_: Callable[P, Home]) -> Callable[[Callable[..., Opening]], Callable[P
 def aopen(*args: Any, **keys: Any) -> Opening:
     """Open a home for asyncio. It takes what ``keepstone.open`` takes, and raises the same.
 
-    Example:
+    Examples:
         >>> import asyncio
         >>> async def main():
         ...     async with keepstone.aopen(".work-agent") as home:

@@ -24,7 +24,7 @@ class InputManager:
 
     One per input line. Not thread-safe.
 
-    Example:
+    Examples:
         >>> manager = InputManager(Notes("."))
         >>> manager.submit("# Use pnpm instead of npm")
         'selecting'

@@ -66,7 +66,7 @@ class MemoryRepository:
         home: What ``keepstone.open`` takes, or a Home.
         agent: The agent whose memory this is. Another agent's cannot be reached from here.
 
-    Example:
+    Examples:
         >>> repository = MemoryRepository(".work-agent")
         >>> memory = repository.create_memory("s1", "Use pnpm", [0.1, 0.9])
         >>> repository.query_similar_by_embedding([0.2, 0.8], "s1")[0].text

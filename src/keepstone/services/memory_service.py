@@ -65,7 +65,7 @@ class MemoryService:
         TypeError, ValueError: An argument is invalid.
         EmbeddingDimMismatchError: ``dim`` is not the embedder's dimension.
 
-    Example:
+    Examples:
         >>> service = MemoryService(".work-agent")
         >>> memory = service.create_memory("s1", "Use pnpm", [0.1, 0.9], summary_text="pnpm")
         >>> [(memory.text, memory.score) for memory in service.query_similar_memories([0.1, 0.9], "s1")]
@@ -119,7 +119,7 @@ class MemoryService:
         Each item is a mapping with the arguments of ``create_memory``: ``text``, and perhaps
         ``embedding``, ``summary_text`` and ``metadata``. Errors are those of ``create_memory``.
 
-        Example:
+        Examples:
             >>> service = MemoryService(".work-agent")
             >>> memories = service.create_memories(
             ...     "s1", [{"text": "Use pnpm", "embedding": [0.1, 0.9], "metadata": {"team": "web"}}]
@@ -263,7 +263,7 @@ class MemoryService:
     def dropped_collections(self) -> list[str]:
         """Return the names of the collections that were deleted, sorted; also if they were made again.
 
-        Example:
+        Examples:
             >>> service = MemoryService("memory")
             >>> memory = service.create_memory("s1", "The deploy key rotates on Fridays", [0.6, 0.8])
             >>> service.delete_collection("s1")

@@ -64,7 +64,7 @@ class SessionMemory:
     Raises:
         InvalidSessionIdError: The session id is empty or too long for a file name.
 
-    Example:
+    Examples:
         >>> memory = SessionMemory("main")
         >>> id = memory.add("decision", {"decision": "Use OAuth", "by": "architect"})
         >>> memory.query(topic="oauth")[0]["priority"]
@@ -178,7 +178,7 @@ class SessionMemory:
             EntryNotFoundError: One of them does not exist.
             AmbiguousIdError: One of them is not in this session, but in several others.
 
-        Example:
+        Examples:
             >>> memory = SessionMemory("main")
             >>> finding = memory.add("finding", {"issue": "No second factor"})
             >>> decision = memory.add("decision", {"decision": "Use passkeys"})

@@ -58,7 +58,7 @@ FADING: Mapping[str, Fading] = MappingProxyType(
 def base_of(type: str) -> float:  # noqa: A002  The word of the log line.
     """Return the base that a fresh entry of a type gets.
 
-    Example:
+    Examples:
         >>> base_of("decision"), base_of("anything else")
         (0.95, 1.0)
     """
@@ -68,7 +68,7 @@ def base_of(type: str) -> float:  # noqa: A002  The word of the log line.
 class Worth(NamedTuple):
     """What an entry's priority is made of.
 
-    Example:
+    Examples:
         >>> worth = worth_of({"type": "decision", "ts": "2026-01-11T00:00:00Z", "access": 3})
         >>> round(worth.at(datetime(2026, 1, 21, tzinfo=UTC)), 3)
         0.764
@@ -91,7 +91,7 @@ class Worth(NamedTuple):
 class Decay:
     """The rule by which entries have faded at a moment: a value that a store can send to a database.
 
-    Example:
+    Examples:
         >>> decay = Decay(datetime(2026, 3, 1, tzinfo=UTC))
         >>> decay.has_faded({"type": "finding", "ts": "2026-01-11T00:00:00Z"})
         True

@@ -56,7 +56,7 @@ def pages(fetch: Callable[[str | None], Page[T]]) -> Iterator[T]:
 def encode(*place: Any) -> str:
     """Return a place in a list as a cursor.
 
-    Example:
+    Examples:
         >>> decode(encode("main", 7), str, int)
         ['main', 7]
     """

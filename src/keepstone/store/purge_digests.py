@@ -26,7 +26,7 @@ _KEY = "purged"
 def digest(session: str, entry_id: str) -> str:
     """Return the digest of an entry's id in its session.
 
-    Example:
+    Examples:
         >>> digest("main", "a")[:8]
         '338e6bf8'
     """

@@ -12,7 +12,7 @@ from keepstone.model import BOUNDS, Entry, Record
 def is_valid(record: Record, moment: datetime) -> bool:
     """Tell whether an entry, in the shape of its log line, holds at a time; what is not a time is ignored.
 
-    Example:
+    Examples:
         >>> is_valid({"valid_to": "2026-02-01T00:00:00Z"}, datetime(2026, 2, 1, tzinfo=UTC))
         False
     """

@@ -3,7 +3,7 @@
 Every ``Store`` keeps one contract (``keepstone.store.protocol``), and these checks
 say what it means. Ours pass them, and so can a store of your own:
 
-Example:
+Examples:
     >>> import pytest
     >>> @pytest.mark.parametrize("check", keepstone.testing.CHECKS)
     ... def test_my_store_keeps_the_contract(check, tmp_path):

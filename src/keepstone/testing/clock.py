@@ -11,7 +11,7 @@ START = datetime(2026, 1, 11, 14, 31, tzinfo=UTC)
 class ManualClock:
     """A clock that stands still until a test moves it. ``keepstone.open`` takes one as ``clock``.
 
-    Example:
+    Examples:
         >>> clock = ManualClock()
         >>> clock.advance(timedelta(days=7)).isoformat()
         '2026-01-18T14:31:00+00:00'

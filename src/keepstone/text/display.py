@@ -26,7 +26,7 @@ def harmless(text: str) -> str:
     Memory is untrusted. Escaped text cannot move a terminal's cursor, change colours, reverse the reading
     direction or hide parts of itself.
 
-    Example:
+    Examples:
         >>> print(harmless("red\x1b[31m"))
         red\x1b[31m
     """
@@ -63,7 +63,7 @@ def moment(value: datetime) -> str:
 def size(count: int) -> str:
     """Return a number of bytes with a unit.
 
-    Example:
+    Examples:
         >>> size(58_450)
         '57.1 KiB'
     """
@@ -78,7 +78,7 @@ def size(count: int) -> str:
 def counted(count: int, word: str) -> str:
     """Return a number with its noun in singular or plural.
 
-    Example:
+    Examples:
         >>> counted(1, "file"), counted(3, "entry")
         ('1 file', '3 entries')
     """

@@ -18,7 +18,7 @@ def embedded_text(text: str) -> str:
 
     The name of a person stays.
 
-    Example:
+    Examples:
         >>> embedded_text("user: I moved to Lisbon."), embedded_text("Ann: I moved to Lisbon.")
         ('I moved to Lisbon.', 'Ann: I moved to Lisbon.')
     """

@@ -24,7 +24,7 @@ def passage_of(text: str, matcher: Matcher) -> str:
 
     Without such words it is the beginning. Rare words of the text count more.
 
-    Example:
+    Examples:
         >>> text = "We met at noon. " * 40 + "The door is made of walnut. " + "Then we had tea. " * 40
         >>> "walnut" in passage_of(text, Matcher(["walnut"]))
         True
@@ -49,7 +49,7 @@ def passage_of(text: str, matcher: Matcher) -> str:
 def marked(passage: str, text: str) -> str:
     """Return a passage with marks where it is cut out of its text.
 
-    Example:
+    Examples:
         >>> marked("b", "a b c")
         '[…] b […]'
     """

@@ -27,7 +27,7 @@ _LOOSE = " ,;:()"
 def split_commands(text: str) -> Iterator[tuple[Literal["prose", "command"], str]]:
     """Yield the prose and the commands of a message in order.
 
-    Example:
+    Examples:
         >>> list(split_commands("mend it, or take it out: keepstone doctor --fix"))
         [('prose', 'mend it, or take it out:'), ('command', 'keepstone doctor --fix')]
     """
@@ -49,7 +49,7 @@ def _prose(text: str, *, is_first: bool) -> str:
 def placed(text: str, options: Iterable[str]) -> str:
     """Return a message whose commands have these options, such as ``--home DIR``.
 
-    Example:
+    Examples:
         >>> placed("take it out: keepstone doctor --fix", ["--home", "/srv/my memory"])
         "take it out: keepstone doctor --home '/srv/my memory' --fix"
     """

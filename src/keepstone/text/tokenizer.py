@@ -134,7 +134,7 @@ def _normal(text: str) -> str:
 def containing(wanted: str) -> Callable[[str], bool]:
     """Return a function that tells whether a text contains another, ignoring case and Unicode normal form.
 
-    Example:
+    Examples:
         >>> containing("CAFE\N{COMBINING ACUTE ACCENT}")("a caf\N{LATIN SMALL LETTER E WITH ACUTE}")
         True
     """
@@ -160,7 +160,7 @@ def is_unspaced(word: str) -> bool:
 def pairs(run: str) -> list[str]:
     """Return the bigrams of a run, and its last character alone.
 
-    Example:
+    Examples:
         >>> pairs("東京都")
         ['東京', '京都', '都']
     """
@@ -172,7 +172,7 @@ def pieces(run: str) -> list[str]:
 
     A letter says less than a Chinese character: pairs of Thai letters are in many a text.
 
-    Example:
+    Examples:
         >>> pieces("東京都"), pieces("ประชุม")
         (['東京', '京都'], ['ประ', 'ระช', 'ะชุ', 'ชุม'])
     """
@@ -197,7 +197,7 @@ def with_name_parts(text: str) -> str:
 
     The parts of other identifiers are words already.
 
-    Example:
+    Examples:
         >>> with_name_parts("call getUserName twice")
         'call getUserName twice get User Name'
     """
@@ -235,7 +235,7 @@ def check_language(language: str) -> str:
 def stemmed(text: str, language: str = ENGLISH) -> str:
     """Return a text with those words in their stems that SQLite's tokenizer does not stem.
 
-    Example:
+    Examples:
         >>> stemmed("Die Straße"), stemmed("Die Häuser", "de")
         ('Die Strasse', 'die haus')
     """
@@ -316,7 +316,7 @@ Places = Sequence[tuple[int, str]]
 class Matcher:
     """Which words of a query a text holds, in any of their forms.
 
-    Example:
+    Examples:
         >>> Matcher(["deploys", "walnut"]).matched("It failed when we deployed")
         ('deploys',)
     """

@@ -64,7 +64,7 @@ class ChatApp(App[str]):
 
     It returns the id of the last session, None if that has no messages.
 
-    Example:
+    Examples:
         >>> from keepstone.chat.choose_model import choose
         >>> app = ChatApp(home, agent, Notes("."), choose("offline"))  # app.run() shows it
     """

@@ -31,7 +31,7 @@ class Budget:
 def word_diff(old: str, new: str, budget: Budget | None = None) -> list[Part]:
     """Return the parts of two texts in order; of texts that differ too much only beginning and end are kept.
 
-    Example:
+    Examples:
         >>> word_diff("Use OAuth here", "Use passkeys here")
         [('', 'Use '), ('del', 'OAuth'), ('ins', 'passkeys'), ('', ' here')]
     """
@@ -81,7 +81,7 @@ def three_way(base: str, mine: str, theirs: str) -> list[Change]:
     Lines are compared. What only one text changed merges; what both changed, or changed in touching lines, is
     one conflict.
 
-    Example:
+    Examples:
         >>> changes = three_way("a\nb\nc\n", "A\nb\nc\n", "a\nb\nC\n")
         >>> [change.kind for change in changes]
         ['mine', 'same', 'theirs']

@@ -24,7 +24,7 @@ _STEPS = ((86_400 * 365, "year"), (86_400 * 30, "month"), (86_400, "day"), (3_60
 def key_of(id: str) -> str:  # noqa: A002  The name in entries and sessions.
     r"""Return the key of a row, unique for each id even if ids look alike.
 
-    Example:
+    Examples:
         >>> key_of("a\u200bb"), key_of(r"a\u200bb")
         ('"a\\u200bb"', '"a\\\\u200bb"')
     """
@@ -56,7 +56,7 @@ def moment(value: datetime) -> str:
 def ago(value: datetime, now: datetime) -> str:
     """Return how long ago something was, in the largest unit that fits.
 
-    Example:
+    Examples:
         >>> ago(datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 3, 3, tzinfo=UTC))
         '2 days ago'
     """

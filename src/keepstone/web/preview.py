@@ -14,7 +14,7 @@ _SAFE = ("http://", "https://", "mailto:")
 def rendered(text: str) -> str:
     r"""Return the Markdown of a text's first ``MOST`` characters as HTML that runs nothing and loads nothing.
 
-    Example:
+    Examples:
         >>> rendered("# Plan\n\nCall **Ana** <script>x</script>")
         '<h1>Plan</h1>\n<p>Call <strong>Ana</strong> &lt;script&gt;x&lt;/script&gt;</p>\n'
     """

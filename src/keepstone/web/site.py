@@ -142,7 +142,7 @@ class Place:
 def address(agent: str, page: str, **query: str) -> str:
     """Return the address of an agent's page.
 
-    Example:
+    Examples:
         >>> address("coder", "session", id="a/b")
         '/a/coder/session?id=a%2Fb'
     """

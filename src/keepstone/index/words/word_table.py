@@ -233,7 +233,7 @@ def numbers_in(blob: bytes) -> list[int]:
 
     The last byte of a number has no eighth bit.
 
-    Example:
+    Examples:
         >>> numbers_in(bytes([3, 0x82, 0x2F]))
         [3, 303]
     """

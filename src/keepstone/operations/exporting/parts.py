@@ -21,7 +21,7 @@ def split_text(line: Record) -> tuple[Record, str | None]:
 
     A line without a main text comes back whole, with None.
 
-    Example:
+    Examples:
         >>> split_text({"id": "a", "data": {"role": "user", "content": "Hi"}})
         ({'id': 'a', 'data': {'role': 'user'}, 'at': ['data', 'content']}, 'Hi')
     """

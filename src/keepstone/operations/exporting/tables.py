@@ -38,7 +38,7 @@ _FORMULA = re.compile(r"'*+[=+\-@\t\r]")
 def escaped_cell(text: str) -> str:
     """Return a cell with an apostrophe before what a spreadsheet would take for a formula.
 
-    Example:
+    Examples:
         >>> escaped_cell("=1+1"), escaped_cell("plain"), escaped_cell("'=1")
         ("'=1+1", 'plain', "''=1")
     """
@@ -48,7 +48,7 @@ def escaped_cell(text: str) -> str:
 def unescaped_cell(text: str) -> str:
     """Return the text of which ``escaped_cell`` made a cell; one that it did not make stays as it is.
 
-    Example:
+    Examples:
         >>> unescaped_cell("'=1+1"), unescaped_cell("=1+1"), unescaped_cell("'quoted'")
         ('=1+1', '=1+1', "'quoted'")
     """

@@ -17,7 +17,7 @@ class UnsupportedMaintenance:
         store: What kind of store it is, for messages.
         remedies: What to do instead, by the name of the operation.
 
-    Example:
+    Examples:
         >>> UnsupportedMaintenance("PostgreSQL", {"backup": "use pg_dump"}).backup(Path("copy"), None)
         Traceback (most recent call last):
         keepstone.errors.StoreError: PostgreSQL has no backup of its own: use pg_dump

@@ -94,7 +94,7 @@ class Chosen(NamedTuple):
 def choose(tokens: Sequence[int], common: Common) -> Chosen:
     """Return which holders of a query's words to score, at most about ``MOST`` of common ones.
 
-    Example:
+    Examples:
         >>> choose([1, 2, 3, 4], Common(1_000_000, {2: 15_000, 3: 90_000, 4: 300_000}))
         Chosen(any=[1, 2], every=[3, 4], few=[])
         >>> choose([1, 3, 4, 5], Common(1_000_000, {3: 60_000, 4: 90_000, 5: 300_000}))

@@ -40,7 +40,7 @@ _ESCAPED = str.maketrans({'"': '\\"', "\\": "\\\\"})
 def stored(text: str) -> str:
     """Return a text as a column holds it.
 
-    Example:
+    Examples:
         >>> shown(stored("a" + chr(0) + chr(1))) == "a" + chr(0) + chr(1)
         True
     """

@@ -30,7 +30,7 @@ class _Waiter(Generic[T]):
 class Groups(Generic[T]):
     """Groups of items that threads bring.
 
-    Example:
+    Examples:
         >>> Groups[str]().do("item", print)
         ['item']
     """
