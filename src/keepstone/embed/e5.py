@@ -13,7 +13,7 @@ from keepstone.embed.catalogue import E5_MODEL
 from keepstone.embed.embedder import encodable
 from keepstone.embed.installed import check_file, check_installed, model_folder
 from keepstone.embed.lazy import Lazy
-from keepstone.embed.pooling import mean_vectors
+from keepstone.embed.pooling import MeanVectors
 from keepstone.embed.quantized import Quantized, read_quantized
 from keepstone.vector import Matrix, Vector
 
@@ -49,6 +49,7 @@ class E5:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
         self._model: Lazy[_Model] = Lazy(self._load)
+        self._vectors = MeanVectors(lambda: self._model()[1], DIM)
 
     def embed_documents(self, texts: list[str]) -> Matrix:
         """Return the vectors of texts: float32 of shape ``(len(texts), 384)``.
@@ -64,10 +65,10 @@ class E5:
         return vector
 
     def _embedded(self, prefix: str, texts: list[str]) -> Matrix:
-        model, bert = self._model()
+        model, _ = self._model()
         tokens = [model.tokenizer.encode(prefix + encodable(text[:_CHARACTERS])) for text in texts]
         whole = [[model.begin, *numbers[: _TOKENS - 2], model.end] for numbers in tokens]
-        return mean_vectors(bert, whole, DIM)
+        return self._vectors(whole)
 
     def _load(self) -> _Model:
         folder = self._folder

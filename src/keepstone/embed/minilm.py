@@ -10,7 +10,7 @@ from keepstone.embed.catalogue import MINILM
 from keepstone.embed.embedder import check_package, encodable
 from keepstone.embed.installed import check_file, check_installed, model_folder
 from keepstone.embed.lazy import Lazy
-from keepstone.embed.pooling import mean_vectors
+from keepstone.embed.pooling import MeanVectors
 from keepstone.embed.tensors import read_tensors
 from keepstone.vector import Matrix, Vector
 
@@ -49,6 +49,7 @@ class MiniLM:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
         self._model: Lazy[_Model] = Lazy(self._load)
+        self._vectors = MeanVectors(lambda: self._model()[1], DIM)
 
     def embed_documents(self, texts: list[str]) -> Matrix:
         """Return the vectors of texts: float32 of shape ``(len(texts), 384)``.
@@ -56,10 +57,8 @@ class MiniLM:
         Raises:
             EmbedderUnavailableError: The model or ``tokenizers`` is missing, or a file is damaged.
         """
-        tokenizer, bert = self._model()
-        return mean_vectors(
-            bert, [tokenizer.encode(encodable(text[:_CHARACTERS])).ids for text in texts], DIM
-        )
+        tokenizer, _ = self._model()
+        return self._vectors([tokenizer.encode(encodable(text[:_CHARACTERS])).ids for text in texts])
 
     def embed_query(self, text: str) -> Vector:
         """Return the vector of one text; errors as for ``embed_documents``."""
