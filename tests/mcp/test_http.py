@@ -45,7 +45,7 @@ def test_a_token_gives_the_memory_of_its_agent(server: Server, mode: str) -> Non
     token, _ = server.tokens.create([f"agent-{mode}"])
 
     async def use(client: Client) -> Any:
-        assert len(await names(client)) == 8
+        assert len(await names(client)) == 9
         return await client.call_tool("memory_save", {"text": f"saved over HTTP {mode}"})
 
     result = asked(server, use, token, mode)

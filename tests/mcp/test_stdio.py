@@ -29,6 +29,7 @@ NAMES = [
     "memory_update",
     "memory_forget",
     "memory_context",
+    "memory_set",
     "memory_files",
     "session_history",
 ]
@@ -53,7 +54,7 @@ def home(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("mode", "version"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")])
-def test_both_eras_get_the_eight_tools(home: Path, mode: str, version: str) -> None:
+def test_both_eras_get_all_tools(home: Path, mode: str, version: str) -> None:
     async def use(connected: Client) -> tuple[Any, ...]:
         tools = (await connected.list_tools()).tools
         return connected.protocol_version, connected.server_info, [tool.name for tool in tools]

@@ -405,6 +405,7 @@ def test_an_agent_is_purged_with_everything(http: httpx.Client) -> None:
     assert code(http.delete("/v1/agents/passing")) == (404, "agent_not_found")
 
 
+FACTS = {"set": "set_fact", "value": "get_fact", "values": "list_facts", "unset": "unset_fact"}
 PUBLIC = {
     "Home": {
         "agents": "list_agents", "purge_agent": "purge_agent", "sync": "index", "rebuild": "index",
@@ -412,7 +413,7 @@ PUBLIC = {
     },
     "Agent": {
         "new_session": "new_session", "sessions": "list_sessions", "get": "get_entry",
-        "update": "update_entry",
+        "update": "update_entry", "add": "add_entry", **FACTS,
         "delete": "delete_entry", "purge": "purge_entry", "purge_matching": "purge_matching",
         "history": "entry_history", "link": "link_entry", "restore": "restore_entry",
         "supersede": "supersede_entry", "reinstate": "reinstate_entry",
@@ -437,7 +438,7 @@ PUBLIC = {
         "remove": "remove_session", "count": "count_accesses",
         "drop": "drop_session", "entry_count": "show_session", "restore": "restore_entry",
         "rename": "rename_session", "copy": "copy_session", "fork": "fork_session",
-        "export": "export_session",
+        "export": "export_session", **FACTS,
     },
     "Notes": {
         "add": "add_note", "entries": "list_notes", "remove": "remove_note",
@@ -450,13 +451,13 @@ PUBLIC = {
     },
 }  # fmt: skip
 WITHIN = {
-    "Home": {"agent", "close", "root"},
-    "Agent": {"session", "files", "vectors", "slug", "holds", "tools", "call"},
+    "Home": {"agent", "user", "close", "root", "export", "import_from"},
+    "Agent": {"session", "files", "vectors", "slug", "holds", "tools", "call", "export"},
     "Session": {"agent", "id", "guarded", "compacted_size", "gone"},
     "Notes": {"folder", "sources", "warning"},
     "Files": {"matching", "texts"},
 }
-"""What is no call of its own: it leads to other calls, or gives objects that only a program can hold."""
+"""What is no call of its own: it leads to others, gives objects of a program, or uses the caller's files."""
 
 
 @pytest.mark.parametrize("name", PUBLIC)

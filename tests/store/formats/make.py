@@ -65,11 +65,15 @@ def state(layout: str, root: Path) -> object:
         agent = home.agent("default")
         return {
             "entries": {
-                info.id: [entry.as_dict() for entry in agent.session(info.id).entries()]
+                info.id: [
+                    entry.as_dict() for entry in agent.session(info.id).entries(include_superseded=True)
+                ]
                 for info in agent.sessions()
             },
             "history": [[one.text, one.deleted] for name in ("d1", "gone") for one in agent.history(name)],
-            "as_of": [entry.id for entry in agent.session("café/main").entries(as_of="2026-01-11T14:36:30Z")],
+            "as_of": [
+                record["id"] for record in agent.session("café/main").records(as_of="2026-01-11T14:36:30Z")
+            ],
             "dropped": agent.dropped_sessions(),
             "files": {path: agent.files.read(path) for path in agent.files.list()},
         }
