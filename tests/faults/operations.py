@@ -326,7 +326,7 @@ def seen(home: Home) -> dict[str, Any]:
 
 
 def _shown(session: Session) -> Iterator[tuple[str, Any, float | None, bool]]:
-    for entry in session.entries():
+    for entry in session.entries(include_superseded=True):
         yield entry.id, entry.data["content"], entry.line.get("priority"), entry.valid_to is not None
 
 
@@ -348,7 +348,8 @@ def _check_index(home: Home, model: Model) -> None:
     agent = home.agent(AGENT)
     for session in model.sessions:
         live = model.live(session)
-        assert [entry.id for entry in agent.session(session).entries(limit=10_000)] == live
+        listed = agent.session(session).entries(limit=10_000, include_superseded=True)
+        assert [entry.id for entry in listed] == live
         assert agent.session(session).entry_count() == len(live)
         for name in (*live[:2], *live[-2:]):
             word = model.sessions[session][name].words[-1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,7 +61,7 @@ def test_recall_is_stale_while_a_long_look_is_not_repeated(
 
 
 def test_a_look_is_outdated_when_files_come_or_go(tmp_path: Path) -> None:
-    look = LastLook(tmp_path)
+    look = LastLook(tmp_path, time.monotonic)
     look.end(look.begin())
     assert look.is_within(60)
     (tmp_path / "new").touch()

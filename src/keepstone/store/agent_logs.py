@@ -6,6 +6,7 @@ import logging
 import math
 import os
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -83,7 +84,7 @@ class AgentLogs:
         self.session_files = SessionFiles(self.folder, layout)
         self._logs: OrderedDict[str, SessionLog] = OrderedDict()
         self._looking = threading.RLock()
-        self.last_look = LastLook(self.folder.path)
+        self.last_look = LastLook(self.folder.path, lambda: time.monotonic())  # noqa: PLW0108  Tests replace the module.
         self._lags = 0
         self._leave = leave
         self.arrears = Arrears()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 from pathlib import Path
 
 AT_ONCE = 0.05
@@ -14,15 +14,16 @@ _LONG = 0.02
 class LastLook:
     """The last look at all logs of a folder; a lock of the caller's guards it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, clock: Callable[[], float]) -> None:
         self._folder = folder
+        self._clock = clock
         self._at = float("-inf")
         self._rest = 0.0
         self._state: int | None = None
 
     def is_within(self, age: float) -> bool:
         """Tell whether the look is at most so many seconds old, and no file came or went since."""
-        since = time.monotonic() - self._at
+        since = self._clock() - self._at
         return since < age and (since < self._rest or not self.is_outdated)
 
     @property
@@ -33,12 +34,12 @@ class LastLook:
     def begin(self) -> float:
         """Note the folder's state before it is looked through; return the time."""
         self._state = self._now()
-        return time.monotonic()
+        return self._clock()
 
     def end(self, began: float) -> None:
         """Note that a look has taken in everything that was there when it began."""
         self._at = began
-        self._rest = AT_ONCE if time.monotonic() - began > _LONG else 0.0
+        self._rest = AT_ONCE if self._clock() - began > _LONG else 0.0
 
     def forget(self) -> None:
         """Make the next look due."""
