@@ -90,5 +90,10 @@ def test_valid_from_takes_words_and_no_span(agent: Agent) -> None:
 
 @pytest.mark.parametrize("key", ["since", "until", "as_of"])
 def test_what_is_no_time_names_the_forms(agent: Agent, key: str) -> None:
-    with pytest.raises(ValueError, match=f"{key} is not an RFC 3339 time: 'soon'; .*, or 7d, 12h, yesterday"):
+    with pytest.raises(ValueError, match=f"{key} is not a time: 'soon'; .*, 7d, 12h, yesterday"):
         agent.recall("tea", **{key: "soon"})  # type: ignore[arg-type]
+
+
+def test_a_time_without_a_zone_says_so(agent: Agent) -> None:
+    with pytest.raises(ValueError, match="since has no time zone: 2026-01-11T14:31:00; add one"):
+        agent.entries(since="2026-01-11T14:31:00")

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Literal
 
-from keepstone.log.line import instant
+from keepstone.log.line import instant, read_time
 
 _LONGEST = 2000
 """Characters of a query that are looked through for times."""
@@ -99,12 +99,17 @@ def moment_of(
             raise ValueError(f"{name} is out of range: {value!r:.80}") from None
     try:
         return instant(value, name)
-    except ValueError as error:
+    except ValueError:
         times = times_of(value, now)
         if len(times.spans) == 1 and not times.rest.strip():
             return times.spans[0].begin
+        if read_time(value) is not None:
+            raise  # It has no time zone.
         spans = "" if age == "none" else "7d, 12h, "
-        raise ValueError(f"{error}, or {spans}yesterday or last week") from None
+        raise ValueError(
+            f"{name} is not a time: {value!r:.80}; write 2026-03-01, 2026-03-01T14:00:00Z, {spans}yesterday "
+            "or last week"
+        ) from None
 
 
 _SpanOf = Callable[[re.Match[str], datetime], Span]
