@@ -23,6 +23,7 @@ _ASKS = re.compile(
 )
 OFFLINE = "(offline, no model)"
 """How an answer begins that quotes memory."""
+_QUOTING = f"assistant: {OFFLINE}"
 _ROLE = 80
 """Characters that a speaker before a text has at most."""
 _KNOWN = 64
@@ -50,29 +51,31 @@ def repeating(heads: Mapping[int, tuple[str, object]], query: str) -> Collection
     """Return the keys of the texts that repeat a question: the same one, and answers that quote memory."""
     if not is_question(query):
         return ()
-    texts = {key: head for key, (head, _) in heads.items()}
-    same = {
-        key for key, text in texts.items() if len(text) <= 2 * len(query) + _ROLE and says_same(text, query)
-    }
-    return same | {key for key, text in texts.items() if text.startswith(f"assistant: {OFFLINE}")}
+    return _same(heads, query) | {key for key, (head, _) in heads.items() if head.startswith(_QUOTING)}
 
 
 def verbatim(heads: Mapping[int, tuple[str, object]], query: str) -> Collection[int]:
     """Return the keys of texts that are a query, if it asks nothing; 64 characters of each are known."""
-    if is_question(query):
-        return ()
+    return () if is_question(query) else _same(heads, query)
+
+
+def _same(heads: Mapping[int, tuple[str, object]], query: str) -> set[int]:
     asked = words_of(query)
-    return [
-        key
-        for key, (head, _) in heads.items()
-        if says_same(head, query) or (len(head) >= _KNOWN and _begins(asked, head))
-    ]
+    if not asked:
+        return set()
+    begin = (
+        asked[0] if asked[0].isascii() else ""
+    )  # Most texts are told apart by it, in a fraction of the time.
+    return {key for key, (head, _) in heads.items() if begin in head.lower() and _begins(asked, head)}
 
 
-def _begins(asked: Sequence[str], head: str) -> bool:
-    """Tell whether words begin as a text does whose last known word may be cut off."""
-    said = [words_of(part)[:-1] for part in (head, head.partition(": ")[2])]
-    return any(part and list(asked[: len(part)]) == list(part) for part in said)
+def _begins(asked: list[str], head: str) -> bool:
+    """Tell whether words are a text's, of which the last known word may be cut off."""
+    said = [words_of(part) for part in (head, head.partition(": ")[2])]
+    if asked in said:
+        return True
+    cut = [part[:-1] for part in said if len(part) > 1] if len(head) >= _KNOWN else []
+    return any(asked[: len(part)] == part for part in cut)
 
 
 def lowered(echoes: Sequence[Hit], others: Sequence[Hit]) -> list[Hit]:

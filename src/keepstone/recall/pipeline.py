@@ -312,8 +312,9 @@ class _Search:
 
         An identifier of several parts is searched as a whole; a single word counts if few entries hold it.
         """
-        echoes, rarely = len(self._echoes), min(FEW, matches.rows // SPARSE)
-        held = {word: max(count - echoes, min(count, 1)) for word, count in matches.holders.items()}
+        held, rarely = matches.holders, min(FEW, matches.rows // SPARSE)
+        if echoes := len(self._echoes):
+            held = {word: max(count - echoes, min(count, 1)) for word, count in held.items()}
         wanted = [[name] for name in self._names if held.get(name, 0) <= FEW]
         main = relevance.main_words()
         if main and len(main) <= MOST_RARE and all(0 < held.get(word, 0) <= rarely for word in main):
