@@ -150,7 +150,7 @@ def test_where_no_word_is_found_a_model_gets_the_newest_valid_memories(agent: Ag
     answer = good(agent, "recall", query="penguins?", limit=3)
     assert [hit["text"] for hit in answer["hits"]] == ["Thing 6", "Thing 5", "Thing 4"]
     assert "the newest memories" in answer["note"]
-    assert text_of(agent, "recall", query="penguins?").startswith(answer["note"])
+    assert text_of(agent, "recall", query="penguins?").endswith(f"</memory>\n{answer['note']}\n")
 
 
 def test_recalled_text_cannot_close_its_fence(agent: Agent) -> None:

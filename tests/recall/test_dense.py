@@ -123,8 +123,9 @@ def test_where_the_query_cannot_be_embedded_words_are_left_and_no_log_quotes_it(
 
 
 def test_where_entries_cannot_be_embedded_those_with_a_vector_are_compared(
-    agent: Agent, reader: Reader, embedder: Concepts
+    agent: Agent, reader: Reader, embedder: Concepts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("keepstone.recall.vectors.SECONDS", 30)  # However busy the machine is.
     first = dense_of(agent, reader)
     first.ask("a sibling", None)
     first.nearest(Ahead(), 9)

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from keepstone.recall.fusion import (
     DATE,
     LONG_SHARES,
+    LONG_TIME,
     LONG_VECTORS,
+    NEXT_DAY,
     SHARES,
     SHARES_ALONE,
     SPEAKER,
@@ -21,6 +23,7 @@ from keepstone.recall.fusion import (
     fuse,
     in_blocks,
     in_order,
+    lifted,
     weight_of,
 )
 from keepstone.recall.query import Period
@@ -229,3 +232,9 @@ def test_a_question_about_who_asks_raises_what_the_user_said() -> None:
 
 def test_averaged_word_vectors_weigh_less_than_those_of_a_model() -> None:
     assert WORDS == weight_of("static:words") < weight_of("minilm:all-MiniLM-L6-v2") == weight_of(None)
+
+
+def test_a_named_time_makes_relevant_but_no_surer() -> None:
+    assert [lifted(value, DATE) > value for value in (0.1, 0.3, 0.6, 0.9)] == [True, True, False, False]
+    assert [lifted(0.2, given) for given in (0.0, LONG_TIME, NEXT_DAY)] == [0.2] * 3
+    assert lifted(0.4, DATE) == 0.5

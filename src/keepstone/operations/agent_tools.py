@@ -266,7 +266,7 @@ def hits_answer(hits: Sequence[Hit], note: str | None = None) -> ToolAnswer:
         return ToolAnswer({"hits": []}, "nothing is remembered here yet")
     if note is None:
         return ToolAnswer({"hits": found}, AS_DATA + fenced(lines))
-    return ToolAnswer({"hits": found, "note": note}, f"{note}\n{AS_DATA}{fenced(lines)}")
+    return ToolAnswer({"hits": found, "note": note}, f"{AS_DATA}{fenced(lines)}{note}\n")
 
 
 def shortened(text: str, length: int) -> str:

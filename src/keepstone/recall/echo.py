@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from keepstone.model import Entry, Hit
+from keepstone.store.reader import Candidate
 from keepstone.text.tokenizer import words_of
 
 QUOTES, ANSWERED = "quotes", "answered"
@@ -76,6 +77,11 @@ def _begins(asked: list[str], head: str) -> bool:
         return True
     cut = [part[:-1] for part in said if len(part) > 1] if len(head) >= _KNOWN else []
     return any(asked[: len(part)] == part for part in cut)
+
+
+def leaving_out(echoes: Collection[int], found: Sequence[Candidate]) -> Sequence[Candidate]:
+    """Return what a list found without echoes."""
+    return [one for one in found if one.key not in echoes]
 
 
 def lowered(echoes: Sequence[Hit], others: Sequence[Hit]) -> list[Hit]:

@@ -36,6 +36,8 @@ LONG_TIME, NEXT_DAY = 0.3, 0.2
 """What it gets for a named time of more than a quarter, as questions about a year are often answered later,
 and for the day after a named one, when people tell of it."""
 _QUARTER = timedelta(days=100)
+_TIMELY, _LIFTED = 3.3, 0.5
+"""How many times as likely an entry is about a question that names its time, and up to which relevance."""
 
 EXACT = 5.0
 """What an entry gets for an identifier of the question, or for all rare words that the question is about:
@@ -214,3 +216,16 @@ def joined(some: Sequence[Candidate], others: Sequence[Candidate]) -> Sequence[C
     known = {one.key for one in some}
     new = [one for one in others if one.key not in known]
     return sorted([*some, *new], key=lambda one: -one.score) if new else some
+
+
+def lifted(relevance: float, date: float) -> float:
+    """Return the relevance of an entry that gets this for its date: of a named time it needs less beside it.
+
+    Example:
+        >>> round(lifted(0.15, DATE), 2), lifted(0.9, DATE), lifted(0.15, NEXT_DAY)
+        (0.37, 0.9, 0.15)
+    """
+    if date < DATE:
+        return relevance
+    more = relevance * _TIMELY
+    return max(relevance, min(more / (1 - relevance + more), _LIFTED))

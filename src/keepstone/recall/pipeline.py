@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from keepstone.model import Entry, Hit, Hits, Scope, Why
-from keepstone.recall.echo import is_echo, lowered, repeating, verbatim
+from keepstone.recall.echo import is_echo, leaving_out, lowered, repeating, verbatim
 from keepstone.recall.fusion import (
     BOOSTED,
     EXACT,
@@ -29,6 +29,7 @@ from keepstone.recall.fusion import (
     in_blocks,
     in_order,
     joined,
+    lifted,
     weight_of,
 )
 from keepstone.recall.named_times import ONLY_TIME, entries_of_time, named_times
@@ -190,7 +191,10 @@ class _Search:
         if self._times.spans:
             words, near, made = self._of_period(words, near, each)
         if self._echoes:
-            words, near = self._without_echoes(words, near)
+            heads = self._reader.heads([one.key for one in (*words, *near)])
+            self._echoes = repeating(heads, self._text)
+            # Others are not measured by what repeats the question.
+            words, near = (leaving_out(self._echoes, found) for found in (words, near))
         ranks = {
             name: {candidate.key: rank for rank, candidate in enumerate(found, 1)}
             for name, found in (("words", words), ("vectors", near))
@@ -206,15 +210,6 @@ class _Search:
         if self._echoes:  # They come last.
             parts["words"] = dict.fromkeys(self._echoes, 0.0) | parts.get("words", {})
         return _Found(ranks, cosines, parts, relevance, whole)
-
-    def _without_echoes(
-        self, words: Sequence[Candidate], near: Sequence[Candidate]
-    ) -> tuple[Sequence[Candidate], Sequence[Candidate]]:
-        """Return both lists without what repeats the question, so that others are not measured by it."""
-        heads = self._reader.heads([one.key for one in (*words, *near)])
-        self._echoes = repeating(heads, self._text)
-        said, close = ([one for one in some if one.key not in self._echoes] for some in (words, near))
-        return said, close
 
     def _by_words(self, limit: int, *, again: bool) -> Matches:
         """Return the entries that hold the question's words, typing errors in unknown ones corrected once."""
@@ -382,6 +377,10 @@ class _Search:
             found.relevance.of(words, cosine, entry.text, places)
             for entry, (words, places), cosine in zip(chosen, matched, cosines, strict=True)
         ]
+        if dated := found.parts.get("date"):
+            relevances = [
+                lifted(one, dated.get(key, 0.0)) for one, (key, _) in zip(relevances, scored, strict=True)
+            ]
         boosting = [name for name in BOOSTED if name in found.parts]
         hits = []
         rows = zip(scored, chosen, matched, cosines, relevances, strict=True)
