@@ -103,7 +103,8 @@ def test_replace_of_a_missing_entry_or_by_another_id_is_refused(session: Session
 
 
 def test_modified_is_the_time_of_the_last_put_or_patch(session: Session, clock: ManualClock) -> None:
-    assert session.add("note", {"n": 1}, id="a").modified is None
+    added = session.add("note", {"n": 1}, id="a")
+    assert added.modified == added.ts
     times = []
     for keys in ({"text": "two"}, {"pinned": True}):
         clock.advance(timedelta(hours=1))

@@ -49,10 +49,10 @@ def walk(call: Callable[[], object]) -> tuple[int, int, list[str]]:
 
 
 WALKS: dict[str, tuple[object, Callable[[Agent], object], int, int, int]] = {
-    "recall by words": ("none", lambda agent: agent.recall("oauth walnut"), 370, 120, 17),
-    "recall with vectors": (Toy(), lambda agent: agent.recall("oauth walnut"), 490, 190, 21),
-    "add": ("none", lambda agent: agent.session("main").add("note", {"content": "Use pnpm"}), 110, 80, 29),
-    "get": ("none", lambda agent: agent.get("walnut-7"), 50, 30, 12),
+    "recall by words": ("none", lambda agent: agent.recall("oauth walnut"), 415, 150, 23),
+    "recall with vectors": (Toy(), lambda agent: agent.recall("oauth walnut"), 530, 210, 27),
+    "add": ("none", lambda agent: agent.session("main").add("note", {"content": "Use pnpm"}), 112, 80, 30),
+    "get": ("none", lambda agent: agent.get("walnut-7"), 50, 30, 14),
 }
 
 
@@ -89,5 +89,5 @@ def test_a_given_vector_in_any_of_many_sessions_stays_within_its_bounds(tmp_path
             walk(lambda n=n: agent.recall(None, vector=rows[0, 0], sessions=[f"s{n}"]))  # type: ignore[misc]
             for n in range(40)
         )
-    assert (calls <= 330, changes <= 130) == (True, True), (calls, changes)
+    assert (calls <= 350, changes <= 145) == (True, True), (calls, changes)
     assert len(modules) <= 30, " ".join(modules)

@@ -5,14 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.embed.conftest import static_folder
 
 import keepstone
 from keepstone import Agent, Notes
 from keepstone.chat.conversation import Conversation
 from keepstone.chat.offline import OfflineResponder
 from keepstone.cli import sample
+from keepstone.embed.static import Static
 from keepstone.model import Scope
 from keepstone.recall.echo import is_question, says_same
+
+__all__ = ["static_folder"]
 
 RIGHT = ("passkeys", "double-charge", "lena-summaries")
 
@@ -23,8 +27,11 @@ def ask(agent: Agent, question: str, folder: Path) -> str:
     return "".join(delta.text for delta in chat.send(question))
 
 
-@pytest.mark.parametrize("embedder", ["none", "static"])
-def test_the_sample_answers_its_questions_however_often_they_are_asked(tmp_path: Path, embedder: str) -> None:
+@pytest.mark.parametrize("name", ["none", "static"])
+def test_the_sample_answers_its_questions_however_often_they_are_asked(
+    tmp_path: Path, request: pytest.FixtureRequest, name: str
+) -> None:
+    embedder = "none" if name == "none" else Static(request.getfixturevalue("static_folder"))
     sample.copy_to(tmp_path / "home")
     with keepstone.open(tmp_path / "home", embedder=embedder, durability="os") as home:
         agent = home.agent("default")
@@ -63,8 +70,8 @@ def test_a_question_that_nothing_answers_is_still_found(tmp_path: Path) -> None:
         assert [hit.entry.id for hit in agent.recall("Where is the walnut?")] == ["asked"]
 
 
-def test_an_entry_is_first_by_its_exact_text(tmp_path: Path) -> None:
-    with keepstone.open(tmp_path, embedder="static", durability="os") as home:
+def test_an_entry_is_first_by_its_exact_text(tmp_path: Path, static_folder: Path) -> None:
+    with keepstone.open(tmp_path, embedder=Static(static_folder), durability="os") as home:
         agent = home.agent("a")
         texts = [f"worker {n} number {k} penguin" for n in range(3) for k in range(40)]
         agent.session("s").add_many({"type": "note", "text": text} for text in texts)

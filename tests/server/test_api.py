@@ -417,7 +417,7 @@ PUBLIC = {
         "delete": "delete_entry", "purge": "purge_entry", "purge_matching": "purge_matching",
         "history": "entry_history", "link": "link_entry", "restore": "restore_entry",
         "supersede": "supersede_entry", "reinstate": "reinstate_entry",
-        "related": "related_entries", "recall": "recall", "context": "context",
+        "conflicts": "conflicts", "related": "related_entries", "recall": "recall", "context": "context",
         "entry_counts": "count_entries", "dropped_sessions": "list_dropped_sessions",
         "session_summaries": "list_session_summaries",
         "entries": "list_agent_entries", "iter_entries": "list_agent_entries", "count": "count_agent_entries",

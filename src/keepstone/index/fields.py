@@ -13,7 +13,7 @@ from keepstone.index.entries import Row
 from keepstone.index.table_schema import ALWAYS, TAGS
 from keepstone.log.line import is_valid
 from keepstone.log.where import TIMES, value_at
-from keepstone.model import Comparison, Record
+from keepstone.model import BOUNDS, Comparison, Record
 
 MOST_PATHS = 32
 """Paths that are indexed at a time, tags and validity aside; the one indexed first makes room."""
@@ -22,6 +22,8 @@ MOST_TAGS = 300
 """Tags that SQL compares, whose expressions are of limited depth; further ones are checked on the entry."""
 _PREFIX = 200
 """Characters of a text that are indexed; comparisons of longer ones are checked on the entry."""
+_RARE = frozenset({TAGS, *BOUNDS})
+"""Reserved keys that most entries lack."""
 _ODD = b"odd"
 """Stands for values that SQLite does not compare as Python does: they are checked on the entry."""
 _LIST = b"list"
@@ -67,7 +69,9 @@ def _insert(
         (number, value, eid)
         for eid, record in records
         for number, name in paths
-        if name != TAGS or "tags" in record
+        if name not in _RARE
+        or name in record
+        or (isinstance(record.get("data"), dict) and name in record["data"])
         for value in _values(record, name)
     ]
     database.connection.executemany("INSERT OR IGNORE INTO field VALUES(?, ?, ?)", values)

@@ -30,6 +30,7 @@ _ROLE = 80
 _KNOWN = 64
 """Characters that are known of a longer text."""
 _MARKS = ("?", "\uff1f", "\u061f")
+_TOKENS = re.compile(r"\w+")
 
 
 def is_question(text: str) -> bool:
@@ -64,10 +65,19 @@ def _same(heads: Mapping[int, tuple[str, object]], query: str) -> set[int]:
     asked = words_of(query)
     if not asked:
         return set()
-    begin = (
-        asked[0] if asked[0].isascii() else ""
-    )  # Most texts are told apart by it, in a fraction of the time.
-    return {key for key, (head, _) in heads.items() if begin in head.lower() and _begins(asked, head)}
+    # Short texts in plain letters are compared without cutting words as the index does: there are many.
+    tokens = _TOKENS.findall(query.lower()) if query.isascii() else None
+    begin = asked[0] if asked[0].isascii() else ""
+    found = set()
+    for key, (head, _) in heads.items():
+        text = head.lower()
+        if tokens is not None and len(head) < _KNOWN and head.isascii():
+            is_same = tokens in (_TOKENS.findall(text), _TOKENS.findall(text.partition(": ")[2]))
+        else:
+            is_same = begin in text and _begins(asked, head)
+        if is_same:
+            found.add(key)
+    return found
 
 
 def _begins(asked: list[str], head: str) -> bool:
@@ -86,7 +96,7 @@ def leaving_out(echoes: Collection[int], found: Sequence[Candidate]) -> Sequence
 
 def lowered(echoes: Sequence[Hit], others: Sequence[Hit]) -> list[Hit]:
     """Return echoes as hits that come after the others: none is about the question."""
-    least = min((hit.score for hit in others), default=0.0)
+    least = min([hit.score for hit in others], default=0.0)
     return [replace(hit, score=min(hit.score, least), relevance=0.0) for hit in echoes]
 
 
