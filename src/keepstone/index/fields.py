@@ -22,8 +22,6 @@ MOST_TAGS = 300
 """Tags that SQL compares, whose expressions are of limited depth; further ones are checked on the entry."""
 _PREFIX = 200
 """Characters of a text that are indexed; comparisons of longer ones are checked on the entry."""
-_RARE = frozenset({TAGS, *BOUNDS})
-"""Reserved keys that most entries lack."""
 _ODD = b"odd"
 """Stands for values that SQLite does not compare as Python does: they are checked on the entry."""
 _LIST = b"list"
@@ -69,9 +67,12 @@ def _insert(
         (number, value, eid)
         for eid, record in records
         for number, name in paths
-        if name not in _RARE
-        or name in record
-        or (isinstance(record.get("data"), dict) and name in record["data"])
+        if (name != TAGS or "tags" in record)
+        and (
+            name not in BOUNDS
+            or name in record
+            or (isinstance(data := record.get("data"), dict) and name in data)
+        )
         for value in _values(record, name)
     ]
     database.connection.executemany("INSERT OR IGNORE INTO field VALUES(?, ?, ?)", values)

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TypeVar
 
 from keepstone.index import Index, UnavailableError
-from keepstone.index.fields import MOST_TAGS, is_indexed
+from keepstone.index.fields import MOST_PATHS, MOST_TAGS, is_indexed
 from keepstone.index.selecting import Position
 from keepstone.log.line import entry_of, microseconds, read_time
 from keepstone.model import BOUNDS, Entry, Record, Scope
@@ -17,6 +17,8 @@ from keepstone.store.lookup import asked
 from keepstone.store.paging import Page, decode, encode
 from keepstone.store.validity import is_valid
 
+_PATHS = MOST_PATHS // 2
+"""Paths whose values are indexed together."""
 _STEP = 1_000
 """Rows that are looked at in one go at most."""
 
@@ -143,14 +145,18 @@ def _valid_by_index(logs: AgentLogs, scope: Scope) -> int | None:
 
 def _index_paths(logs: AgentLogs, names: Collection[str]) -> None:
     """Index the values at some paths, where that was not done yet; entries are read once for all of them."""
-    while True:
-        found = {name: logs.asking(Index.unindexed, name, _STEP) for name in names}
-        rows = next(filter(None, found.values()), None)
-        if rows is None:
-            return
-        loaded = logs.load(rows)
-        for name in (name for name, own in found.items() if own == rows):
-            logs.asking(Index.fill, name, rows, loaded)
+    ordered = sorted(names)
+    # More than the index keeps at a time would make room for each other without end.
+    for begin in range(0, len(ordered), _PATHS):
+        chosen = ordered[begin : begin + _PATHS]
+        while True:
+            found = {name: logs.asking(Index.unindexed, name, _STEP) for name in chosen}
+            rows = next(filter(None, found.values()), None)
+            if rows is None:
+                break
+            loaded = logs.load(rows)
+            for name in (name for name, own in found.items() if own == rows):
+                logs.asking(Index.fill, name, rows, loaded)
 
 
 def _selected(

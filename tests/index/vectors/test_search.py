@@ -295,7 +295,7 @@ def test_a_generation_cut_short_under_an_open_home_is_made_again(home: Home) -> 
     ("place", "pattern"),
     [
         ("keepstone.index.vectors.exact_scan.ExactScan._query", "*.int8"),
-        ("keepstone.index.vectors.exact_scan._products", "*.int8"),
+        ("keepstone.index.vectors.exact_scan.ExactScan._products", "*.int8"),
         ("keepstone.index.vectors.hnsw._empty", "*.hnsw"),
         ("keepstone.index.vectors.segment.sums_of", "*.int8"),
     ],
