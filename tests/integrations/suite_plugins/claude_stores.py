@@ -70,7 +70,7 @@ class InMemorySessionStore(KeepstoneSessionStore):
     @property
     def size(self) -> int:
         """The number of main transcripts."""
-        heads = self.agent.iter_entries(types=["transcript"])
+        heads = self.agent.iter_entries(types=["transcript"], include_superseded=True)
         return sum("subpath" not in head.data for head in heads)
 
     def clear(self) -> None:
