@@ -31,7 +31,7 @@ _STEPS_BETWEEN = 10_000
 class ForeignDatabase:
     """The tables of a foreign SQLite file, read-only.
 
-    Views, virtual tables and tables with computed columns are not read: they run what a stranger wrote.
+    Views, virtual tables and computed columns are not read: they run what a stranger wrote.
     """
 
     def __init__(self, connection: apsw.Connection, name: str, size: int) -> None:
@@ -39,20 +39,25 @@ class ForeignDatabase:
         self.name = name
         self._steps = _STEPS + _STEPS_PER_BYTE * size
         connection.set_progress_handler(self._is_exhausted, _STEPS_BETWEEN)
-        found = self.rows(
-            "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 "
-            "AND NOT EXISTS (SELECT 1 FROM pragma_table_xinfo(sqlite_schema.name) WHERE hidden = 2)"
-        )
+        found = self.rows("SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0")
         self.tables = frozenset(str(name) for (name,) in found)
+        self._computed = frozenset(
+            self.rows(
+                "SELECT t.name, c.name FROM sqlite_schema AS t, pragma_table_xinfo(t.name) AS c "
+                "WHERE t.type = 'table' AND t.rootpage > 0 AND c.hidden = 2"
+            )
+        )
         connection.authorizer = self._authorize
 
     def _is_exhausted(self) -> bool:
         self._steps -= _STEPS_BETWEEN
         return self._steps < 0
 
-    def _authorize(self, action: int, table: str | None, *_: str | None) -> int:
-        is_forbidden = action == apsw.SQLITE_READ and table not in self.tables | {"sqlite_master"}
-        return apsw.SQLITE_DENY if is_forbidden else apsw.SQLITE_OK
+    def _authorize(self, action: int, table: str | None, column: str | None, *_: str | None) -> int:
+        if action != apsw.SQLITE_READ or table == "sqlite_master":
+            return apsw.SQLITE_OK
+        is_stored = table in self.tables and (table, column) not in self._computed
+        return apsw.SQLITE_OK if is_stored else apsw.SQLITE_DENY
 
     def columns(self, table: str) -> list[str]:
         """Return the names of a table's columns."""
