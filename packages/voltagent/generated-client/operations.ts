@@ -109,6 +109,7 @@ const now = { query: { timeout: 0 } };
 same((await data("watch", GET("/v1/changes", { params: now, parseAs: "text" }))).startsWith(":"), true);
 const watching = { params: { ...agent.params, ...now }, parseAs: "text" } as const;
 same((await data("watch_agent", GET(`${AGENT}/changes`, watching))).startsWith(":"), true);
+await data("conflicts", GET(`${AGENT}/conflicts`, agent));
 await data("compact_session", POST(`${SESSION}/compact`, { ...session, body: { archive: true } }));
 await data("delete_entry", DELETE(ENTRY, entry));
 const every = { include_superseded: true };
