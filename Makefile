@@ -18,7 +18,7 @@ FUZZED ?= $(addprefix tests/,log/test_scan.py log/test_line.py log/test_log_mode
 	notes/test_outline.py recall/test_query.py index/words/test_word_table.py filesystem/test_layout.py filesystem/test_confine.py test_files.py)
 SECONDS ?= 120
 
-.PHONY: help run-environment environment run serve test test-voltagent offline-voltagent snapshots lowest newest frameworks sources faults fuzz check check-voltagent without-node docs lock bench clean
+.PHONY: help run-environment environment run serve test test-voltagent offline-voltagent snapshots lowest newest frameworks sources wheels faults fuzz check check-voltagent without-node docs lock bench clean
 .DEFAULT_GOAL := help
 
 help:
@@ -30,6 +30,7 @@ help:
 	@echo "make newest  run it on the newest Python"
 	@echo "make frameworks  test the adapters whose frameworks need an older mcp, and the imports (make sources)"
 	@echo "make sources import what the newest releases of other memory tools write, in an environment of its own"
+	@echo "make wheels  check that every extra installs from wheels on every system and Python"
 	@echo "make faults  run the fault tests (kill -9, full disk, damage) at length, then fuzz"
 	@echo "make fuzz    fuzz the readers of logs, notes, queries, names and paths (SECONDS=600 chooses how long)"
 	@echo "make check   format, lint, types, imports, documentation"
@@ -104,6 +105,10 @@ lowest newest frameworks: environment
 frameworks: sources
 sources: environment
 	$(BIN)/python scripts/smoke.py $@
+
+# Asks the registry for each extra on each system and Python; some minutes.
+wheels: environment
+	$(BIN)/python scripts/check_wheels.py
 
 faults: environment
 	KEEPSTONE_FAULT_ROUNDS=200 $(BIN)/python -m pytest tests/faults -n auto --timeout 900
