@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from bench.engine import folder
 
 import keepstone
-from keepstone.store import agent_logs
+from keepstone.store.files import agent_logs
 
 COUNTS = (100, 10_000, 100_000)
 RUNS = 20

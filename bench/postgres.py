@@ -23,7 +23,7 @@ import psycopg
 
 import keepstone
 from keepstone.filesystem.layout import LAYOUTS
-from keepstone.store.file_store import FileStore
+from keepstone.store.files.file_store import FileStore
 from keepstone.store.postgres.postgres_store import PostgresStore
 from keepstone.store.postgres.session_lines import literal
 from keepstone.store.transfer import move

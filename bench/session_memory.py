@@ -22,7 +22,7 @@ RUNS = 9
 TYPES = ["conversation", "decision", "finding", "preference"]
 COLD = """
 import sys, time
-import keepstone.store.file_store
+import keepstone.store.files.file_store
 from keepstone.services.session_memory import SessionMemory
 start = time.perf_counter()
 found = SessionMemory("s", sys.argv[1]).query(limit=20)

@@ -17,8 +17,8 @@ from tests.memories import Letters
 import keepstone
 from keepstone import Home, StoreError
 from keepstone.model import BackupInfo
-from keepstone.store.maintenance import backup as making
-from keepstone.store.maintenance.copying import Copy
+from keepstone.store.files.maintenance import backup as making
+from keepstone.store.files.maintenance.copying import Copy
 
 SESSIONS = "agents/a/memory/sessions"
 

@@ -97,7 +97,7 @@ def test_an_index_with_the_old_texts_is_made_again_by_itself(
 
     with monkeypatch.context() as before:
         before.setattr("keepstone.log.line._message_text", lambda *_: None)
-        before.setattr("keepstone.store.agent_logs.SCHEMA", 4)
+        before.setattr("keepstone.store.files.agent_logs.SCHEMA", 4)
         with keepstone.open(tmp_path, embedder="none") as home:
             home.agent("coder").session("chat").add_messages([{**OPENAI_CHAT[2], "content": "Let me look."}])
             assert found(home) == 0

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from keepstone.filesystem.layout import DEFAULT_AGENT, LAYOUTS
-from keepstone.store.file_store import FileStore
+from keepstone.store.files.file_store import FileStore
 from keepstone.store.protocol import Maintenance, Store
 from keepstone.testing import CHECKS, CHECKS_OF_TWO_AGENTS, Check, Factory, check_store
 

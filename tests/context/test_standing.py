@@ -9,7 +9,7 @@ from keepstone import Agent, Entry, Home, Session
 from keepstone.context.standing import MOST
 from keepstone.index.database import Database
 from keepstone.index.table_schema import IS_STANDING
-from keepstone.store.file_store import FileStore
+from keepstone.store.files.file_store import FileStore
 from keepstone.testing import ManualClock
 
 

@@ -22,7 +22,7 @@ from keepstone.index import turn
 from keepstone.index.vectors import cache, segment
 from keepstone.index.vectors.hnsw import Growing
 from keepstone.model import Scope
-from keepstone.store import purge
+from keepstone.store.files import purge
 from keepstone.vector import unit
 
 SECRET = "Qzvxkwälnut"  # noqa: S105  A word to look for.

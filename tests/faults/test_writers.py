@@ -69,7 +69,7 @@ def test_what_a_stranger_wrote_a_second_ago_is_recalled(
 ) -> None:
     passed = 0.0
     clock = SimpleNamespace(monotonic=lambda: time.monotonic() + passed)
-    monkeypatch.setattr("keepstone.store.agent_logs.time", clock)
+    monkeypatch.setattr("keepstone.store.files.agent_logs.time", clock)
     with keepstone.open(tmp_path, layout="bmad", embedder="none") as home:
         home.agent(AGENT).session("s").add("note", {"content": "first"})
         for number in range(3):

@@ -15,7 +15,7 @@ import keepstone
 from keepstone import Finding, Home
 from keepstone.filesystem.layout import LAYOUTS
 from keepstone.operations.git_home import init
-from keepstone.store.last_look import LastLook
+from keepstone.store.files.last_look import LastLook
 
 SESSIONS = "agents/a/memory/sessions"
 
@@ -53,8 +53,8 @@ def test_a_checkout_is_shown_at_once(home: Home) -> None:
 def test_recall_is_stale_while_a_long_look_is_not_repeated(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("keepstone.store.last_look._LONG", -1.0)
-    monkeypatch.setattr("keepstone.store.last_look.AT_ONCE", 0.4)
+    monkeypatch.setattr("keepstone.store.files.last_look._LONG", -1.0)
+    monkeypatch.setattr("keepstone.store.files.last_look.AT_ONCE", 0.4)
     home.agent("a").recall("coffee")
     git(home.root, "checkout", "-q", "-")
     assert home.agent("a").recall("coffee").stale

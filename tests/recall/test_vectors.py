@@ -17,7 +17,7 @@ from keepstone.index import Index
 from keepstone.model import Scope
 from keepstone.recall.filling import AT_ONCE, fill_some
 from keepstone.recall.vectors import Vectors
-from keepstone.store.file_store import FileStore
+from keepstone.store.files.file_store import FileStore
 
 
 class Refusing(Concepts):

@@ -12,8 +12,8 @@ from tests.web.test_sockets import Visitor, joins
 WATCHED = """
 import asyncio, sys, traceback
 from keepstone.cli import main
-from keepstone.store.agent_pool import OpenAgents
-from keepstone.store.file_store import FileStore
+from keepstone.store.files.agent_pool import OpenAgents
+from keepstone.store.files.file_store import FileStore
 
 def watched(call):
     def checked(*given, **named):

@@ -107,7 +107,7 @@ def test_a_purge_that_is_killed_drops_responses(tmp_path: FilePath) -> None:
         home.agent("a").session("s").add("note", text="walnut", id="w")
         retried = Retries(Counting(200), answers_of(home))
         assert ask(retried)[0] == 200
-        patch = "from keepstone.store.purge import Eraser\nEraser._checkpoint = kill"
+        patch = "from keepstone.store.files.purge import Eraser\nEraser._checkpoint = kill"
         run_until_killed(tmp_path, patch, "agent.purge('w')")
         assert ask(retried) == (409, "answer_forgotten")
 

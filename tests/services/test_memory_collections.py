@@ -15,7 +15,7 @@ from tests.memories import SESSIONS, texts
 
 import keepstone
 from keepstone import Home, MemoryService
-from keepstone.store import purge, purge_marks
+from keepstone.store.files import purge, purge_marks
 from keepstone.testing import ManualClock
 
 DROPPED = f"{SESSIONS}/.dropped.ndjson"

@@ -12,7 +12,7 @@ from tests.memories import Broken, Letters, files_of, lines_of, texts
 
 import keepstone
 from keepstone import Home, MemoryService
-from keepstone.store.home_space import HomeSpace
+from keepstone.store.files.home_space import HomeSpace
 from keepstone.testing import ManualClock
 
 

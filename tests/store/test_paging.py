@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from keepstone.filesystem.layout import LAYOUTS
-from keepstone.store.file_store import FileStore
+from keepstone.store.files.file_store import FileStore
 from keepstone.store.paging import Page, pages
 from keepstone.testing.making import record
 

@@ -15,8 +15,8 @@ from keepstone.errors import StoreError
 from keepstone.filesystem.layout import LAYOUTS
 from keepstone.index import Index, UnavailableError
 from keepstone.model import Scope
-from keepstone.store.agent_pool import OpenAgents
-from keepstone.store.file_store import FileStore
+from keepstone.store.files.agent_pool import OpenAgents
+from keepstone.store.files.file_store import FileStore
 from keepstone.store.reader import TRIES, ExpiredError, Reader, ask
 from keepstone.testing.making import record
 from keepstone.vector import unit

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from keepstone.filesystem.layout import LAYOUTS
-from keepstone.store.file_store import FileStore
+from keepstone.store.files.file_store import FileStore
 from keepstone.testing import Check, Factory
 
 Fault = Callable[..., Any]

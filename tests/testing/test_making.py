@@ -12,7 +12,7 @@ import pytest
 from keepstone.filesystem.layout import LAYOUTS
 from keepstone.log.line import read_time
 from keepstone.model import Record, Scope
-from keepstone.store.file_store import FileStore
+from keepstone.store.files.file_store import FileStore
 from keepstone.testing import START
 from keepstone.testing.making import amend, ids_of, load, raises, record, same, search, time_at, tombstone
 

@@ -10,7 +10,7 @@ import { firstLine, newFolder, python, sessionsOf } from "./places.js";
 
 const COMPACT = `
 import sys, keepstone
-from keepstone.store.placing import IndexedPlacing
+from keepstone.store.files.placing import IndexedPlacing
 prepare = IndexedPlacing.prepare
 def preparing(*arguments, **keywords):
     prepare(*arguments, **keywords)

@@ -28,7 +28,7 @@ from keepstone.log.arguments import number_of
 from keepstone.log.line import EPOCH, format_time, instant, plain, read_time
 from keepstone.model import Entry, Record
 from keepstone.session import Session
-from keepstone.store.file_store import FileStore
+from keepstone.store.files.file_store import FileStore
 from keepstone.store.validity import is_valid
 
 with needs("langgraph"):

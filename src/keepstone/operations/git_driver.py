@@ -12,7 +12,7 @@ from keepstone.errors import StoreError
 from keepstone.filesystem.git_command import git
 from keepstone.filesystem.layout import ARCHIVE, PURGED, Layout
 from keepstone.log.union import Knowledge, merged_lines, side_of
-from keepstone.store import purge_digests
+from keepstone.store.files import purge_digests
 
 _HEADS = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REBASE_HEAD", "REVERT_HEAD")
 """What git calls the other side where it says so; of a plain merge it does in the environment."""

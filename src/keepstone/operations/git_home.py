@@ -20,9 +20,9 @@ from keepstone.filesystem.layout import (
     TEMPORARY,
     Layout,
 )
-from keepstone.store import purge_digests
-from keepstone.store.maintenance import merge_driver
-from keepstone.store.maintenance.merge_driver import DRIVER
+from keepstone.store.files import purge_digests
+from keepstone.store.files.maintenance import merge_driver
+from keepstone.store.files.maintenance.merge_driver import DRIVER
 from keepstone.store.opening import is_database
 
 _BEGIN, _END = "# keepstone: begin", "# keepstone: end"

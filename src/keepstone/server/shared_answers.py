@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from keepstone.errors import KeepstoneError
 from keepstone.server.problems import ProblemError, problem_of
 from keepstone.server.retries import SECONDS, Answers, Claims, Kept, Name
-from keepstone.store.file_store import FileStore
+from keepstone.store.files.file_store import FileStore
 
 if TYPE_CHECKING:
     from keepstone.home import Home

@@ -13,7 +13,7 @@ from typing import Any, Literal, Self
 
 import filelock  # noqa: F401  Loaded with the service, not in the middle of its first query: so is the store.
 
-import keepstone.store.file_store  # noqa: F401
+import keepstone.store.files.file_store  # noqa: F401
 from keepstone.errors import AmbiguousIdError, EntryNotFoundError, KeepstoneError
 from keepstone.filesystem.layout import DEFAULT_AGENT
 from keepstone.home import Home

@@ -63,7 +63,9 @@ def _open_folder(
     durable: bool,  # noqa: FBT001
     language: str | None,
 ) -> tuple[Store, Path]:
-    from keepstone.store.file_store import FileStore  # SQLite is loaded when a home is opened, not on import.
+    from keepstone.store.files.file_store import (
+        FileStore,  # SQLite is loaded when a home is opened, not on import.
+    )
 
     root = _root(target)
     _check_format(root)

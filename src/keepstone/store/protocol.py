@@ -362,7 +362,7 @@ class Maintenance(Protocol):
     """Maintenance that people run, and what runs in the background.
 
     Optional: a store raises StoreError for an operation that it leaves to other tools
-    (``keepstone.store.maintenance.unsupported``).
+    (``keepstone.store.unsupported``).
     """
 
     def upkeep(self, agent: str, *, ahead: bool = True) -> bool:

@@ -16,7 +16,7 @@ from keepstone.vector import Vector
 
 if TYPE_CHECKING:
     from keepstone.index import Index
-    from keepstone.store.agent_logs import AgentLogs
+    from keepstone.store.files.agent_logs import AgentLogs
     from keepstone.store.protocol import Store
 
 T = TypeVar("T")
@@ -364,7 +364,7 @@ class LogReader(IndexReader):
                 raise ExpiredError("the index was replaced")
             return
         from keepstone.index import DamagedError, UnavailableError
-        from keepstone.store.agent_logs import unusable
+        from keepstone.store.files.agent_logs import unusable
 
         if isinstance(error, DamagedError):
             self._logs.heal()

@@ -11,7 +11,7 @@ from keepstone import Home
 from keepstone.index import index as index_module
 from keepstone.index.vectors import graph_upkeep, hnsw
 from keepstone.recall import selection
-from keepstone.store.maintenance import file_maintenance
+from keepstone.store.files.maintenance import file_maintenance
 
 __all__ = ["few_are_newer", "home"]
 

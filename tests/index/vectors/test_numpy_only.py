@@ -36,7 +36,7 @@ from keepstone.index import index as index_module
 from keepstone.index.vectors import exact_scan
 from keepstone.model import Finding
 from keepstone.recall import selection
-from keepstone.store.maintenance import file_maintenance
+from keepstone.store.files.maintenance import file_maintenance
 
 # These tests run here again, without the packages.
 __all__ = [

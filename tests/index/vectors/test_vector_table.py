@@ -23,7 +23,7 @@ from keepstone.filesystem.layout import LAYOUTS
 from keepstone.index.vectors import buffer
 from keepstone.index.vectors import vector_table as index_vectors
 from keepstone.model import Scope
-from keepstone.store.file_store import FileStore
+from keepstone.store.files.file_store import FileStore
 from keepstone.testing import START
 from keepstone.vector import Space, Vector, encode, unit
 

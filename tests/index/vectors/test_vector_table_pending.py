@@ -23,7 +23,7 @@ from keepstone.index.vectors.vector_table import Pending
 from keepstone.log.fold import Folded
 from keepstone.log.log_file import Stat
 from keepstone.model import Scope
-from keepstone.store.file_store import FileStore
+from keepstone.store.files.file_store import FileStore
 from keepstone.store.reader import Reader, ask
 from keepstone.testing.making import record
 from keepstone.vector import encode, unit

@@ -36,7 +36,7 @@ from keepstone.operations.syncing.devices import (
     digest,
     write_manifest,
 )
-from keepstone.store import purge_digests
+from keepstone.store.files import purge_digests
 from keepstone.store.opening import is_database
 from keepstone.text.display import counted
 

@@ -17,6 +17,7 @@ import psycopg
 
 from keepstone.log.line import create, entry_of
 from keepstone.model import Entry
+from keepstone.store.files.put import Written
 from keepstone.store.postgres.connecting import Connection, Connections, is_cut
 from keepstone.store.postgres.entry_rows import Columns, columns_of, stored
 from keepstone.store.postgres.locked_session import (
@@ -26,7 +27,6 @@ from keepstone.store.postgres.locked_session import (
     is_committed,
 )
 from keepstone.store.postgres.statements import Statement
-from keepstone.store.put import Written
 
 _ADD = (
     "WITH held AS ("

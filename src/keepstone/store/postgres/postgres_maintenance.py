@@ -11,7 +11,6 @@ from psycopg import sql
 
 from keepstone.errors import StoreError
 from keepstone.model import BackupInfo, Finding
-from keepstone.store.maintenance.unsupported import UnsupportedMaintenance
 from keepstone.store.postgres import event_rows, vector_rows
 from keepstone.store.postgres.answer_rows import expire
 from keepstone.store.postgres.connecting import Connection, Connections
@@ -20,6 +19,7 @@ from keepstone.store.postgres.entry_rows import record_of, stored
 from keepstone.store.postgres.locked_session import LockedSession, locked
 from keepstone.store.postgres.refolding import fill, unfold
 from keepstone.store.postgres.schema import NEWEST, is_distributed, trouble_of_extension, version_of
+from keepstone.store.unsupported import UnsupportedMaintenance
 
 _log = logging.getLogger("keepstone.store")
 _ELSEWHERE = UnsupportedMaintenance("PostgreSQL", {"backup": "use pg_dump, see docs/scale.md"})

@@ -15,8 +15,10 @@ from keepstone.model import Entry, Record, Scope, SessionInfo, SessionSummary, V
 from keepstone.store.as_of import PastReader
 from keepstone.store.changes import Change
 from keepstone.store.decay import Decay
-from keepstone.store.dropped import DroppedMark
-from keepstone.store.history import gone_in
+from keepstone.store.files.dropped import DroppedMark
+from keepstone.store.files.history import gone_in
+from keepstone.store.files.purge_digests import GoneIds, PurgedIds
+from keepstone.store.files.put import refuse_other
 from keepstone.store.paging import Page
 from keepstone.store.postgres import (
     entry_lists,
@@ -38,8 +40,6 @@ from keepstone.store.postgres.sign_in_rows import SignInRows
 from keepstone.store.postgres.vector_samples import VectorSamples
 from keepstone.store.postgres.word_scores import HolderCounts
 from keepstone.store.protocol import Compacted, Modification, Revision, SessionCheck
-from keepstone.store.purge_digests import GoneIds, PurgedIds
-from keepstone.store.put import refuse_other
 from keepstone.store.reader import Reader
 from keepstone.store.transfer import RawLine
 from keepstone.text.tokenizer import ENGLISH

@@ -18,7 +18,7 @@ from keepstone.log.scan import Line
 from keepstone.log.titles import is_title
 from keepstone.model import Record
 from keepstone.store.decay import Decay
-from keepstone.store.history import state_of
+from keepstone.store.files.history import state_of
 from keepstone.store.postgres.connecting import Connections
 from keepstone.store.postgres.entry_lists import line_rows
 from keepstone.store.postgres.entry_rows import stored

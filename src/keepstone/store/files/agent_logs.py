@@ -1,0 +1,399 @@
+"""One agent's logs and its index, held open together."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
+from itertools import islice
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
+
+from keepstone.errors import InvalidSessionIdError, KeepstoneError, StoreError
+from keepstone.filesystem.confine import Folder
+from keepstone.filesystem.layout import Layout
+from keepstone.index import DamagedError, Index, Row, UnavailableError
+from keepstone.index.database import SCHEMA
+from keepstone.log.line import MAX_LINE
+from keepstone.log.log_file import Log, Stat
+from keepstone.model import Record
+from keepstone.store.files.index_file import open_index, second_connection
+from keepstone.store.files.intake import Arrears, follow_folder
+from keepstone.store.files.last_look import LastLook
+from keepstone.store.files.moved_rows import moved_rows
+from keepstone.store.files.session_files import SessionFiles, SessionLog, opened_folder
+from keepstone.store.files.snapshot import Snapshot
+from keepstone.store.files.spellings import archive_of, other_spellings
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+FRESH = 0.5
+"""Seconds within which a search sees what a foreign program appended: half of what is promised."""
+
+SNAPSHOTS = 4
+"""Sessions of one agent that are kept in memory whole, once they were read whole."""
+
+MIN_OPEN_LOGS = 1
+"""Logs of an agent that may always be open; whether more may be is checked whenever one is used."""
+
+logger = logging.getLogger("keepstone.store")
+
+
+class AgentLogs:
+    """The sessions folder of one agent, its logs, and the index that follows them.
+
+    Constant after construction: ``agent``, ``folder``. Guarded by ``_guard``, which no thread
+    holds while it reads a log: the logs and snapshots held open, the names of files, the index.
+    Guarded by ``_looking``, held by the one thread that takes in what changed anywhere: when that
+    was last done. The index and each snapshot guard themselves, each log is guarded by its lock.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        layout: Layout,
+        agent: str,
+        *,
+        durable: bool,
+        create: bool,
+        most_logs: Callable[[], int],
+        finish: Callable[[AgentLogs], None],
+        language: str,
+        leave: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.agent = agent
+        self._root, self.layout = root, layout
+        self._index_folder = layout.index_folder(root, agent, SCHEMA)
+        self._durable = durable
+        self._most_logs = most_logs
+        self._language = language
+        self._finish = finish
+        self._preparing = threading.Lock()
+        self.is_finished = False
+        """Whether ``prepare`` finished what a killed process began."""
+        self.is_made = create
+        """Whether the folder's name is synced, which ``prepare`` does if ``create`` did not."""
+        self.folder = opened_folder(layout.sessions_folder(root, agent), root, create=create, durable=durable)
+        self._guard = threading.RLock()
+        self.session_files = SessionFiles(self.folder, layout)
+        self._logs: OrderedDict[str, SessionLog] = OrderedDict()
+        self._looking = threading.RLock()
+        self.last_look = LastLook(self.folder.path, lambda: time.monotonic())  # noqa: PLW0108  Tests replace the module.
+        self._lags = 0
+        self._leave = leave
+        self.arrears = Arrears()
+        """What the index does not hold yet; ``leave`` lets the background take it in."""
+        self.followed: int | None = None
+        """The index that had taken in the whole folder, by its epoch; None if none had."""
+        self._snapshots: OrderedDict[str, Snapshot] = OrderedDict()
+        self._index: Index | None = None
+        self.leaves_index_closed = False
+        """Whether writes leave their lines to the next query, which opens the index; see ``park``."""
+        self.stale = False
+
+    def prepare(self, *, create: bool) -> None:
+        """Finish, once, purges that a killed process began and, with ``create``, sync the folder's name."""
+        with self._preparing:
+            if not self.is_finished:
+                self._finish(self)
+                self.is_finished = True
+            if create and not self.is_made:
+                # It exists, but the process that made it may have been killed before it synced the name.
+                Folder(self.folder.path, root=self._root, create=True, durable=self._durable).close()
+                self.is_made = True
+
+    # Logs
+
+    def log(self, session: str) -> Log:
+        """Return the log of a session, which need not exist."""
+        with self._guard:
+            log = self._logs.get(session)
+            if log is not None and not log.is_plain and log.is_renamed():
+                self.forget_log(session)
+                log = None
+            if log is None:
+                name = self.session_files.name(session)
+                log = SessionLog(self.session_files, session, name, durable=self._durable)
+                self._logs[session] = log
+            self._logs.move_to_end(session)
+            if len(self._logs) > MIN_OPEN_LOGS:
+                self.close_some()  # Also those that were in use when it became too many.
+            return log
+
+    def archive(self, session: str) -> Log:
+        """Return the archive of a session, which need not exist. The session's lock guards it."""
+        return archive_of(self.folder, self.log(session))
+
+    def spellings(self, session: str) -> list[Log]:
+        """Return the logs of a session under other names than the one that is used."""
+        return other_spellings(self.folder, self.layout, session, self.log(session).name)
+
+    def forget_log(self, session: str) -> None:
+        """Close a session's log that was removed."""
+        with self._guard:
+            log = self._logs.pop(session, None)
+            self._snapshots.pop(session, None)
+            self.session_files.forget(session)
+            if log:
+                log.close()
+
+    def close_some(self) -> None:
+        """Close the logs used longest ago that are more than may be open, unless a thread is at work here."""
+        if not self._guard.acquire(blocking=False):
+            return
+        try:
+            too_many = max(len(self._logs) - self._most_logs(), 0)
+            for session in list(islice(self._logs, too_many)):
+                if self._logs[session].close_if_idle():
+                    del self._logs[session]
+                    self._snapshots.pop(session, None)
+        finally:
+            self._guard.release()
+
+    def files(self) -> Iterator[tuple[str, str, os.stat_result]]:
+        """Yield id, file name and state of every session; of several names for one id the canonical one.
+
+        Where none of them is canonical it is the first in the order of their characters.
+        """
+        yield from self.session_files
+
+    # The index
+
+    @property
+    def index(self) -> Index:
+        """The agent's index; in memory where none can be kept on disk."""
+        with self._guard:
+            if self._index is None:
+                self._check_place()
+                index = open_index(self._index_folder, self._root, self.agent, self._language)
+                try:
+                    self._check_place()  # Its folder may have been removed and made again since.
+                except UnavailableError:
+                    index.close()
+                    raise
+                self._index, self.leaves_index_closed = index, False
+            return self._index
+
+    def _check_place(self) -> None:
+        if self.is_moved():  # Perhaps the agent is purged: no index may take in anything of it again.
+            raise UnavailableError("the agent was removed or renamed")
+
+    def second_index(self) -> AbstractContextManager[Index | None]:
+        """Open a second connection to the index, for long work; see ``second_connection``."""
+        return second_connection(self.index, self._index_folder, self._root, self._language)
+
+    def asking(self, question: Callable[Concatenate[Index, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Query the index, again if it had to be recreated; UnavailableError if it cannot answer."""
+        try:
+            return question(self._index or self.index, *args, **kwargs)
+        except DamagedError:
+            self.heal()
+        try:
+            return question(self.index, *args, **kwargs)
+        except DamagedError as error:
+            raise UnavailableError(f"damaged again: {error}") from error
+
+    def heal(self) -> None:
+        """Fill an index that turned out to be damaged, and is empty now, from the logs."""
+        self._warn_of_damage()
+        self.look(0)
+
+    def look(self, age: float) -> None:
+        """Take in what changed in any log, unless that was done less than ``age`` seconds ago.
+
+        Where files came or went since, as with ``git checkout``, that is done at once.
+        While one thread does so, others that ask for it wait; writers and readers of a session do not.
+        Long logs are left to the background, see ``arrears``.
+        """
+        if self.last_look.is_within(age):
+            return
+        with self._looking:
+            if self.last_look.is_within(age):
+                return
+            began, lags = self.last_look.begin(), self._lags
+            self.leave_replaced()
+            try:
+                self._look_twice()
+            except (UnavailableError, DamagedError) as error:
+                self.lag(error)
+            with self._guard:
+                # Another thread may have failed to index a write after this look had passed its log.
+                if self._lags == lags:
+                    self.stale = False
+                    self.last_look.end(began)
+            if self.arrears.first() or self.arrears.are_rows_hidden:
+                self._leave(self.agent)
+
+    @property
+    def is_unsure(self) -> bool:
+        """Whether only the logs can tell, as the index could not follow them; too long ones are not read."""
+        return self.stale and not self.arrears
+
+    def leave_replaced(self) -> None:
+        """Close an index whose file was deleted or exchanged; the next use opens the one that is there."""
+        with self._guard:
+            if self._index is not None and self._index.replaced():
+                self._index.close()
+                self._index = None
+
+    def _look_twice(self) -> None:
+        """Take in what changed, from all logs if the index turns out to be damaged and is empty now."""
+        try:
+            follow_folder(self)
+        except DamagedError:
+            self._warn_of_damage()
+            follow_folder(self)
+
+    def _warn_of_damage(self) -> None:
+        logger.warning("the index of agent %s was damaged and is rebuilt", self.agent)
+
+    def follow(self, session: str, log: Log, stat: Stat | None, *, within: float = math.inf) -> bool:
+        """Bring the index to this state of a log; False if it cannot be brought there, or not so soon."""
+        try:
+            is_current = stat is not None and self.asking(Index.current, {session: stat})
+            return bool(is_current) or self.catch_up(session, log, within=within)
+        except UnavailableError as error:
+            self.lag(error)
+            return False
+
+    def catch_up(self, session: str, log: Log, *, within: float) -> bool:
+        """Bring the index to where a log is, but give up after so many seconds; the next look goes on."""
+        if not (done := self.asking(Index.catch_up, session, log, within=within)):
+            self.lag()
+        return done
+
+    def reach(self, sessions: Sequence[str] | None) -> None:
+        """Bring the index to where the logs of some sessions are; all of them (None) within ``FRESH``."""
+        try:
+            is_replaced = self.index.replaced()
+        except UnavailableError as error:
+            self.lag(error)
+            return
+        if is_replaced:
+            self.look(0)
+        elif sessions is None or self.stale:
+            self.look(FRESH)
+        stats: dict[str, Stat | None] = {}
+        for session in sessions or ():
+            with suppress(InvalidSessionIdError):  # No session has such an id.
+                stats[session] = self.session_files.stat(session) or self.log(session).stat()
+        if not stats:
+            return
+        try:
+            for session in stats.keys() - self.asking(Index.current, stats):
+                with suppress(InvalidSessionIdError):
+                    self.asking(Index.catch_up, session, self.log(session))
+        except UnavailableError as error:
+            self.lag(error)
+
+    def lag(self, error: Exception | None = None) -> None:
+        """Remember that the index is behind the logs; the next look tries again."""
+        if error is not None:
+            logger.warning("the index of agent %s is behind: %s", self.agent, type(error).__name__)
+        with self._guard:
+            self._lags += 1
+            self.stale = True
+            self.last_look.forget()
+
+    def rebuild(self, progress: Callable[[int], None]) -> int:
+        """Rebuild the index from the logs; return how many there are. ``progress`` receives bytes read."""
+        self.last_look.forget()
+        began = self.last_look.begin()
+        self.index.discard()
+        count = 0
+        for session, _, status in self.files():
+            self.index.catch_up(session, self.log(session), progress)
+            progress(status.st_size)
+            count += 1
+        self.last_look.end(began)
+        return count
+
+    # Entries
+
+    def load(self, rows: Sequence[Row]) -> dict[int, Record]:
+        """Return the records of rows, read from the logs; rows that do not match their log are left out."""
+        loaded: dict[int, Record] = {}
+        by_file: dict[tuple[str, str], list[Row]] = {}
+        for row in rows:
+            by_file.setdefault((row.session, row.file), []).append(row)
+        for (session, file), others in by_file.items():
+            # The index knows the file's name, so nothing has to be looked up or held open for it.
+            try:
+                fd: int | None = self.folder.open(file, os.O_RDONLY)
+            except (FileNotFoundError, KeepstoneError, TypeError, ValueError):  # Renamed, or a damaged row.
+                fd = self.log(session).open_to_read()
+            if fd is None:
+                continue
+            try:
+                for row in others:
+                    # A damaged row may name a place or a length that no file has.
+                    if row.at >= 0 and 0 <= row.length <= 2 * MAX_LINE:
+                        record = row.record(os.pread(fd, row.length, row.at))
+                        if record is not None:
+                            loaded[row.eid] = record
+            finally:
+                os.close(fd)
+        if len(loaded) < len(rows) and (moved := moved_rows(self, [r for r in rows if r.eid not in loaded])):
+            loaded |= self.load(moved)
+        return loaded
+
+    def records(self, session: str) -> Sequence[Record]:
+        """Return all live entries of a session by (time, place); shared objects, not to be changed."""
+        with self._guard:
+            log = self.log(session)  # A renamed one takes its snapshot along.
+            snapshot = self._snapshots.get(session)
+            if snapshot is None:
+                snapshot = self._snapshots[session] = Snapshot(log)
+            self._snapshots.move_to_end(session)
+            if len(self._snapshots) > SNAPSHOTS:
+                self._snapshots.popitem(last=False)
+        return snapshot.records()
+
+    def is_moved(self) -> bool:
+        """Tell whether the agent's path no longer leads to the folder that is open here."""
+        return self.folder.is_moved()
+
+    def abandon(self) -> None:
+        """Close what a forked child got of the folder and the logs, and leave the rest to the parent."""
+        for log in self._logs.values():
+            log.forget()
+        self.session_files.close()
+        self.folder.close()
+
+    def release_memory(self) -> None:
+        """Let the index, if it is open and unused, keep no pages in memory."""
+        if self._index is not None:
+            self._index.release_memory()
+
+    def park(self, *, soon_reopened: bool = True) -> None:
+        """Close all files until the folder is reopened; arguments are as for ``close``."""
+        with self._looking, self._guard:
+            for log in self._logs.values():
+                log.close()
+            self._snapshots.clear()
+            if self._index is not None:
+                self._index.close(soon_reopened=soon_reopened)
+                self._index = None
+            self.session_files.close()
+            self.folder.close()
+            self.leaves_index_closed = True
+            self.last_look.forget()
+
+    def close(self, *, soon_reopened: bool = False) -> None:
+        """Close everything; no thread may be at work here. ``soon_reopened`` is as for ``Index.close``."""
+        self.park(soon_reopened=soon_reopened)
+        self._logs.clear()
+
+
+def unusable(agent: str, error: Exception) -> StoreError:
+    """Return the error of an index that cannot be used now."""
+    return StoreError(
+        f"the index of agent {agent!r} cannot be used now ({error}): "
+        "end what keeps it busy, or free disk space, and try again"
+    )

@@ -1,0 +1,237 @@
+"""The pool of open agents, leased to their users."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime
+from typing import Literal, overload
+
+from keepstone.errors import KeepstoneError, StoreError
+from keepstone.filesystem.confine import MovedError
+from keepstone.filesystem.fork import reset_in_child
+from keepstone.filesystem.open_files import files_allowed
+from keepstone.store.files.agent_logs import AgentLogs
+from keepstone.store.reader import LogReader, Reader
+
+MOST_OPEN = 1024
+"""Agents that are held open at a time, fewer where the system allows few open files."""
+
+MOST_PARKED = 4096
+"""Agents without open files that keep what is known of them, a few kilobytes each."""
+
+MOST_CACHED = 64
+"""Open agents, used last, whose indexes keep pages in memory; the others keep less than half a megabyte."""
+
+MOST_LOGS = 64
+"""Logs of one agent that keep their two files open, fewer where many agents are open."""
+
+_FIXED = 4
+"""Open files of an agent without its logs: the index's three and the folder."""
+_FILES_EACH = _FIXED + 2 * 2
+"""Open files that an agent takes at least, with two logs."""
+
+
+class OpenAgents:
+    """Open agents by slug, the one used last at the end. An agent in use is closed by its last user.
+
+    After a fork the child begins with none.
+    """
+
+    def __init__(self, make: Callable[[str, bool], AgentLogs]) -> None:
+        self._make = make
+        self._inherited: list[AgentLogs] = []
+        self._begin()
+        reset_in_child(self)
+
+    def _begin(self) -> None:
+        self._guard = threading.Lock()
+        self._open: OrderedDict[str, AgentLogs] = OrderedDict()
+        self._parked: OrderedDict[str, AgentLogs] = OrderedDict()
+        self._users: Counter[AgentLogs] = Counter()
+        self._cached: OrderedDict[str, None] = OrderedDict()
+
+    def reset(self) -> None:
+        """Close the copies of descriptors that a child got of its parent, and begin with no agents.
+
+        The objects are kept: another thread of the parent may have been at work in them.
+        """
+        for logs in {*self._open.values(), *self._users}:
+            logs.abandon()
+            self._inherited.append(logs)
+        self._begin()
+
+    @overload
+    def using(self, agent: str, *, create: Literal[True]) -> AbstractContextManager[AgentLogs]: ...
+
+    @overload
+    def using(self, agent: str, *, create: bool) -> AbstractContextManager[AgentLogs | None]: ...
+
+    @contextmanager  # type: ignore[misc]  # With create it is never None.
+    def using(self, agent: str, *, create: bool) -> Iterator[AgentLogs | None]:
+        """Lease an agent's logs inside a ``with``; None if it has none and ``create`` is false.
+
+        Until the end of the ``with`` they stay open, whatever others do: a descriptor that was closed may
+        have the number of another agent's the next moment.
+
+        Raises:
+            MovedError: The agent was removed or renamed during the call.
+        """
+        logs = self._lease(agent, create=create)
+        if logs is None:
+            yield None
+            return
+        try:
+            if not logs.is_finished or (create and not logs.is_made):
+                logs.prepare(create=create)
+            yield logs
+        except MovedError:
+            self._retire(logs)
+            raise
+        except FileNotFoundError as error:
+            if isinstance(error, KeepstoneError) or not logs.is_moved():
+                raise
+            self._retire(logs)
+            raise MovedError(
+                f"agent {agent!r} was removed or renamed during the call; nothing was written: try again"
+            ) from error
+        finally:
+            self._release(logs)
+
+    @contextmanager
+    def reader(
+        self,
+        agent: str,
+        as_of: datetime | None = None,
+        *,
+        past: Callable[[str, AgentLogs | None, datetime | None], Reader],
+    ) -> Iterator[Reader]:
+        """Lease an agent's logs to a reader inside a ``with``; ``past`` makes those of another time."""
+        with self.using(agent, create=False) as logs:
+            yield past(agent, logs, as_of) if logs is None or as_of is not None else LogReader(logs)
+
+    def _lease(self, agent: str, *, create: bool) -> AgentLogs | None:
+        with self._guard:
+            self._cached[agent] = uncached = None
+            self._cached.move_to_end(agent)
+            if len(self._cached) > MOST_CACHED:
+                uncached = self._open.get(self._cached.popitem(last=False)[0])
+            known = self._open.get(agent)
+            if known is not None:
+                self._open.move_to_end(agent)
+                self._users[known] += 1
+        if uncached is not None:
+            uncached.release_memory()
+        # Who creates is about to write, and looks for that while it holds a lock.
+        if known is not None and (create or not known.folder.is_moved()):
+            return known
+        if known is not None:
+            self._retire(known)
+            self._release(known)
+        made = self._unparked(agent) or self._made(agent, create=create)
+        if made is None:
+            return None
+        with self._guard:
+            before = self.logs_each()
+            logs = self._open.setdefault(agent, made)
+            self._users[logs] += 1
+            unused = self._too_many()
+            others = list(self._open.values()) if self.logs_each() < before else []
+        if logs is not made:
+            made.close(soon_reopened=True)
+        for each in unused:
+            self._park(each)
+        for each in others:
+            each.close_some()
+        return logs
+
+    def _park(self, logs: AgentLogs) -> None:
+        """Close the files of an agent that is not in use; its next use is quicker than a first one."""
+        logs.park()
+        with self._guard:
+            self._parked[logs.agent] = logs
+            if len(self._parked) > MOST_PARKED:
+                self._parked.popitem(last=False)
+
+    def _unparked(self, agent: str) -> AgentLogs | None:
+        with self._guard:
+            logs = self._parked.pop(agent, None)
+        return logs if logs is not None and logs.folder.reopen() else None
+
+    def _made(self, agent: str, *, create: bool) -> AgentLogs | None:
+        try:
+            return self._make(agent, create)
+        except FileNotFoundError as error:
+            if create:
+                raise StoreError(
+                    f"cannot make a folder for agent {agent!r}: {error}; choose another home"
+                ) from error
+            return None
+
+    def _too_many(self) -> list[AgentLogs]:
+        """Remove and return the unused agents, used longest ago, that exceed the limit of open agents."""
+        unused = [agent for agent, logs in self._open.items() if logs not in self._users]
+        return [self._open.pop(agent) for agent in unused[: max(len(self._open) - most_open(), 0)]]
+
+    def _retire(self, logs: AgentLogs, *, soon_reopened: bool = False) -> None:
+        """Give an agent's logs to no new user; the last one closes them."""
+        with self._guard:
+            if self._open.get(logs.agent) is logs:
+                del self._open[logs.agent]
+            is_used = logs in self._users
+        if not is_used:
+            logs.close(soon_reopened=soon_reopened)
+
+    def _release(self, logs: AgentLogs) -> None:
+        with self._guard:
+            if logs not in self._users:
+                return  # Leased by the parent of this process.
+            self._users[logs] -= 1
+            if self._users[logs]:
+                return
+            del self._users[logs]
+            is_open = self._open.get(logs.agent) is logs
+        if not is_open:
+            logs.close()
+
+    def logs_each(self) -> int:
+        """Return how many logs each open agent may keep open; together half of the files allowed."""
+        allowed, count = files_allowed(), max(len(self._open), 1)
+        if allowed is None:
+            return MOST_LOGS
+        return max(1, min(MOST_LOGS, (allowed // 2 - _FIXED * count) // (2 * count)))
+
+    def are_others_at_work(self) -> bool:
+        """Tell whether there is more than one lease, the caller's own."""
+        with self._guard:
+            return self._users.total() > 1
+
+    def open_now(self) -> list[str]:
+        """Return the slugs of the agents that are open."""
+        with self._guard:
+            return list(self._open)
+
+    def drop(self, agent: str, *, soon_reopened: bool = False) -> None:
+        """Close an agent if it is open, as soon as it is unused."""
+        with self._guard:
+            self._parked.pop(agent, None)
+            logs = self._open.get(agent)
+        if logs is not None:
+            self._retire(logs, soon_reopened=soon_reopened)
+
+    def close(self) -> None:
+        """Close all agents, each as soon as it is unused, and write back the journals of those used last."""
+        with self._guard:
+            self._parked.clear()
+        for agent in self.open_now()[:-MOST_CACHED]:
+            self.drop(agent, soon_reopened=True)
+        for agent in self.open_now():
+            self.drop(agent)
+
+
+def most_open() -> int:
+    """Return how many agents may be open, given how many files this process may open."""
+    allowed = files_allowed()
+    return MOST_OPEN if allowed is None else max(1, min(MOST_OPEN, allowed // (2 * _FILES_EACH)))

@@ -1,0 +1,140 @@
+"""Deleting entries with one write, while others go on using their session.
+
+Which of many entries are there is looked up, and the lines are made, without the session's lock. Under it the
+lines are appended, once it is known what others wrote since. Then the index hides the rows step by step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from keepstone.index import Index, UnavailableError
+from keepstone.log.line import dump, id_of
+from keepstone.log.log_file import Log, Stat
+from keepstone.log.scan import Scan
+from keepstone.store.files.agent_logs import AgentLogs
+from keepstone.store.files.put import LiveEntries, in_batch
+from keepstone.store.files.writing import catch_up_unlocked, compact_if_due
+
+_FEW = 500
+"""Entries that are looked up, or hidden in the index, while the lock is held: a few milliseconds."""
+_SHORT = 1 << 18
+"""Bytes that others may have written since entries were looked up."""
+_TRIES = 4
+"""How often entries are looked up without the lock, while others write more than that."""
+
+Done = tuple[list[str], Stat | None]
+"""The ids of the entries that were deleted, and the state of the log after that, if there are any."""
+
+
+def delete(logs: AgentLogs, session: str, ids: Sequence[str], ts: str) -> int:
+    """Hide live entries with one write; return how many there were."""
+    log = logs.log(session)
+    if log.stat() is None:
+        return 0
+    catch_up_unlocked(logs, session, log)
+    wanted = list(dict.fromkeys(ids))
+    done = _prepared(logs, session, log, wanted, ts) if len(wanted) > _FEW else None
+    if done is None:
+        with log.locked():
+            live = _live(logs, session, log, wanted)
+            done = live, _append(logs, session, log, live, _lines(live, ts))
+    live, after = done
+    if after is not None:
+        logs.follow(session, log, after)
+        with suppress(UnavailableError):  # Then the next upkeep does it.
+            logs.asking(Index.drop_hidden)
+        compact_if_due(logs, session, log, after)
+    return len(live)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The entries of a log that were there when it was looked at."""
+
+    live: list[str]
+    inode: int
+    offset: int
+    """How far the log had been read for the first of them."""
+
+
+def _prepared(logs: AgentLogs, session: str, log: Log, ids: Sequence[str], ts: str) -> Done | None:
+    """Delete entries that were looked up without the lock; None, and nothing is done, if that fails."""
+    for _ in range(_TRIES):
+        found = _found(logs, session, ids)
+        if found is None:
+            return None
+        live, lines = found.live, _lines(found.live, ts)
+        with log.locked():
+            changed = _changed(log, found)
+            if changed is None:
+                continue
+            if again := changed.intersection(ids):
+                there = {*found.live} - again | {*_live(logs, session, log, sorted(again))}
+                live = [entry_id for entry_id in ids if entry_id in there]
+                lines = _lines(live, ts)
+            return live, _append(logs, session, log, live, lines)
+    return None
+
+
+def _found(logs: AgentLogs, session: str, ids: Sequence[str]) -> _Found | None:
+    """Look up which entries are there; None if the index cannot tell."""
+    found: _Found | None = None
+    for begin in range(0, len(ids), _FEW):
+        some = ids[begin : begin + _FEW]
+        try:
+            known, rows = logs.asking(Index.so_far, session, some)
+        except UnavailableError as error:
+            logs.lag(error)
+            return None
+        if known is None:
+            return None
+        found = found or _Found([], known.stat.inode, known.offset)
+        if known.stat.inode != found.inode or known.offset < found.offset:
+            return None  # Another log took its place.
+        there = {row.id for row in rows}
+        found.live.extend(entry_id for entry_id in some if entry_id in there)
+    return found
+
+
+def _changed(log: Log, found: _Found) -> set[str] | None:
+    """Return the ids in lines added since entries were looked up; None if these are too many to read here."""
+    with log.reading() as fd:
+        stat = log.stat()
+        if fd is None or stat is None or stat.inode != found.inode:
+            return None
+        if not 0 <= stat.size - found.offset <= _SHORT:
+            return None
+        lines = Scan(fd, found.offset, unfinished=True)
+        return {name for line in lines if line.record is not None and (name := id_of(line.record))}
+
+
+def _live(logs: AgentLogs, session: str, log: Log, ids: Sequence[str]) -> list[str]:
+    """Return those of the ids that have a live entry. The lock is held."""
+    there = LiveEntries(logs, log, session)
+    there.look_up(log.create(), ids)
+    return [entry_id for entry_id in ids if there.has(entry_id)]
+
+
+def _lines(live: Sequence[str], ts: str) -> list[bytes]:
+    lines = [dump({"id": entry_id, "deleted": True, "ts": ts}) for entry_id in live]
+    return in_batch(lines) if len(lines) > 1 else lines
+
+
+def _append(
+    logs: AgentLogs, session: str, log: Log, live: Sequence[str], lines: Sequence[bytes]
+) -> Stat | None:
+    """Append the lines, and let the index hide the first rows. The lock is held."""
+    if not lines:
+        return None
+    before = log.create()
+    if len(lines) > _FEW:
+        logs.follow(session, log, before, within=0)
+    begin, after = log.append(lines)
+    if len(lines) > _FEW and after.size == begin + sum(map(len, lines)):
+        with suppress(UnavailableError):  # Then the whole batch is read.
+            offset = begin + sum(map(len, lines[:_FEW]))
+            logs.asking(Index.begin_deletion, session, log, before, after, live[:_FEW], offset)
+    return after

@@ -1,0 +1,570 @@
+"""The store on plain files: logs are the truth, an index an agent makes them fast.
+
+It keeps the contract of ``Store``, whose docstrings say what each method does.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from datetime import datetime
+from functools import partial, wraps
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
+
+from keepstone.errors import (
+    AgentNotFoundError,
+    EntryNotFoundError,
+    KeepstoneError,
+    SessionNotFoundError,
+)
+from keepstone.files import AgentFiles
+from keepstone.filesystem.confine import MovedError
+from keepstone.filesystem.layout import Layout
+from keepstone.index import Index, UnavailableError
+from keepstone.log.line import apply, dump, entry_of
+from keepstone.log.titles import TITLE_ID
+from keepstone.model import Entry, Record, Scope, SessionInfo, SessionSummary, Version
+from keepstone.store.as_of import PastReader, vectors_today
+from keepstone.store.background import Background
+from keepstone.store.changes import Change
+from keepstone.store.decay import Decay
+from keepstone.store.files import (
+    deletion,
+    filtering,
+    lists,
+    lookup,
+    purge_digests,
+    raw_files,
+    renaming,
+    summaries,
+    writing,
+)
+from keepstone.store.files.agent_logs import AgentLogs, unusable
+from keepstone.store.files.agent_pool import OpenAgents
+from keepstone.store.files.dropped import DroppedMark, dropped_at, dropped_marks, take_dropped
+from keepstone.store.files.history import gone, state
+from keepstone.store.files.home_language import language_of, record_language
+from keepstone.store.files.home_space import HomeSpace
+from keepstone.store.files.intake import take_in_some
+from keepstone.store.files.log_changes import Changes
+from keepstone.store.files.long_records import WHOLE, LongRecords
+from keepstone.store.files.maintenance.file_maintenance import FileMaintenance
+from keepstone.store.files.purge import Eraser
+from keepstone.store.files.purge_digests import GoneIds, PurgedIds, purged_digests
+from keepstone.store.files.put import LiveEntries, NoEntries, OnConflict, Written, refuse_other, resolve
+from keepstone.store.files.session_files import info_of
+from keepstone.store.paging import Page
+from keepstone.store.protocol import Compacted, Modification, Revision, SessionCheck
+from keepstone.store.reader import Reader
+from keepstone.store.transfer import RawLine, are_same
+from keepstone.vector import Space, Vector
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+logger = logging.getLogger("keepstone.store")
+
+
+_TRIES = 5
+"""How often a change is tried while the agent's folder is exchanged under it."""
+
+
+def again_if_moved(change: Callable[P, T]) -> Callable[P, T]:
+    """Repeat a change whose folder was renamed, replaced or removed before anything was written.
+
+    The next try opens what the path leads to now.
+    """
+
+    @wraps(change)
+    def repeated(*args: P.args, **kwargs: P.kwargs) -> T:
+        for _ in range(_TRIES - 1):
+            with suppress(MovedError):
+                return change(*args, **kwargs)
+        return change(*args, **kwargs)
+
+    return repeated
+
+
+class FileStore:
+    """A ``Store`` on a folder."""
+
+    def __init__(
+        self, root: Path, layout: Layout, *, durable: bool = True, language: str | None = None
+    ) -> None:
+        self.root = root
+        recorded = language_of(root, layout)
+        self.language = language or recorded
+        self._records_language = self.language != recorded
+        self._layout = layout
+        self._durable = durable
+        self._agents = OpenAgents(self._open)
+        self.reader = partial(self._agents.reader, past=self._past)
+        self._intake = Background(self._take_in_some)
+        self._eraser = Eraser(root, layout)
+        self._space = HomeSpace(root, layout)
+        self.maintenance = FileMaintenance(
+            self, root, layout, self._using, lambda folder: FileStore(folder, layout)
+        )
+        self.erasures = self._eraser.erasures
+        self.erased: list[Callable[[str], None]] = []
+        """Called with an agent after something of its memory was erased, in whatever thread did it."""
+        self._eraser.finish_agents()
+
+    def _open(self, agent: str, create: bool) -> AgentLogs:  # noqa: FBT001  A callback, called by place.
+        self._layout.refuse_twin(self.root, agent)
+        logs = AgentLogs(
+            self.root,
+            self._layout,
+            agent,
+            durable=self._durable,
+            create=create,
+            most_logs=self._agents.logs_each,
+            finish=self._eraser.finish,
+            language=self.language,
+            leave=self._intake.wake,
+        )
+        if self._records_language:
+            record_language(self.root, self._layout, self.language)
+            self._records_language = False
+        try:
+            self._layout.refuse_twin(self.root, agent)  # Another process may have made one just now.
+        except KeepstoneError:
+            logs.close()
+            raise
+        return logs
+
+    def _using(self, agent: str) -> AbstractContextManager[AgentLogs | None]:
+        return self._agents.using(agent, create=False)
+
+    def check_agent(self, agent: object) -> str:
+        return self._layout.check_agent(agent)
+
+    def check_session(self, session: object) -> str:
+        self._layout.session_file(session)
+        return str(session)
+
+    def agents(self) -> list[str]:
+        return self._layout.agents(self.root)
+
+    def files(self, agent: str) -> AgentFiles:
+        return AgentFiles(
+            self._layout.files_folder(self.root, agent),
+            root=self.root,
+            durable=self._durable,
+            refuse=partial(self._layout.refuse_twin, self.root, agent),
+        )
+
+    def sessions(self, agent: str, limit: int | None = None, cursor: str | None = None) -> Page[SessionInfo]:
+        with self._using(agent) as logs:
+            return lists.sessions(logs, limit, cursor) if logs else Page()
+
+    def session(self, agent: str, session: str) -> SessionInfo | None:
+        with self._using(agent) as logs:
+            stat = logs.log(session).stat() if logs else None
+            return None if stat is None else info_of(session, stat)
+
+    # Writing
+
+    @again_if_moved
+    def summaries(
+        self, agent: str, sessions: Sequence[str] | None = None, *, texts: bool = True
+    ) -> list[SessionSummary]:
+        with self._using(agent) as logs:
+            return summaries.summaries(logs, sessions, texts=texts) if logs else []
+
+    @again_if_moved
+    def set_title(self, agent: str, session: str, title: str | None, ts: str) -> None:
+        with self._using(agent) as logs:
+            if logs is None or logs.log(session).stat() is None:
+                raise SessionNotFoundError(agent, session)
+            summaries.set_title(logs, session, {"id": TITLE_ID, "ts": ts, "summary": title})
+
+    @again_if_moved
+    def create(self, agent: str, session: str) -> None:
+        with self._agents.using(agent, create=True) as logs:
+            log = logs.log(session)
+            with log.locked():
+                log.create()
+
+    def append(self, agent: str, session: str, records: Sequence[Record]) -> list[Entry]:
+        return self._write(agent, session, records, refuse_other)
+
+    def put(self, agent: str, session: str, records: Sequence[Record]) -> list[Entry]:
+        return self._write(agent, session, records, apply)
+
+    @again_if_moved
+    def _write(
+        self, agent: str, session: str, records: Sequence[Record], on_conflict: OnConflict
+    ) -> list[Entry]:
+        written = list(map(Written, records, map(dump, records)))
+        if not written:
+            return []
+        are_repeated = len({one.record["id"] for one in written}) < len(written)
+        if are_repeated and self.session(agent, session) is None:
+            resolve(written, NoEntries(), on_conflict)  # Refuses before anything is made.
+        with self._agents.using(agent, create=True) as logs:
+            return writing.write(logs, session, written, on_conflict)
+
+    @again_if_moved
+    def modify(self, agent: str, session: str, entry_id: str, change: Modification) -> Entry:
+        with self._using(agent) as logs:
+            if logs is None:
+                raise writing.no_entry(entry_id, session)
+            return writing.modify(logs, session, entry_id, change)
+
+    @again_if_moved
+    def restore(self, agent: str, session: str, entry_id: str, change: Modification) -> Entry:
+        with self._using(agent) as logs:
+            if logs is None:
+                raise writing.no_deleted_entry(entry_id, session)
+            return writing.restore(logs, session, entry_id, change)
+
+    @again_if_moved
+    def copy(self, agent: str, session: str, new: str, until: str | None = None) -> None:
+        with self._using(agent) as logs:
+            if logs is None:
+                raise SessionNotFoundError(agent, session)
+            renaming.copy(logs, session, new, until)
+
+    @again_if_moved
+    def rename(self, agent: str, session: str, new: str) -> None:
+        with self._using(agent) as logs:
+            if logs is None:
+                raise SessionNotFoundError(agent, session)
+            renaming.rename(logs, session, new)
+
+    @again_if_moved
+    def revise(self, agent: str, session: str, revision: Revision, ids: Sequence[str] = ()) -> list[Entry]:
+        with self._using(agent) as logs:
+            if logs is None:
+                raise EntryNotFoundError(f"there is no agent {agent!r:.80}")
+            return writing.revise(logs, session, revision, ids)
+
+    @again_if_moved
+    def delete(self, agent: str, session: str, ids: Sequence[str], ts: str) -> int:
+        with self._using(agent) as logs:
+            return deletion.delete(logs, session, ids, ts) if logs else 0
+
+    @again_if_moved
+    def count(self, agent: str, session: str, increments: Mapping[str, int], *, wait: bool) -> bool:
+        with self._using(agent) as logs:
+            return logs is None or writing.count(logs, session, increments, wait=wait)
+
+    @again_if_moved
+    def compact(
+        self, agent: str, session: str, decay: Decay | None = None, *, wait: bool = True
+    ) -> Compacted:
+        with self._using(agent) as logs:
+            return writing.compact(logs, session, decay, wait=wait) if logs else Compacted()
+
+    def compacted_size(self, agent: str, session: str) -> int:
+        with self._using(agent) as logs, suppress(UnavailableError):
+            return max(0, logs.asking(Index.compacted, session)) if logs else 0
+        return 0
+
+    # Erasing
+
+    @contextmanager
+    def _erasing(self, agent: str) -> Iterator[AgentLogs | None]:
+        """Lease an agent's logs to erase something; others that keep copies of its memory hear of it."""
+        with self._using(agent) as logs:
+            if logs is None:
+                yield None
+                return
+            with self._told(agent):
+                yield logs
+
+    @contextmanager
+    def _told(self, agent: str) -> Iterator[None]:
+        before = self.erasures.state(agent)
+        try:
+            yield
+        finally:
+            if self.erasures.state(agent) != before:  # Else nothing was erased.
+                self.erasures.note(agent)
+            for tell in self.erased:
+                tell(agent)
+
+    @again_if_moved
+    def purge(self, agent: str, session: str, ids: Sequence[str]) -> int:
+        with self._erasing(agent) as logs:
+            if logs is None:
+                return 0
+            writing.catch_up_unlocked(logs, session, logs.log(session))
+            return self._eraser.purge(logs, session, ids)
+
+    @again_if_moved
+    def clear(self, agent: str, session: str, *, check: SessionCheck | None = None) -> int | None:
+        with self._erasing(agent) as logs:
+            return self._eraser.clear(logs, session, check) if logs else None
+
+    @again_if_moved
+    def remove(self, agent: str, session: str, *, check: SessionCheck | None = None) -> bool:
+        with self._erasing(agent) as logs:
+            return self._eraser.remove(logs, session, check) if logs else False
+
+    @again_if_moved
+    def drop(self, agent: str, session: str, ts: str, *, check: SessionCheck | None = None) -> int:
+        with self._erasing(agent) as logs:
+            return self._eraser.drop(logs, session, ts, check) if logs else 0
+
+    def dropped(self, agent: str) -> list[str]:
+        with self._using(agent) as logs:
+            return sorted(dropped_at(logs.folder)) if logs else []
+
+    def purge_agent(self, agent: str) -> None:
+        if agent not in self.agents():
+            raise AgentNotFoundError(
+                f"there is no agent {agent!r} in {self.root}: see home.agents(), or keepstone agents list"
+            )
+        self._agents.drop(agent)
+        with self._told(agent):
+            self._eraser.purge_agent(agent)
+        self._agents.drop(agent)  # Another thread may have opened it before its folder was put away.
+
+    # Reading
+
+    def find(self, agent: str, entry_id: str, session: str | None) -> list[Entry]:
+        with self._agents.using(agent, create=False) as logs:
+            if logs is None:
+                return []
+            holders = lookup.holders(logs, entry_id) if session is None else {session: None}
+            found = []
+            for name, known in holders.items():
+                record = known or LiveEntries(logs, logs.log(name), name).get(entry_id)
+                if record is not None:
+                    found.append(entry_of(agent, name, record))
+            return found
+
+    def records(
+        self, agent: str, session: str, *, as_of: datetime | None = None, archived: bool = False
+    ) -> Sequence[Record]:
+        with self._using(agent) as logs:
+            if logs is None:
+                return ()
+            if as_of is None and not archived:
+                stat = logs.log(session).stat()
+                if stat is not None and stat.size > WHOLE:
+                    with suppress(UnavailableError):
+                        return LongRecords(logs, session, partial(self._using, agent))
+                return logs.records(session)
+            return state(logs, session, as_of)
+
+    def lines(self, agent: str, session: str) -> Iterator[Record]:
+        with self._using(agent) as logs:
+            if logs is not None:
+                yield from lists.lines(logs.log(session))
+
+    def entries(
+        self,
+        agent: str,
+        session: str,
+        limit: int | None,
+        types: Sequence[str] | None,
+        *,
+        as_of: datetime | None = None,
+        archived: bool = False,
+        cursor: str | None = None,
+    ) -> Page[Entry]:
+        with self._using(agent) as logs:
+            if logs is None:
+                return Page()
+            if as_of is not None or archived:
+                return lists.of_state(logs, session, state(logs, session, as_of), limit, types, cursor)
+            return lists.entries(logs, session, limit, types, cursor)
+
+    def select(
+        self, scope: Scope, limit: int | None = None, cursor: str | None = None, *, newest_first: bool = False
+    ) -> Page[Entry]:
+        with self._using(scope.agent) as logs:
+            if logs is None:
+                return Page()
+            return filtering.select(logs, scope, limit, cursor, newest_first=newest_first)
+
+    def select_count(self, scope: Scope) -> int:
+        with self._using(scope.agent) as logs:
+            return filtering.count(logs, scope) if logs else 0
+
+    def matching(
+        self, agent: str, text: str, session: str | None, limit: int | None = None, cursor: str | None = None
+    ) -> Page[tuple[str, str]]:
+        with self._using(agent) as logs:
+            return lists.matching(logs, text, session, limit, cursor) if logs else Page()
+
+    def history(
+        self,
+        agent: str,
+        entry_id: str,
+        session: str | None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Page[Version]:
+        with self._using(agent) as logs:
+            return lists.history(logs, entry_id, session, limit, cursor) if logs else Page()
+
+    def linked(self, agent: str, ids: Sequence[str], rel: str | None, limit: int) -> list[Entry]:
+        with self._using(agent) as logs:
+            return lookup.linked(logs, ids, rel, limit) if logs else []
+
+    def pinned(self, agent: str) -> list[Entry]:
+        with self._using(agent) as logs:
+            return lookup.pinned(logs) if logs else []
+
+    def standing(self, agent: str, limit: int) -> list[Entry]:
+        with self._using(agent) as logs:
+            return lookup.standing(logs, limit) if logs else []
+
+    def entry_counts(self, agent: str, session: str | None = None) -> dict[str, int]:
+        with self._using(agent) as logs:
+            return lookup.entry_counts(logs, session) if logs else {}
+
+    def gone(self, agent: str, session: str) -> Container[str]:
+        with self._using(agent) as logs:
+            if logs is None:
+                return frozenset()
+            return GoneIds(session, gone(logs, session), purged_digests(logs.folder))
+
+    def _past(self, agent: str, logs: AgentLogs | None, moment: datetime | None) -> Reader:
+        states = partial(_states, logs, moment)
+        return PastReader(agent, states, partial(vectors_today, self, agent), self.language)
+
+    # Vectors
+
+    def home_space(self) -> Space | None:
+        return self._space.get()
+
+    def set_home_space(self, space: Space) -> None:
+        self._space.set(space)
+
+    def spaces(self, agent: str) -> list[Space]:
+        return self._asked(agent, (), Index.spaces) or self._asked(agent, None, Index.spaces) or []
+
+    def vectors(self, agent: str, session: str, space: str, ids: Sequence[str]) -> dict[str, Vector]:
+        return self._asked(agent, (session,), Index.vectors, session, space, ids) or {}
+
+    def keep_vectors(self, agent: str, space: str, made: Sequence[tuple[Entry, Vector]]) -> int:
+        with self._using(agent) as logs:
+            if logs is None:
+                return 0
+            try:
+                kept = logs.asking(Index.keep, space, made)
+                if kept < len(made):
+                    same = self._unchanged(agent, [entry for entry, _ in made])
+                    logs.asking(Index.check_texts, same)
+            except UnavailableError as error:
+                logs.lag(error)
+                return 0
+            return kept
+
+    def _unchanged(self, agent: str, entries: Sequence[Entry]) -> list[Entry]:
+        """Return the entries whose text in the log is still the same."""
+
+        def text_now(entry: Entry) -> list[str]:
+            return [found.text for found in self.find(agent, entry.id, entry.session)]
+
+        return [entry for entry in entries if text_now(entry) == [entry.text]]
+
+    def forget_vectors(self, agent: str, space: str) -> int:
+        return self._asked(agent, (), Index.forget_space, space) or 0
+
+    def _asked(
+        self,
+        agent: str,
+        sessions: Sequence[str] | None,
+        question: Callable[Concatenate[Index, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T | None:
+        """Query the index once it is up to the logs of some sessions, or all; None for an unknown agent."""
+        with self._using(agent) as logs:
+            if logs is None:
+                return None
+            logs.reach(sessions)
+            try:
+                return logs.asking(question, *args, **kwargs)
+            except UnavailableError as error:
+                if logs.is_moved():
+                    return None  # Removed during the call.
+                logs.lag(error)
+                raise unusable(agent, error) from error
+
+    # The whole
+
+    def raw_lines(self, agent: str, session: str) -> Iterator[RawLine]:
+        with self._using(agent) as logs:
+            if logs is not None:
+                yield from raw_files.raw_lines(logs, session)
+
+    @again_if_moved
+    def take_raw_lines(self, agent: str, session: str, lines: Sequence[RawLine]) -> None:
+        with self._agents.using(agent, create=True) as logs:
+            raw_files.take_raw_lines(logs, session, lines)
+
+    def holds_raw_lines(self, agent: str, session: str, lines: Sequence[RawLine]) -> bool:
+        return are_same(self.raw_lines(agent, session), lines)
+
+    def vanished_agents(self) -> list[str]:
+        return purge_digests.vanished_agents(self.root)
+
+    def purged(self, agent: str) -> PurgedIds:
+        return purge_digests.recorded(self.root, self._layout, agent)
+
+    def take_purged(self, agent: str, found: PurgedIds) -> None:
+        purge_digests.take(self.root, self._layout, agent, found)
+
+    def dropped_marks(self, agent: str) -> frozenset[DroppedMark]:
+        with self._using(agent) as logs:
+            return dropped_marks(logs.folder) if logs else frozenset()
+
+    def take_dropped(self, agent: str, marks: frozenset[DroppedMark]) -> None:
+        with self._agents.using(agent, create=True) as logs:
+            take_dropped(logs.folder, marks)
+
+    def take_language(self, language: str) -> None:
+        self.language = language
+        record_language(self.root, self._layout, language)
+
+    def changes(self, agents: Sequence[str] | None, since: str | None) -> Callable[[], list[Change]]:
+        return Changes(self.root, self._layout, self._using, agents, since).look
+
+    def sync(self, progress: Callable[[int, int], None] | None = None) -> None:
+        for agent in self.agents():
+            with self._using(agent) as logs:
+                if logs is not None:
+                    logs.look(0)
+                    self._take_in_left(logs, progress)
+                    with suppress(UnavailableError):
+                        logs.asking(Index.flush)
+                while self.maintenance.upkeep(agent, ahead=False):
+                    pass
+
+    def _take_in_left(self, logs: AgentLogs, progress: Callable[[int, int], None] | None) -> None:
+        """Take in what a look left to the background; no lock is held between two steps."""
+        total, done = logs.arrears.total(), 0
+        while take_in_some(logs, self._agents.are_others_at_work):
+            done = max(done, total - logs.arrears.total())  # What other threads take in counts, too.
+            if progress and total:
+                progress(done, total)
+        if progress and total:
+            progress(total, total)
+
+    def _take_in_some(self, agent: str) -> bool:
+        """Do one piece of the background's work on what looks left to it."""
+        with self._using(agent) as logs:
+            return logs is not None and take_in_some(logs, self._agents.are_others_at_work)
+
+    def close(self) -> None:
+        self._intake.close()
+        self._agents.close()
+
+
+def _states(
+    logs: AgentLogs | None, moment: datetime | None, sessions: Sequence[str] | None
+) -> dict[str, Sequence[Record]]:
+    """Return what some sessions held at a time, or all of them (None)."""
+    if logs is None:
+        return {}
+    names = [name for name, _, _ in logs.files()]
+    return {name: state(logs, name, moment) for name in names if sessions is None or name in sessions}

@@ -1,0 +1,277 @@
+"""Changes of logs, found by looking at the state of each file.
+
+The digests of all entries that were told are kept in memory. A log that only grew is read from where it was
+read to; one that was rewritten is read again, and compared with these.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from keepstone.filesystem.confine import Folder
+from keepstone.filesystem.layout import Layout
+from keepstone.log.line import ENVELOPE, RESERVED, id_of, is_put, is_tombstone, type_of
+from keepstone.log.log_file import Stat, checksum, stat_of
+from keepstone.log.mentioned_ids import mentioned
+from keepstone.log.scan import Line, Scan
+from keepstone.model import Record
+from keepstone.store.changes import Change, Cursor, Kind, Position, Positions, positions_of
+from keepstone.store.files.agent_logs import AgentLogs
+from keepstone.store.files.session_files import SessionFiles
+
+_UNTOLD = frozenset({"access", "batch", "deleted", "modified"})
+"""Reserved keys whose change is not a change of the entry, or is told otherwise."""
+_SUMS = 1 << 64
+
+Event = tuple[Kind, str | None, Position | None]
+"""What happened to which entry, and how far that is; None if the next change, too, is before that."""
+Said = dict[str, int]
+"""The digests of what an entry says, by key; that of its payload is at the empty key."""
+
+
+@dataclass(slots=True)
+class Told:
+    """A session as far as its changes were told."""
+
+    entries: dict[str, Said] = field(default_factory=dict)
+    deleted: set[str] = field(default_factory=set)
+    total: int = 0
+    stat: Stat | None = None
+    """The state of the log when it was read; None if it is still to be read."""
+    offset: int = 0
+    crc: int = 0
+    ts: datetime | None = None
+    seen: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def position(self) -> Position:
+        """How far the session was told."""
+        return Position(self.offset, self.total)
+
+    def read(self, fd: int) -> Iterator[tuple[Kind, str]]:
+        """Take in the lines behind the offset, and yield what they do; ``position`` is behind each."""
+        self.stat = stat_of(os.fstat(fd))
+        scan = Scan(fd, self.offset, ts=self.ts, seen=self.seen)
+        for line in scan:
+            happened = self.take(line)
+            self.offset = line.offset + line.length
+            if happened is not None:
+                yield happened
+        self.offset, self.ts = scan.settled, scan.ts
+        self.crc = checksum(fd, self.offset)
+
+    def only_grew(self, fd: int) -> bool:
+        """Tell whether a log is what was read, and more."""
+        now = stat_of(os.fstat(fd))
+        is_same = self.stat is not None and now.inode == self.stat.inode and now.size >= self.offset
+        return is_same and checksum(fd, self.offset) == self.crc
+
+    def take(self, line: Line) -> tuple[Kind, str] | None:
+        """Take in a line; return what it does to which entry, None if nothing."""
+        record = line.record or {}
+        entry_id = id_of(record)
+        if entry_id is None:
+            return None
+        known = self.entries.get(entry_id)
+        if is_tombstone(record):
+            if known is None:
+                return None
+            self._put(entry_id, None)
+            self.deleted.add(entry_id)
+            return "delete", entry_id
+        if known is None and not is_put(record):
+            return None
+        said = _said(known, entry_id, record)
+        if said == known:
+            return None
+        self._put(entry_id, said)
+        self.deleted.discard(entry_id)
+        return ("add" if known is None else "update"), entry_id
+
+    def _put(self, entry_id: str, said: Said | None) -> None:
+        old = self.entries.get(entry_id, {})
+        self.total = (self.total - sum(old.values()) + sum((said or {}).values())) % _SUMS
+        if said is None:
+            del self.entries[entry_id]
+        else:
+            self.entries[entry_id] = said
+
+
+def _said(known: Said | None, entry_id: str, record: Record) -> Said:
+    """Return what an entry says after a line that creates or changes it."""
+    said = dict(known or {"ts": _digest(entry_id, "ts", record["ts"])})
+    for key in record.keys() & (RESERVED - _UNTOLD):
+        said.pop(key, None)
+        if record[key] is not None:
+            said[key] = _digest(entry_id, key, record[key])
+    if is_put(record):
+        payload = {key: value for key, value in record.items() if key not in ENVELOPE | RESERVED}
+        said[""] = _digest(entry_id, "", payload)
+        if known is None or type_of(record):
+            said["type"] = _digest(entry_id, "type", type_of(record) or "event")
+    return said
+
+
+def _digest(entry_id: str, key: str, value: Any) -> int:
+    raw = json.dumps([entry_id, key, value], sort_keys=True).encode()
+    return int.from_bytes(hashlib.blake2b(raw, digest_size=8).digest(), "big")
+
+
+class Changes:
+    """What changes in the sessions of some agents, or of all (None), from now or from a cursor on."""
+
+    def __init__(
+        self,
+        root: Path,
+        layout: Layout,
+        using: Callable[[str], AbstractContextManager[AgentLogs | None]],
+        agents: Sequence[str] | None,
+        since: str | None,
+    ) -> None:
+        self._root = root
+        self._layout = layout
+        self._using = using
+        self._agents = agents
+        self._told: dict[str, dict[str, Told]] = {}
+        self._resumed: Positions = {}
+        self._cursor = Cursor({})
+        if since is None:
+            self._begin()
+            return
+        named = positions_of(since)
+        self._resumed = {agent: named[agent] for agent in named if agents is None or agent in agents}
+        self._cursor = Cursor({agent: dict(places) for agent, places in self._resumed.items()})
+        for agent, places in self._resumed.items():
+            self._told[agent] = {session: Told() for session in places}
+
+    def _begin(self) -> None:
+        """Take all that there is as told."""
+        for agent in self._named():
+            told = self._told[agent] = {}
+            with self._using(agent) as logs:
+                for session in self._sessions(agent) if logs is not None else ():
+                    assert logs is not None  # noqa: S101  For the type checker.
+                    with logs.log(session).reading() as fd:
+                        if fd is not None:
+                            told[session] = Told()
+                            deque(told[session].read(fd), maxlen=0)
+        places = self._told.items()
+        self._cursor = Cursor(
+            {agent: {name: told.position for name, told in sessions.items()} for agent, sessions in places}
+        )
+
+    def _named(self) -> Sequence[str]:
+        return self._layout.agents(self._root) if self._agents is None else self._agents
+
+    def look(self) -> list[Change]:
+        """Return what changed since the last look."""
+        found: list[Change] = []
+        for agent in dict.fromkeys([*self._named(), *self._told]):
+            told = self._told.setdefault(agent, {})
+            there = self._sessions(agent)
+            changed = [name for name in there if name not in told or told[name].stat != there[name]]
+            if changed:
+                found += self._read(agent, changed)
+            for session in told.keys() - there.keys():
+                del told[session]
+                self._resumed.get(agent, {}).pop(session, None)
+                found += self._changes(agent, session, [("remove", None, None)], gone=True)
+        return found
+
+    def _sessions(self, agent: str) -> dict[str, Stat]:
+        """Return the state of each log of an agent, those first that changed first."""
+        path = self._layout.sessions_folder(self._root, agent)
+        with suppress(FileNotFoundError, NotADirectoryError), Folder(path, root=self._root) as folder:
+            there = [(name, stat_of(status)) for name, _, status in SessionFiles(folder, self._layout)]
+            return dict(sorted(there, key=lambda pair: pair[1].mtime))
+        return {}
+
+    def _read(self, agent: str, sessions: Sequence[str]) -> list[Change]:
+        found: list[Change] = []
+        with self._using(agent) as logs:
+            for session in sessions if logs is not None else ():
+                assert logs is not None  # noqa: S101  For the type checker.
+                events = list(self._events(logs, agent, session))
+                found += self._changes(agent, session, events)
+        return found
+
+    def _events(self, logs: AgentLogs, agent: str, session: str) -> Iterator[Event]:
+        """Yield what happened to a session since it was told."""
+        told = self._told[agent].get(session)
+        with logs.log(session).reading() as fd:
+            if fd is None:
+                return
+            resumed = self._resumed.get(agent, {}).pop(session, None)
+            if told is None or resumed is not None:
+                self._told[agent][session] = told = Told()
+            if resumed is not None:
+                yield from _resumed(told, fd, resumed)
+            elif told.stat is None or told.only_grew(fd):
+                yield from ((kind, entry_id, told.position) for kind, entry_id in told.read(fd))
+            else:
+                now = self._told[agent][session] = Told()
+                deque(now.read(fd), maxlen=0)
+                was_emptied = told.stat.inode == os.fstat(fd).st_ino
+                ids = [*told.entries, *told.deleted]
+                kept = mentioned(logs.archive(session), ids) | mentioned(logs.log(session), ids)
+                yield from _differences(told, now, kept, was_emptied=was_emptied)
+
+    def _changes(
+        self, agent: str, session: str, events: Sequence[Event], *, gone: bool = False
+    ) -> Iterator[Change]:
+        for kind, entry_id, position in events:
+            if gone or position is not None:
+                self._cursor.move(agent, session, position)
+            yield Change(agent, session, entry_id, kind, str(self._cursor))
+        if not gone and not events and (told := self._told[agent].get(session)) is not None:
+            self._cursor.move(agent, session, told.position)
+
+
+def _resumed(told: Told, fd: int, position: Position) -> Iterator[Event]:
+    """Yield what happened behind a position; all that a session holds if the position is not found.
+
+    A rewritten log has it where its entries first say what they said at the position.
+    """
+    behind: list[Event] = []
+    found = position.total == 0
+    for kind, entry_id in told.read(fd):
+        is_it = told.position == position
+        if is_it or (not found and told.total == position.total):
+            behind, found = [], True
+        elif found:
+            behind.append((kind, entry_id, told.position))
+    if found:
+        yield from behind
+        return
+    yield "clear", None, None
+    for number, entry_id in enumerate(told.entries, 1):
+        yield "add", entry_id, told.position if number == len(told.entries) else None
+
+
+def _differences(old: Told, now: Told, kept: set[str], *, was_emptied: bool) -> Iterator[Event]:
+    """Yield what makes one state of a session the other; ``kept`` are the ids of which lines are left."""
+    events: list[tuple[Kind, str | None]] = []
+    if was_emptied and old.offset and not old.entries.keys() & now.entries.keys():
+        events.append(("clear", None))
+    else:
+        gone = [entry_id for entry_id in old.entries if entry_id not in now.entries]
+        events += [("delete" if entry_id in kept else "purge", entry_id) for entry_id in gone]
+        events += [("purge", entry_id) for entry_id in sorted(old.deleted - kept)]
+        now.deleted |= {entry_id for entry_id in (*gone, *old.deleted) if entry_id in kept}
+        now.deleted -= now.entries.keys()
+    for name, said in now.entries.items():
+        if name not in old.entries:
+            events.append(("add", name))
+        elif said != old.entries[name]:
+            events.append(("update", name))
+    for number, (kind, entry_id) in enumerate(events, 1):
+        yield kind, entry_id, now.position if number == len(events) else None

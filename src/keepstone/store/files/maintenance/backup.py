@@ -1,0 +1,253 @@
+"""A consistent copy of a home while others write to it.
+
+A session is copied under its lock, so no write is half in the copy. Whatever was rewritten
+or removed after it was copied, as a purge does, is copied again or taken out before the copy
+gets its name. The copy is made beside its place, synced, read back, opened, and then renamed.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from keepstone.errors import StoreError
+from keepstone.files import AgentFiles, locked_files
+from keepstone.filesystem.confine import FOLDER_MODE, Folder, border, sync_folder
+from keepstone.filesystem.layout import ARCHIVE, DROPPED, LOCK, PURGE, Layout
+from keepstone.filesystem.lock import Lock
+from keepstone.log.log_file import Log
+from keepstone.model import BackupInfo
+from keepstone.store.files.agent_logs import AgentLogs
+from keepstone.store.files.home_language import record_language
+from keepstone.store.files.home_space import HomeSpace
+from keepstone.store.files.maintenance.checkup import Using
+from keepstone.store.files.maintenance.copying import Copy, Unit
+from keepstone.store.files.maintenance.originals import log_of, original_names
+from keepstone.store.protocol import Store
+from keepstone.text.tokenizer import ENGLISH
+
+_ROUNDS = 10
+"""How often is looked for what was rewritten since it was copied, before the backup gives up."""
+
+_AT_ONCE = 1_000
+"""Entries whose vectors are copied at a time."""
+
+Progress = Callable[[int, int], None]
+Opened = Callable[[Path], Store]
+"""Opens a home at another place, with the same layout."""
+
+
+class BackupRun:
+    """One backup while it is being made."""
+
+    def __init__(self, source: Store, root: Path, layout: Layout, using: Using, opened: Opened) -> None:
+        self._source = source
+        self._root = root
+        self._layout = layout
+        self._using = using
+        self._opened = opened
+        self._copies: dict[Path, Copy] = {}
+
+    def make(self, folder: Path, progress: Progress | None, *, vectors: bool = False) -> BackupInfo:
+        """Copy the home into a folder that is missing or empty; see ``Home.backup``."""
+        target = self._checked(folder)
+        with border(target.parent):
+            target.parent.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+            # Nobody may take half a copy for a whole one, so it has another name until it is done.
+            made = Path(tempfile.mkdtemp(".partial", f".{target.name}.", target.parent))
+        try:
+            info = self._copied(made, progress, vectors=vectors)
+            _sync(made)
+            _rename(made, target)
+        except BaseException:
+            shutil.rmtree(made, ignore_errors=True)
+            raise
+        return replace(info, folder=target)
+
+    def _copied(self, made: Path, progress: Progress | None, *, vectors: bool) -> BackupInfo:
+        for _ in range(_ROUNDS):
+            self._copy_all(made, progress)
+            info = self._check(made)
+            if not vectors:
+                return info
+            self._copy_vectors(made)
+            # What was purged since must not stay in the indexes either: they are made again then.
+            if not self._copy_round(made, lambda _: None):
+                return info
+        raise self._rewritten()
+
+    def _rewritten(self) -> StoreError:
+        return StoreError(f"{self._root} is rewritten faster than it is copied: try again when less goes on")
+
+    def _checked(self, folder: Path) -> Path:
+        target, root = folder.resolve(), self._root.resolve()
+        if root == target or root in target.parents:
+            raise ValueError(f"{folder} lies in the home itself: choose a folder elsewhere")
+        with border(target):
+            if target.exists() and (not target.is_dir() or any(target.iterdir())):
+                raise ValueError(f"{folder} is not empty: choose a new folder for the backup")
+        return target
+
+    def _copy_all(self, made: Path, progress: Progress | None) -> None:
+        total = self._size() if progress else 0
+        done = 0
+
+        def tell(count: int) -> None:
+            nonlocal done
+            done += count
+            if progress:
+                progress(min(done, total), total)
+
+        for _ in range(_ROUNDS):
+            if not self._copy_round(made, tell):
+                return
+        raise self._rewritten()
+
+    def _size(self) -> int:
+        agents = self._layout.agents(self._root)
+        return sum(info.size for agent in agents for info in self._source.sessions(agent))
+
+    def _copy_round(self, made: Path, tell: Callable[[int], None]) -> bool:
+        """Copy what is new or was rewritten since the last round; tell whether there was any."""
+        agents = self._layout.agents(self._root)
+        changed = [self._copy_agent(agent, made, tell) for agent in agents]
+        return any([*changed, self._leave_only(agents, made)])
+
+    def _leave_only(self, agents: Collection[str], made: Path) -> bool:
+        """Remove agents from the copy that were purged during it."""
+        gone = set(self._layout.agents(made)) - set(agents)
+        for path in [path for agent in gone for path in self._layout.agent_folders(made, agent)]:
+            shutil.rmtree(path, ignore_errors=True)
+            self._copies = {at: copy for at, copy in self._copies.items() if not at.is_relative_to(path)}
+        return bool(gone)
+
+    def _copy_agent(self, agent: str, made: Path, tell: Callable[[int], None]) -> bool:
+        changed = False
+        with self._using(agent) as logs:
+            if logs is not None:
+                copy = self._copy_at(self._layout.sessions_folder(made, agent), made, tell)
+                changed = copy.follow(logs.folder, session_units(logs))
+        place = self._layout.files_folder(self._root, agent)
+        with suppress(FileNotFoundError, NotADirectoryError), Folder(place, root=self._root) as folder:
+            copy = self._copy_at(self._layout.files_folder(made, agent), made, tell)
+            unit = Unit(AgentFiles(place, root=self._root).list, lambda: locked_files(folder))
+            changed = copy.follow(folder, {"files": unit}) or changed
+        return changed
+
+    def _copy_at(self, place: Path, made: Path, tell: Callable[[int], None]) -> Copy:
+        return self._copies.setdefault(place, Copy(place, made, tell))
+
+    def _check(self, made: Path) -> BackupInfo:
+        """Read the copy back, then open it as anybody would; return what there is in it."""
+        wrong = [name for copy in self._copies.values() for name in copy.wrong()]
+        if wrong:
+            raise StoreError(f"the copy of {wrong[0]} is not what was read: check the disk, and try again")
+        with closing(self._opened(made)) as store:
+            agents = store.agents()
+            sessions = [(agent, info.id) for agent in agents for info in store.sessions(agent)]
+            entries = sum(len(store.records(*session)) for session in sessions)
+            files = sum(len(store.files(agent).list()) for agent in agents)
+            findings = tuple(finding for finding in store.maintenance.doctor() if finding.level == "error")
+        derived = self._layout.derived_folder(made)
+        shutil.rmtree(derived, ignore_errors=True)
+        space = HomeSpace(self._root, self._layout).get()
+        if space is not None:
+            HomeSpace(made, self._layout).set(space)
+        if self._source.language != ENGLISH:
+            record_language(made, self._layout, self._source.language)
+        size = sum(copy.count()[1] for copy in self._copies.values())
+        return BackupInfo(made, len(agents), len(sessions), entries, files, size, findings)
+
+    def _copy_vectors(self, made: Path) -> None:
+        """Give the indexes of the copy the vectors that were made of its texts."""
+        with closing(self._opened(made)) as store:
+            for agent in store.agents():
+                for space in (space for space in self._source.spaces(agent) if not space.is_given):
+                    for session in store.sessions(agent):
+                        self._copy_vectors_of(store, agent, session.id, space.id)
+                store.sync()
+
+    def _copy_vectors_of(self, store: Store, agent: str, session: str, space: str) -> None:
+        now = {entry.id: entry.text for entry in self._source.entries(agent, session, None, None)}
+        copied = store.entries(agent, session, None, None)
+        same = [entry for entry in copied if now.get(entry.id) == entry.text]
+        for begin in range(0, len(same), _AT_ONCE):
+            some = same[begin : begin + _AT_ONCE]
+            ids = [entry.id for entry in some]
+            found = self._source.vectors(agent, session, space, ids)
+            given = store.vectors(agent, session, space, ids)
+            made = [entry for entry in some if entry.id in found and entry.id not in given]
+            store.keep_vectors(agent, space, [(entry, found[entry.id]) for entry in made])
+
+
+def session_units(logs: AgentLogs) -> dict[str, Unit]:
+    """Return what belongs together in an agent's folder of sessions."""
+    units = {}
+    for session, name, _ in logs.files():
+        units[f"session {session}"] = _session_unit(logs, session, name)
+    taken = {name for _, name, _ in logs.files()}
+    for name in (PURGE, DROPPED):
+        units[name] = Unit(lambda name=name: [name], lambda name=name: _marks(logs.folder, name))  # type: ignore[misc]
+    for path in _others(logs, taken):
+        units[path] = Unit(lambda path=path: [path], nullcontext)  # type: ignore[misc]
+    return units
+
+
+def _session_unit(logs: AgentLogs, session: str, name: str) -> Unit:
+    def names() -> list[str]:
+        kept = sorted(other for other in original_names(logs.folder) if log_of(other) == name)
+        return [name, f"{ARCHIVE}/{name}", *(f"{ARCHIVE}/{other}" for other in kept)]
+
+    return Unit(names, lambda: _locked_session(logs.log(session)), log=name)
+
+
+@contextmanager
+def _locked_session(log: Log) -> Iterator[None]:
+    with log.locked():
+        yield
+        if log.stat() is None:
+            log.lock.remove()  # The session was removed during the copy, and its lock file with it.
+
+
+def _others(logs: AgentLogs, taken: Collection[str]) -> list[str]:
+    """Return what else looks like a log or an archive: a second file for a session, an archive alone."""
+    found = []
+    for sub in ("", f"{ARCHIVE}/"):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            for entry in logs.folder.scan(sub.rstrip("/")):
+                if entry.is_file(follow_symlinks=False) and (log_of(entry.name) or entry.name) not in taken:
+                    looks_like_one = logs.layout.session_of(log_of(entry.name) or entry.name) is not None
+                    found += [sub + entry.name] if looks_like_one else []
+    return found
+
+
+def _marks(folder: Folder, name: str) -> AbstractContextManager[object]:
+    try:
+        folder.stat(name)
+    except FileNotFoundError:
+        return nullcontext()  # Taking the lock would leave its file behind.
+    return _locked(folder, name + LOCK)
+
+
+@contextmanager
+def _locked(folder: Folder, name: str) -> Iterator[None]:
+    with closing(Lock(folder, name)) as lock, lock.hold():
+        yield
+
+
+def _sync(made: Path) -> None:
+    """Bring the names of all that was copied to the disk; the files themselves are there."""
+    for path in (made, *(path for path in made.rglob("*") if path.is_dir())):
+        sync_folder(path)
+
+
+def _rename(made: Path, target: Path) -> None:
+    with border(target):
+        if target.exists():
+            target.rmdir()  # It was empty; if it is no longer, this fails and nothing is lost.
+        made.rename(target)
+    sync_folder(target.parent)

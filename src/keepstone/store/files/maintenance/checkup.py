@@ -1,0 +1,90 @@
+"""The doctor's round: the home's place, then each agent; first mended, where that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from keepstone.errors import CorruptLogError, KeepstoneError, install_command
+from keepstone.filesystem.layout import Layout
+from keepstone.index import DamagedError, UnavailableError
+from keepstone.index.vectors import packages
+from keepstone.model import Finding
+from keepstone.store.files.agent_logs import AgentLogs
+from keepstone.store.files.maintenance.doctor import examine
+from keepstone.store.files.maintenance.place import examine_home, mend_home
+from keepstone.store.files.maintenance.repair import mend
+from keepstone.store.files.purge import Eraser
+
+Using = Callable[[str], AbstractContextManager[AgentLogs | None]]
+"""Gives an agent's logs inside a ``with``, None if it has none."""
+
+
+class Checkup:
+    """One round through a home."""
+
+    def __init__(self, root: Path, layout: Layout, using: Using) -> None:
+        self._root = root
+        self._layout = layout
+        self._using = using
+        self._agents = layout.agents(root)
+        self._done = 0
+        self._has_vectors = False
+
+    def run(
+        self, *, deep: bool, fix: bool, progress: Callable[[int, int], None] | None = None
+    ) -> list[Finding]:
+        """Return what was mended, then what there is to say now."""
+        total = self._size() if progress else 0
+
+        def tell(size: int) -> None:
+            self._done += size
+            if progress:
+                progress(min(self._done, total), total)
+
+        def mending(logs: AgentLogs) -> list[Finding]:
+            Eraser(self._root, self._layout).finish(logs)
+            return mend(logs, self._layout, deep=deep)
+
+        def examining(logs: AgentLogs) -> list[Finding]:
+            with suppress(
+                UnavailableError, DamagedError, CorruptLogError
+            ):  # Each is a finding of ``examine``.
+                self._has_vectors = self._has_vectors or bool(logs.index.spaces())
+            return examine(logs, self._layout, deep=deep, progress=tell)
+
+        # Modes come last, because a repair may write a file again.
+        mended = [*self._each(mending), *mend_home(self._root, self._layout)] if fix else []
+        found = [*examine_home(self._root, self._layout), *self._each(examining)]
+        return [*mended, *found, *(_faster_search() if self._has_vectors else ())]
+
+    def _size(self) -> int:
+        total = 0
+        for agent in self._agents:
+            with suppress(KeepstoneError), self._using(agent) as logs:
+                total += sum(status.st_size for _, _, status in logs.files()) if logs else 0
+        return total
+
+    def _each(self, act: Callable[[AgentLogs], list[Finding]]) -> list[Finding]:
+        """Return what comes of all agents; one that cannot be opened does not keep us from the others."""
+        findings: list[Finding] = []
+        for agent in self._agents:
+            try:
+                with self._using(agent) as logs:
+                    found = act(logs) if logs is not None else []
+            except KeepstoneError as error:
+                cost = "what this agent remembers cannot be read or written"
+                found = [Finding("error", agent, str(error), "do what the message says", cost)]
+            findings += [replace(finding, agent=agent) for finding in found]
+        return findings
+
+
+def _faster_search() -> list[Finding]:
+    """Say what would make vector search faster, which finds the same without it."""
+    if not (names := packages.missing()):
+        return []
+    message = f"vectors are compared by NumPy alone: {' and '.join(names)} not installed"
+    cost = "nothing is missed; in an agent with many vectors recall takes longer"
+    return [Finding("ok", "vectors", message, install_command("vectors"), cost)]

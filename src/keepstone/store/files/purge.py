@@ -1,0 +1,389 @@
+"""Removing bytes: purge, clear, and removal of sessions and agents.
+
+A purge is recorded, synced, before it begins and struck off after it ended, so
+that the next process to open the home finishes what a killed one left.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import shutil
+import stat
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+from keepstone.errors import KeepstoneError, PurgePendingError
+from keepstone.filesystem.confine import FOLDER_MODE, Folder, border, sync_folder
+from keepstone.filesystem.layout import ARCHIVE, DEFAULT_AGENT, INDEX, PURGED, Layout
+from keepstone.index import Index, UnavailableError
+from keepstone.index.database import SCHEMA
+from keepstone.log import rewrite
+from keepstone.log.log_file import Log, Stat
+from keepstone.log.union import read_side
+from keepstone.model import Record
+from keepstone.store.files import purge_digests
+from keepstone.store.files.agent_logs import AgentLogs
+from keepstone.store.files.erasures import Erasures
+from keepstone.store.files.purge_digests import is_recording
+from keepstone.store.files.purge_marks import (
+    PurgeMarks,
+    erase_session,
+    remove_others,
+)
+from keepstone.store.files.purged_files import PurgedFiles
+from keepstone.store.files.session_files import info_of
+from keepstone.store.files.spellings import parts
+from keepstone.store.protocol import SessionCheck
+
+TIMEOUT = 5.0
+"""Seconds to wait for readers that keep purged bytes in the index's journal."""
+
+_DYING = re.compile(r"\.purge\.(.+)\.\d+?(?:-(\d+))?")
+"""What a folder of an agent that is purged is called, with the number of the next one that is to follow."""
+
+logger = logging.getLogger("keepstone.store")
+
+
+class Eraser:
+    """Removes bytes below one root for good."""
+
+    def __init__(self, root: Path, layout: Layout) -> None:
+        self._root = root
+        self._layout = layout
+        self.erasures = Erasures(root, layout)
+        """Noted before anything is erased, as a process that is killed tells no more."""
+
+    def purge(self, logs: AgentLogs, session: str, ids: Sequence[str]) -> int:
+        """Remove every byte of entries; return how many of them there were.
+
+        Others that write to the session wait for the last steps only, which take little.
+        """
+        files = PurgedFiles(logs, session, ids)
+        if not files.gone:
+            return 0
+        with closing(PurgeMarks(logs.folder)) as marks:
+            made = rewrite.overtaking(files.placing, lambda: self._purge(logs, session, files, marks))
+            if made:
+                files.placing.finish()
+                self._checkpoint(logs, session)
+                marks.remove(made)
+        self.finish(logs)
+        return len(made)
+
+    def _purge(
+        self, logs: AgentLogs, session: str, files: PurgedFiles, marks: PurgeMarks
+    ) -> Sequence[Record]:
+        """Remove entries from the files of a session; return the marks of what is left to do in the index."""
+        with files.begun(), files.placing.locked():
+            files.check()
+            if not (gone := files.gone):
+                return []
+            self.erasures.note(logs.agent)
+            made = marks.add(session, gone)
+            with _all_or_pending(logs.folder, marks, made, session, files.logs):
+                if is_recording(logs.folder, self._root):
+                    purge_digests.record(logs.folder, session, gone)
+                logs.leave_replaced()  # What another process rebuilt has the text as well.
+                files.put(gone)
+                marks.leave_index(made)
+        return made
+
+    def _record_all(self, logs: AgentLogs, session: str) -> None:
+        """Record all ids of a session that is emptied or removed, if purges are recorded."""
+        if is_recording(logs.folder, self._root):
+            for part in (logs.log(session), logs.archive(session)):
+                with part.reading() as fd:
+                    purge_digests.record(logs.folder, session, sorted(read_side(fd).ids))
+
+    def _checkpoint(self, logs: AgentLogs, session: str) -> None:
+        try:
+            self._remove_other_versions(logs)
+            logs.asking(Index.erase)
+            is_clean = logs.index.checkpoint(TIMEOUT) and not logs.index.replaced()
+        except (OSError, UnavailableError) as error:
+            raise _pending(session) from error
+        if not is_clean:
+            raise _pending(session)
+
+    def _remove_other_versions(self, logs: AgentLogs) -> None:
+        """Remove what other versions of keepstone derived; they make it again from the logs.
+
+        Our own as well where it could not be opened, so that it forgot nothing.
+        """
+        ours = self._layout.index_folder(self._root, logs.agent, SCHEMA)
+        for other in ours.parent.iterdir() if ours.parent.is_dir() else ():
+            is_used = other == ours and not logs.index.in_memory
+            if not is_used and other.is_dir() and not other.is_symlink():
+                shutil.rmtree(other)
+
+    def clear(self, logs: AgentLogs, session: str, check: SessionCheck | None = None) -> int | None:
+        """Empty a session, its archive included, to zero bytes; return its size before, None if missing."""
+        log = logs.log(session)
+        if log.stat() is None:
+            return None
+        with log.locked():
+            stat = log.stat()
+            _check(session, stat, check)
+            self.erasures.note(logs.agent)
+            self._record_all(logs, session)
+            remove_others(logs.folder, log, logs.spellings(session))
+            log.truncate()
+            logs.follow(session, log, log.stat())
+            with suppress(UnavailableError):
+                logs.asking(Index.drop_hidden)
+                logs.index.checkpoint(0)
+        return stat.size if stat else None
+
+    def remove(self, logs: AgentLogs, session: str, check: SessionCheck | None = None) -> bool:
+        """Remove a session with archive and lock file; False if it is missing."""
+        return self._take_away(logs, session, None, check) is not None
+
+    def drop(self, logs: AgentLogs, session: str, ts: str, check: SessionCheck | None = None) -> int:
+        """Remove a session, marked as dropped at this time; return how many live entries it had."""
+        return self._take_away(logs, session, ts, check) or 0
+
+    def _take_away(
+        self, logs: AgentLogs, session: str, dropped: str | None, check: SessionCheck | None
+    ) -> int | None:
+        log = logs.log(session)
+        if log.stat() is None:
+            return None
+        with closing(PurgeMarks(logs.folder)) as marks, log.locked():
+            _check(session, log.stat(), check)
+            count = len(logs.records(session)) if dropped else 0
+            others = logs.spellings(session)
+            self.erasures.note(logs.agent)
+            made = marks.add(session, None, dropped, log)
+            with _all_or_pending(logs.folder, marks, made, session, [log, *others]):
+                self._record_all(logs, session)
+                erase_session(logs.folder, log, others, made[0])
+                self._unindex(logs, session, ())
+                marks.remove(made)
+        logs.folder.sync()  # The name of the lock file has gone just now.
+        logs.forget_log(session)
+        return count
+
+    def finish(self, logs: AgentLogs) -> None:
+        """Finish the purges of an agent that were begun and not ended."""
+        with closing(PurgeMarks(logs.folder)) as marks:
+            begun = marks.pending()
+            if not begun and marks.are_there():
+                marks.remove(())  # A killed process left a part of a mark: it had purged nothing yet.
+            for session in dict.fromkeys(str(mark["session"]) for mark in begun):
+                try:
+                    self._finish(logs, marks, session)
+                except KeepstoneError as error:
+                    name = type(error).__name__
+                    logger.warning("a purge of agent %s is still to be finished: %s", logs.agent, name)
+        try:
+            self._erase_merged(logs)
+        except KeepstoneError as error:
+            logger.warning(
+                "purges of agent %s elsewhere are to be finished: %s", logs.agent, type(error).__name__
+            )
+
+    def _erase_merged(self, logs: AgentLogs) -> None:
+        """Remove from archives what was purged on another branch or device.
+
+        Git takes an archive that only one side has as it is, and asks no driver. They are looked at
+        once for each state of the recorded purges and of the archives' folder.
+        """
+        state = _state_of(logs.folder)
+        seen = self._layout.index_folder(self._root, logs.agent, SCHEMA).parent / "purged.seen"
+        if state is None or (seen.is_file() and seen.read_text("utf-8") == state):
+            return
+        digests = purge_digests.purged_digests(logs.folder)
+        for session in [session for session, _, _ in logs.files()]:
+            with logs.archive(session).reading() as fd:
+                ids = {name for name in read_side(fd).ids if purge_digests.digest(session, name) in digests}
+            if ids:
+                log = logs.log(session)
+                with log.locked(), log.reading() as fd:
+                    rewrite.purge(logs.archive(session), ids - read_side(fd).ids)
+        with border(seen):
+            seen.parent.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+            seen.write_text(_state_of(logs.folder) or "", "utf-8")
+
+    def _finish(self, logs: AgentLogs, marks: PurgeMarks, session: str) -> None:
+        # Taking the lock has finished log and archive, unless another process was still at it, and has ended.
+        with logs.log(session).locked():
+            left = marks.pending(session)
+            if left:
+                self._unindex(logs, session, [str(mark["id"]) for mark in left if "id" in mark])
+                marks.remove(left)
+
+    def _unindex(self, logs: AgentLogs, session: str, ids: Sequence[str]) -> None:
+        """Let the index forget these entries, and what else the log of a session does not hold."""
+        log = logs.log(session)
+        logs.leave_replaced()
+
+        def forget(index: Index) -> None:
+            stat = log.stat()
+            if stat is None:
+                index.drop(session, log)
+            elif index.present(session, stat, ids) != set():
+                index.forget(session, ids)
+                index.reread(session, log)
+
+        try:
+            logs.asking(forget)
+        except UnavailableError as error:
+            raise _pending(session) from error
+        self._checkpoint(logs, session)
+
+    def purge_agent(self, agent: str) -> None:
+        """Remove every byte of an agent: first out of sight in one step, then from the disk."""
+        self.erasures.note(agent)
+        purge_digests.record_agent(self._root, self._layout, agent)
+        _put_away(self._layout.agent_folders(self._root, agent))
+        left = self.finish_agents()
+        try:
+            self._remove_index(agent)
+        except OSError:
+            left.add(agent)
+        if agent in left:
+            raise PurgePendingError(
+                f"agent {agent!r} is gone, but some of its bytes could not be removed: end the programs that "
+                "use it, or mend the disk, then open the home again, which finishes the purge"
+            )
+
+    def finish_agents(self) -> set[str]:
+        """Remove what purges of whole agents have put out of sight; return the agents of which bytes stay."""
+        left = self._put_rest_away()
+        for folder in self._dying_folders():
+            dying = _DYING.fullmatch(folder.name)
+            if dying and not dying[2]:
+                try:
+                    self._remove_index(self._agent_of(dying[1]))
+                    _remove_tree(folder)
+                    sync_folder(folder.parent)
+                except OSError as error:
+                    left.add(self._agent_of(dying[1]))
+                    _warn(dying[1], error)
+        return left
+
+    def _put_rest_away(self) -> set[str]:
+        """Go on where a process was killed that had put but the first folder of an agent out of sight."""
+        left: set[str] = set()
+        for folder in self._dying_folders():
+            dying = _DYING.fullmatch(folder.name)
+            if dying and dying[2]:
+                agent = self._agent_of(dying[1])
+                rest = self._layout.agent_folders(self._root, agent)
+                try:
+                    _put_away([other for other in rest if _number(other) == int(dying[2])])
+                    _rename(folder, folder.with_name(folder.name.removesuffix(f"-{dying[2]}")))
+                except OSError as error:
+                    left.add(agent)
+                    _warn(dying[1], error)
+        return left
+
+    def _dying_folders(self) -> list[Path]:
+        """Return what purges of agents have put out of sight, where the system lets us look."""
+        found: list[Path] = []
+        for parent in {folder.parent for folder in self._layout.agent_folders(self._root, DEFAULT_AGENT)}:
+            with suppress(OSError):
+                found += parent.glob(".purge.*") if parent.is_dir() else []
+        return [folder for folder in found if _number(folder) is not None]
+
+    def _agent_of(self, folder_name: str) -> str:
+        return folder_name if "{agent}" in self._layout.sessions else DEFAULT_AGENT
+
+    def _remove_index(self, agent: str) -> None:
+        folder = self._root / INDEX / self._layout.check_agent(agent)
+        if folder.is_dir() and not folder.is_symlink():
+            _remove_tree(folder)
+
+
+def _state_of(folder: Folder) -> str | None:
+    """Return a text that changes with the recorded purges and with new archives; None without any."""
+    try:
+        purges, archives = folder.stat(PURGED), folder.stat(ARCHIVE)
+    except FileNotFoundError:
+        return None
+    return f"{purges.st_size} {purges.st_mtime_ns} {archives.st_mtime_ns}"
+
+
+@contextmanager
+def _all_or_pending(
+    folder: Folder, marks: PurgeMarks, made: Sequence[Record], session: str, logs: Sequence[Log]
+) -> Iterator[None]:
+    """Withdraw the marks of a purge that fails before it has changed anything.
+
+    What has changed something is finished later, and says so: nothing brings back what it has removed.
+    """
+    files: list[Log] = []
+    before: list[Stat | None] = []
+    try:
+        files += [part for log in logs for part in parts(folder, log)]
+        before += [file.stat() for file in files]
+        yield
+    except (KeepstoneError, UnavailableError) as error:
+        if before and (isinstance(error, PurgePendingError) or [file.stat() for file in files] != before):
+            raise _pending(session) from error
+        try:
+            marks.remove(made)
+        except KeepstoneError:
+            raise _pending(session) from error
+        raise
+
+
+def _check(session: str, stat: Stat | None, check: SessionCheck | None) -> None:
+    if check is not None and stat is not None:
+        check(info_of(session, stat))
+
+
+def _put_away(folders: Sequence[Path]) -> None:
+    """Rename the folders of one agent. The name of the first tells the other until that is renamed, too.
+
+    Only then is anything removed, so that no new folder has got the number of an old one.
+    """
+    there = [folder for folder in folders if _number(folder) is not None]
+    names = [folder.with_name(f".purge.{folder.name}.{time.time_ns()}") for folder in there]
+    marked = [*(name.with_name(f"{name.name}-{_number(there[-1])}") for name in names[:-1]), *names[-1:]]
+    for folder, name in [*zip(there, marked, strict=True), *zip(marked[:-1], names[:-1], strict=True)]:
+        _rename(folder, name)
+
+
+def _number(folder: Path) -> int | None:
+    """Return by which number the system knows a folder; None if it is none, or a link to one."""
+    with suppress(OSError):
+        status = folder.lstat()
+        return status.st_ino if stat.S_ISDIR(status.st_mode) else None
+    return None
+
+
+def _rename(folder: Path, other: Path) -> None:
+    """Rename a folder for good, unless another process did."""
+    with suppress(FileNotFoundError):
+        folder.rename(other)
+        sync_folder(folder.parent)
+
+
+def _warn(name: str, error: OSError) -> None:
+    logger.warning("a purge of agent %s is still to be finished: %s", name, type(error).__name__)
+
+
+def _remove_tree(folder: Path) -> None:
+    """Remove a folder, even while a process that still has it open makes files in it."""
+    deadline = time.monotonic() + TIMEOUT
+    while folder.exists():
+        try:
+            shutil.rmtree(folder)
+        except PermissionError:
+            raise
+        except OSError:
+            if time.monotonic() >= deadline:
+                raise
+    with suppress(FileNotFoundError):
+        sync_folder(folder.parent)
+
+
+def _pending(session: str) -> PurgePendingError:
+    return PurgePendingError(
+        f"purged from session {session!r:.80}, but a reader elsewhere, or a full disk, still keeps old "
+        "bytes: end it, or free space, then open the home again, which finishes the purge"
+    )

@@ -1,0 +1,216 @@
+"""Purges under way: their marks, and what they do to logs and archives.
+
+Whoever next takes the lock of a session first finishes what a killed purge left undone
+in its log and archive, so that no write comes between. What is left of the index is
+done when the home is opened next.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import closing, suppress
+
+from keepstone.filesystem.atomic import replace_file
+from keepstone.filesystem.confine import Folder
+from keepstone.filesystem.layout import ARCHIVE, LOCK, PURGE, TEMPORARY
+from keepstone.filesystem.lock import Lock
+from keepstone.log import rewrite
+from keepstone.log.line import dump_read, parse
+from keepstone.log.log_file import Log, checksum
+from keepstone.log.mentioned_ids import Mentions, mentions
+from keepstone.log.scan import Scan
+from keepstone.model import Record
+from keepstone.store.files.dropped import mark_dropped
+from keepstone.store.files.spellings import holding, parts
+
+_LEFT = {"left": "index"}
+_IS_LEFT = b'"left":"index"'
+"""What only such a mark holds: quotes inside its texts are escaped."""
+
+
+class PurgeMarks:
+    """The file ``.purge.ndjson`` of one sessions folder: ids only, one purge a line.
+
+    A line without an id means the whole session, as far as ``log`` says: so many bytes, with this
+    checksum at their end. ``"left":"index"`` says that log and archive are done.
+    """
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+        self._log = Log(folder, PURGE, Lock(folder, PURGE + LOCK))
+
+    def add(
+        self, session: str, ids: Sequence[str] | None, dropped: str | None = None, log: Log | None = None
+    ) -> list[Record]:
+        """Record what is about to be purged, synced; return the marks for ``remove``.
+
+        Without ids that is the whole session, as far as its ``log`` reaches now; ``dropped`` is when
+        it was dropped; finishing the purge marks the drop.
+        """
+        whole: Record = {"session": session} | ({"dropped": dropped} if dropped else {})
+        if log is not None:
+            whole["log"] = _extent_of(log)
+        marks: list[Record] = [whole] if ids is None else [{"session": session, "id": name} for name in ids]
+        with self._log.locked():
+            self._log.append([dump_read(mark) for mark in marks])
+        return marks
+
+    def exchange(self, marks: Sequence[Record], session: str, log: Log) -> list[Record]:
+        """Record in one step that purges are withdrawn and a session is about to go; return its mark."""
+        made: list[Record] = [{"session": session, "log": _extent_of(log)}]
+        with self._log.locked():
+            withdrawn = {dump_read(mark) for mark in marks}
+            left = [mark for mark in self.pending() if dump_read(mark) not in withdrawn]
+            self._log.replace(dump_read(mark) for mark in [*left, *made])
+        return made
+
+    def remove(self, marks: Sequence[Record]) -> None:
+        """Record that purges are done, and leave no file behind the last one."""
+        with self._log.locked():
+            done = set(map(_named, marks))
+            left = [mark for mark in self.pending() if _named(mark) not in done]
+            if left:
+                self._log.replace(dump_read(mark) for mark in left)
+            else:
+                self._log.remove()
+
+    def leave_index(self, marks: Sequence[Record]) -> None:
+        """Record that logs and archives are done, so that what is written from now on stays.
+
+        Compares bytes where these marks are all there are: writers wait, and marks may be thousands.
+        """
+        lines, left = [dump_read(mark) for mark in marks], [dump_read(mark | _LEFT) for mark in marks]
+        with self._log.locked():
+            if self._raw() != b"".join(lines):
+                done = set(lines)
+                pending = self.pending()
+                left = [dump_read(mark | _LEFT if dump_read(mark) in done else mark) for mark in pending]
+            replace_file(self._folder, PURGE, [b"".join(left)], temporary=PURGE + TEMPORARY)
+            self._log.forget()
+
+    def has_begun(self) -> bool:
+        """Tell whether logs and archives of any purge are still to be done, without reading each mark."""
+        return any(line and _IS_LEFT not in line for line in self._raw().split(b"\n"))
+
+    def are_there(self) -> bool:
+        """Tell whether there is a file of marks, even if none in it is whole."""
+        return self._log.stat() is not None
+
+    def _raw(self) -> bytes:
+        with self._log.reading() as fd:
+            return b"" if fd is None else os.pread(fd, os.fstat(fd).st_size, 0)
+
+    def pending(self, session: str | None = None) -> list[Record]:
+        """Return the purges that were begun and not finished, of one session or of all."""
+        with self._log.reading() as fd:
+            if fd is None:
+                return []
+            # Not the lines' records: a reader of logs would give a mark without an id one of its own.
+            marks = [mark for line in Scan(fd) if (mark := parse(line.raw)) is not None and _is_mark(mark)]
+        return [mark for mark in marks if session is None or mark["session"] == session]
+
+    def close(self) -> None:
+        """Close the descriptors."""
+        self._log.close()
+
+
+def resume(folder: Folder, session: str, log: Log, spellings: Callable[[], Sequence[Log]]) -> None:
+    """Finish in the files of a session what a killed process began. The caller holds the log's lock.
+
+    ``spellings`` gives its logs under other names.
+    """
+    try:
+        folder.stat(PURGE)
+    except FileNotFoundError:
+        return
+    with closing(PurgeMarks(folder)) as marks:
+        if not marks.has_begun():
+            return
+        begun = [mark for mark in marks.pending(session) if mark.get("left") != "index"]
+        if begun:
+            others = spellings()
+            for mark in begun:
+                if "id" not in mark:
+                    erase_session(folder, log, others, mark)
+            if ids := [str(mark["id"]) for mark in begun if "id" in mark]:
+                erase_entries(folder, log, others, ids)
+            marks.leave_index(begun)
+
+
+Mentioned = Mapping[str, Mentions]
+"""Which entries each file of a session has lines of, by the file's name."""
+
+
+def mentioned(
+    folder: Folder, logs: Iterable[Log], ids: Collection[str], before: Mentioned | None = None
+) -> Mentioned:
+    """Return to which of the ids lines of logs, archives and originals belong.
+
+    Of a file that has only grown since ``before``, only the rest is read.
+    """
+    seen = before or {}
+    files = [part for log in logs for part in parts(folder, log)]
+    return {part.name: mentions(part, ids, seen.get(part.name)) for part in files}
+
+
+def erase_entries(folder: Folder, log: Log, spellings: Sequence[Log], ids: Collection[str]) -> None:
+    """Remove the lines of entries from all files of a session. The lock is held."""
+    log.clear_away(in_use=True)
+    wanted = frozenset(ids)
+    # The log comes first: it is the longest, and where it cannot be written nothing is changed at all.
+    for part in parts(folder, log):
+        rewrite.purge(part, wanted)
+    for other in spellings:
+        with holding(other):
+            erase_entries(folder, other, (), wanted)
+
+
+def erase_session(folder: Folder, log: Log, spellings: Sequence[Log], mark: Record) -> None:
+    """Remove what a session had when its removal was marked. The log's lock is held.
+
+    What a program that knows no marks appended since, or wrote to a new log, stays.
+    """
+    extent = mark.get("log")
+    there = _extent_of(log, extent[0]) if isinstance(extent, list) and log.stat() else extent
+    if there != extent:
+        return
+    if "dropped" in mark:
+        mark_dropped(folder, str(mark["session"]), str(mark["dropped"]))
+    remove_others(folder, log, spellings)
+    if isinstance(extent, list) and (stat := log.stat()) and stat.size > extent[0]:
+        rewrite.leave_from(log, extent[0])
+    else:
+        log.remove()
+
+
+def remove_others(folder: Folder, log: Log, spellings: Sequence[Log]) -> None:
+    """Remove all files of a session but its log, synced. The log's lock is held."""
+    for other in spellings:
+        with holding(other):
+            remove_others(folder, other, ())
+            other.remove()
+    log.clear_away(in_use=True)
+    for part in parts(folder, log)[1:]:
+        with suppress(FileNotFoundError):
+            folder.unlink(part.name)
+            folder.sync(ARCHIVE)
+
+
+def _extent_of(log: Log, size: int | None = None) -> list[int]:
+    """Return how long a log is, or its first part, and the checksum of that part's end."""
+    with log.reading() as fd:
+        stat = log.stat()
+        if fd is None or stat is None:
+            return [0, 0]
+        length = stat.size if size is None else min(size, stat.size)
+        return [length, checksum(fd, length)]
+
+
+def _named(mark: Record) -> bytes:
+    """Return what a mark says whatever is left to do."""
+    return dump_read({key: value for key, value in mark.items() if key != "left"})
+
+
+def _is_mark(line: Record) -> bool:
+    return isinstance(line.get("session"), str) and isinstance(line.get("id", ""), str)

@@ -1,0 +1,96 @@
+"""The files of a session without some entries: written beside them while others go on using the session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+
+from keepstone.index import Index
+from keepstone.log import rewrite
+from keepstone.log.replacement import OvertakenError, Replacement
+from keepstone.store.files.agent_logs import AgentLogs
+from keepstone.store.files.placing import IndexedPlacing
+from keepstone.store.files.purge_marks import erase_entries, mentioned
+from keepstone.store.files.spellings import holding, parts
+
+
+class PurgedFiles:
+    """A session's log and archive without the lines of some entries, and its files under other spellings."""
+
+    def __init__(self, logs: AgentLogs, session: str, ids: Sequence[str]) -> None:
+        self._logs = logs
+        self._session = session
+        self._ids = frozenset(ids)
+        self._log, self._archive = logs.log(session), logs.archive(session)
+        self._others = logs.spellings(session)
+        self.logs = [self._log, *self._others]
+        """The logs of the session under all spellings."""
+        self._there = mentioned(logs.folder, self.logs, self._ids)
+        self.placing = IndexedPlacing(logs, session, self._log)
+        self._new: dict[str, Replacement] = {}
+
+    @property
+    def gone(self) -> list[str]:
+        """The ids of the entries that any of the files holds lines of."""
+        return sorted(frozenset[str]().union(*(each.ids for each in self._there.values())))
+
+    @contextmanager
+    def begun(self) -> Iterator[None]:
+        """Write the files beside the old ones, and the new places of rows; they are removed unless put."""
+        with ExitStack() as stack:
+            with self.placing.locked():
+                if self.placing.is_held:  # Others may have moved lines from one file to another before.
+                    self._look()
+                self._log.clear_away(in_use=True)  # Whatever others prepare has what is purged here.
+                self._new = {}
+                for part in (self._log, self._archive):
+                    new = (
+                        Replacement.begin(part, rewrite.without(self._ids))
+                        if self._holds(part.name)
+                        else None
+                    )
+                    if new is not None:
+                        self._new[part.name] = stack.enter_context(new.closing(self.placing))
+                self.placing.begin()
+            for new in self._new.values():
+                new.follow()
+                new.sync()
+            if self._log.name in self._new:
+                self.placing.prepare(self._new[self._log.name], folded=False)
+            self._look()
+            yield
+
+    def check(self) -> None:
+        """Raise OvertakenError if others rewrote a file, or added lines to one that was not to be written.
+
+        The session's lock is held.
+        """
+        for new in self._new.values():
+            new.check()
+        self._look()
+        if any(self._holds(part.name) and part.name not in self._new for part in (self._log, self._archive)):
+            raise OvertakenError
+
+    def put(self, ids: Sequence[str]) -> None:
+        """Let the files take their places, and hide the rows of the entries. The lock is held."""
+        # The log comes first: it is the longest, and where it cannot be written nothing is changed at all.
+        for name, new in self._new.items():
+            named = new.end()
+            if name == self._log.name:
+                self.placing.put(new, named, ids)
+            else:
+                new.put()
+        for original in parts(self._logs.folder, self._log)[2:]:
+            rewrite.purge(original, self._ids)
+        for other in self._others:
+            with holding(other):
+                erase_entries(self._logs.folder, other, (), self._ids)
+        if self._log.name not in self._new:
+            self._logs.asking(Index.hide, self._session, ids)
+
+    def _look(self) -> None:
+        """Look which of the entries each file has lines of by now."""
+        self._there = mentioned(self._logs.folder, self.logs, self._ids, self._there)
+
+    def _holds(self, name: str) -> bool:
+        return bool(self._there[name].ids)

@@ -1,0 +1,155 @@
+"""Copying, forking and renaming the sessions of one agent.
+
+The new session is marked as one to purge before anything is written to it, so that a copy that is killed is
+undone. A rename is a copy at whose end that mark becomes, in one step, a mark of the old session: a rename
+that is killed is undone before this, and finished after it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+
+from keepstone.errors import EntryNotFoundError, SessionNotFoundError
+from keepstone.filesystem.layout import ARCHIVE
+from keepstone.index import Index, UnavailableError
+from keepstone.log import rewrite
+from keepstone.log.line import entry_of
+from keepstone.log.log_file import Log
+from keepstone.log.mentioned_ids import mentioned
+from keepstone.store.files.agent_logs import AgentLogs
+from keepstone.store.files.history import state
+from keepstone.store.files.maintenance.copying import chunks, length_of
+from keepstone.store.files.purge_marks import PurgeMarks, erase_session
+from keepstone.store.files.spellings import archive_of, parts
+
+_AT_ONCE = 1_000
+"""Entries whose vectors are copied at a time."""
+
+
+def copy(logs: AgentLogs, session: str, new: str, until: str | None = None) -> None:
+    """Copy a session, or its entries up to one, into a new session; see ``Store.copy``."""
+    with _both(logs, session, new) as (source, target), _undone_if_killed(logs, new, target) as marks:
+        ids = None if until is None else _up_to(logs, session, until)
+        for part in (archive_of(logs.folder, source), source):  # The session is there once its log is.
+            _write(logs, part, source, target, ids)
+        marks.remove([{"session": new}])
+        _copy_vectors(logs, session, new, target)
+
+
+def rename(logs: AgentLogs, session: str, new: str) -> None:
+    """Give a session another id; see ``Store.rename``."""
+    with _both(logs, session, new) as (source, target):
+        logs.follow(session, source, source.stat())
+        before = source.stat()
+        with _undone_if_killed(logs, new, target) as marks:
+            for part in reversed(parts(logs.folder, source)):
+                _write(logs, part, source, target, None)
+            old = marks.exchange([{"session": new}], session, source)
+        with closing(PurgeMarks(logs.folder)) as marks:
+            erase_session(logs.folder, source, (), old[0])
+            try:
+                if before is None or not logs.asking(Index.rename, session, new, target, before):
+                    logs.asking(Index.catch_up, new, target)
+                logs.asking(Index.catch_up, session, source)  # A log that is gone is dropped.
+                logs.index.checkpoint(0)
+            except UnavailableError as error:
+                logs.lag(error)
+            marks.remove(old)
+    logs.folder.sync()
+    logs.forget_log(session)
+
+
+@contextmanager
+def _both(logs: AgentLogs, session: str, new: str) -> Iterator[tuple[Log, Log]]:
+    """Hold the locks of an existing and of a new session, always in the same order.
+
+    Raises:
+        SessionNotFoundError, ValueError: The one is missing, or the other exists.
+    """
+    if session == new:
+        raise ValueError(f"session {new!r:.80} has this id already: choose another one")
+    source, target = logs.log(session), logs.log(new)
+    if source.stat() is None:
+        raise SessionNotFoundError(logs.agent, session)
+    with ExitStack() as held:
+        for log in sorted((source, target), key=lambda log: log.name):
+            held.enter_context(log.locked())
+        try:
+            _check(logs, session, new, source, target)
+            yield source, target
+        finally:
+            for log in (source, target):
+                if log.stat() is None:
+                    log.lock.remove()
+
+
+def _check(logs: AgentLogs, session: str, new: str, source: Log, target: Log) -> None:
+    if source.stat() is None:
+        raise SessionNotFoundError(logs.agent, session)
+    taken = [*parts(logs.folder, target), *logs.spellings(new)]
+    if any(log.stat() is not None for log in taken):
+        raise ValueError(f"session {new!r:.80} exists, or left files behind: choose another id, or remove it")
+    if others := logs.spellings(session):
+        raise ValueError(
+            f"session {session!r:.80} has a second file, {others[0].name!r:.80}, which nobody reads: "
+            "move it away first"
+        )
+
+
+@contextmanager
+def _undone_if_killed(logs: AgentLogs, new: str, target: Log) -> Iterator[PurgeMarks]:
+    """Mark a new session as one to purge, until the inside of the ``with`` withdraws it or fails."""
+    with closing(PurgeMarks(logs.folder)) as marks:
+        made = marks.add(new, None)
+        try:
+            yield marks
+        except BaseException:
+            if made[0] in marks.pending(new):
+                erase_session(logs.folder, target, (), made[0])
+                marks.remove(made)
+            raise
+
+
+def _up_to(logs: AgentLogs, session: str, until: str) -> frozenset[str]:
+    """Return the ids of the entries up to one by (time, place), archived ones too."""
+    ids = [str(record["id"]) for record in state(logs, session, None)]
+    if until not in ids:
+        raise EntryNotFoundError(f"there is no entry {until!r:.80} in session {session!r:.80}")
+    return frozenset(ids[: ids.index(until) + 1])
+
+
+def _write(logs: AgentLogs, part: Log, source: Log, target: Log, ids: frozenset[str] | None) -> None:
+    """Write what a file of one session holds, or only the lines of some entries, to that of the other."""
+    folder, _, name = part.name.rpartition("/")
+    copied = Log(logs.folder, f"{folder}/{target.name}{name[len(source.name) :]}".lstrip("/"), target.lock)
+    with part.reading() as fd:
+        if fd is None:
+            return
+        if folder:
+            if ids is not None and not mentioned(part, ids):
+                return
+            logs.folder.make_folder(ARCHIVE)
+        if ids is not None:
+            copied.replace(rewrite.lines_of(fd, ids))
+            return
+        size = os.fstat(fd).st_size
+        copied.replace(chunks(fd, length_of(fd, size) if part is source else size))
+
+
+def _copy_vectors(logs: AgentLogs, session: str, new: str, target: Log) -> None:
+    """Let the index take in a copy, and give it the vectors that were made of the same texts."""
+    try:
+        logs.asking(Index.catch_up, new, target)
+        entries = [entry_of(logs.agent, new, record) for record in logs.records(new)]
+        for space in logs.asking(Index.spaces):
+            for begin in range(0, len(entries), _AT_ONCE):
+                some = entries[begin : begin + _AT_ONCE]
+                ids = [entry.id for entry in some]
+                made = logs.asking(Index.vectors, session, space.id, ids)
+                there = logs.asking(Index.vectors, new, space.id, ids)
+                lacking = [entry for entry in some if entry.id in made and entry.id not in there]
+                logs.asking(Index.keep, space.id, [(entry, made[entry.id]) for entry in lacking])
+    except UnavailableError as error:
+        logs.lag(error)

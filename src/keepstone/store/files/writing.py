@@ -1,0 +1,295 @@
+"""Writing to one session's log: new entries, changes, access counts, compaction.
+
+Each function takes the session's lock, reads what the log says at that moment, and writes. The
+write has succeeded when its lines are in the log: an index that cannot follow is only behind.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
+from operator import attrgetter
+
+from keepstone.errors import EntryNotFoundError, KeepstoneError, LockTimeoutError
+from keepstone.filesystem.lock import TIMEOUT
+from keepstone.index import Index, UnavailableError
+from keepstone.log import rewrite
+from keepstone.log.line import apply, check_size, create, dump, entry_of, is_tombstone
+from keepstone.log.log_file import Log, Stat
+from keepstone.model import Comparison, Entry, Record
+from keepstone.store.decay import Decay
+from keepstone.store.files.agent_logs import AgentLogs
+from keepstone.store.files.history import deleted
+from keepstone.store.files.long_records import WHOLE
+from keepstone.store.files.placing import IndexedPlacing
+from keepstone.store.files.put import (
+    LiveEntries,
+    OnConflict,
+    Written,
+    counted,
+    folded_of,
+    in_batch,
+    resolve,
+    without_old_vector,
+)
+from keepstone.store.protocol import Compacted, LiveSession, Modification, Revision
+
+logger = logging.getLogger("keepstone.store")
+
+_LONG = 1 << 20
+"""Bytes of a log that the index takes in, if need be, before a writer locks it; reading fewer is quick."""
+_MOMENT = 0.05
+"""Seconds that a writer spends at most on what the index has not read yet."""
+
+
+def write(logs: AgentLogs, session: str, records: Sequence[Written], on_conflict: OnConflict) -> list[Entry]:
+    """Write records, all or none; ``on_conflict`` says what a record makes of an entry with its id."""
+    log = logs.log(session)
+    catch_up_unlocked(logs, session, log)
+    with log.locked():
+        before = log.create()
+        there = LiveEntries(logs, log, session)
+        there.look_up(before, [one.record["id"] for one in records])
+        results, needed = resolve(records, there, on_conflict)
+        after = None
+        if needed:
+            after = _append(logs, session, log, needed, None if there.met else (before, results))
+    if after is not None:
+        compact_if_due(logs, session, log, after)
+    return list(map(partial(entry_of, logs.agent, session), results))
+
+
+def modify(logs: AgentLogs, session: str, entry_id: str, change: Modification) -> Entry:
+    """Change one live entry by what it says at that moment, and return it as it is then."""
+    log = logs.log(session)
+    if log.stat() is None:
+        raise no_entry(entry_id, session)
+    catch_up_unlocked(logs, session, log)
+    with log.locked():
+        there = LiveEntries(logs, log, session).get(entry_id)
+        if there is None:
+            raise no_entry(entry_id, session)
+        entry = entry_of(logs.agent, session, there)
+        record = change(entry)
+        if record is None:
+            return entry
+        written = without_old_vector(there, Written(record, dump(record)))
+        changed = apply(there, written.record)
+        check_size(changed)  # A compaction will have to write all of it as one line.
+        after = _append(logs, session, log, [written], None)
+    if after is not None:
+        compact_if_due(logs, session, log, after)
+    return entry_of(logs.agent, session, changed)
+
+
+def restore(logs: AgentLogs, session: str, entry_id: str, change: Modification) -> Entry:
+    """Make a deleted entry again, from what log and archive say of it, and return it."""
+    log = logs.log(session)
+    if log.stat() is None:
+        raise no_deleted_entry(entry_id, session)
+    catch_up_unlocked(logs, session, log)
+    with log.locked():
+        last = deleted(logs, session, entry_id)
+        record = None if last is None else change(entry_of(logs.agent, session, last))
+        if record is None:
+            raise no_deleted_entry(entry_id, session)
+        after = _append(logs, session, log, [Written(record, dump(record))], None)
+    if after is not None:
+        compact_if_due(logs, session, log, after)
+    return entry_of(logs.agent, session, create(record))
+
+
+class _LiveSession:
+    """The ``LiveSession`` of a log whose lock is held."""
+
+    def __init__(self, logs: AgentLogs, log: Log, session: str, ids: Sequence[str]) -> None:
+        self._live = LiveEntries(logs, log, session)
+        stat = log.stat() if ids else None
+        if stat is not None:
+            self._live.look_up(stat, ids)
+        self._place = (logs.agent, session)
+        self.links = self._live.links
+
+    def select(self, kind: str, where: Sequence[Comparison]) -> list[Entry]:
+        return [entry_of(*self._place, record) for record in self._live.select(kind, where)]
+
+    def get(self, entry_id: str) -> Entry | None:
+        record = self._live.get(entry_id)
+        return None if record is None else entry_of(*self._place, record)
+
+
+def revise(logs: AgentLogs, session: str, revision: Revision, ids: Sequence[str] = ()) -> list[Entry]:
+    """Write the lines that a revision makes of a session's live entries, and return what is live then."""
+    log = logs.log(session)
+    if log.stat() is None:
+        raise EntryNotFoundError(f"there is no session {session!r:.80}")
+    catch_up_unlocked(logs, session, log)
+    with log.locked():
+        live = _LiveSession(logs, log, session, ids)
+        written, entries = revised(live, (logs.agent, session), revision)
+        after = _append(logs, session, log, written, None) if written else None
+    if after is not None:
+        compact_if_due(logs, session, log, after)
+    return entries
+
+
+def revised(
+    live: LiveSession, place: tuple[str, str], revision: Revision
+) -> tuple[list[Written], list[Entry]]:
+    """Return the lines that a revision makes of a session's live entries, and what is live then."""
+    written: list[Written] = []
+    entries: dict[str, Entry | None] = {}
+    for record in revision(live):
+        entry_id = record["id"]
+        there = entries[entry_id] if entry_id in entries else live.get(entry_id)
+        line = Written(record, dump(record))
+        after: Entry | None = None
+        if not is_tombstone(record) and there is None:
+            after = entry_of(*place, create(record))
+        elif not is_tombstone(record) and there is not None:
+            line = without_old_vector(there.line, line)
+            changed = apply(there.line, line.record)
+            check_size(changed)  # A compaction will have to write all of it as one line.
+            after = entry_of(*place, changed)
+        entries[entry_id] = after
+        written.append(line)
+    return written, [entry for entry in entries.values() if entry is not None]
+
+
+def count(logs: AgentLogs, session: str, increments: Mapping[str, int], *, wait: bool) -> bool:
+    """Add to the access counts of live entries; False without ``wait`` if a writer is at work."""
+    log = logs.log(session)
+    if log.stat() is None:
+        return True
+    after = None
+    try:
+        with log.locked(TIMEOUT if wait else 0):
+            if lines := counted(_records_named(logs, session, log, increments), increments):
+                # Neither synced nor indexed: a reader must not pay for either, and counts may be lost.
+                _, state = log.append(lines, sync=False)
+                after = state if state.size > rewrite.COMPACT_FROM else None
+    except LockTimeoutError:
+        if wait:
+            raise
+        return False
+    if after is not None:
+        compact_if_due(logs, session, log, after)
+    return True
+
+
+def _records_named(logs: AgentLogs, session: str, log: Log, ids: Collection[str]) -> Iterable[Record]:
+    """Return the live entries with some ids, with others if all of them are in memory anyway."""
+    stat = log.stat()
+    if stat is None or stat.size <= WHOLE:
+        return logs.records(session)
+    live = LiveEntries(logs, log, session)
+    live.look_up(stat, list(ids))
+    return (record for entry_id in ids if (record := live.get(entry_id)) is not None)
+
+
+def compact(logs: AgentLogs, session: str, decay: Decay | None, *, wait: bool) -> Compacted:
+    """Fold the session's history away into its archive, with what has faded by a rule."""
+    log = logs.log(session)
+    if log.stat() is None:
+        return Compacted()
+    catch_up_unlocked(logs, session, log)
+    try:
+        return _compact(logs, session, log, decay, TIMEOUT if wait else 0)
+    except LockTimeoutError:
+        if wait:
+            raise
+        return Compacted()
+
+
+def catch_up_unlocked(logs: AgentLogs, session: str, log: Log) -> None:
+    """Let the index take in a long log before it is locked, where it would keep other writers waiting.
+
+    Where much is left, as while another process deletes many entries, a writer does not wait for all of it.
+    """
+    stat = log.stat()
+    if stat is not None and stat.size > _LONG:
+        logs.follow(session, log, stat, within=_MOMENT)
+
+
+def no_entry(entry_id: str, session: str) -> EntryNotFoundError:
+    """Return the error of a session that has no such live entry."""
+    return EntryNotFoundError(f"there is no entry {entry_id!r:.80} in session {session!r:.80}")
+
+
+def no_deleted_entry(entry_id: str, session: str) -> EntryNotFoundError:
+    """Return the error of a session that has no such deleted entry."""
+    return EntryNotFoundError(
+        f"session {session!r:.80} has no deleted entry {entry_id!r:.80}: it is live, purged or unknown"
+    )
+
+
+def _append(
+    logs: AgentLogs,
+    session: str,
+    log: Log,
+    written: Sequence[Written],
+    new: tuple[Stat, Sequence[Record]] | None,
+) -> Stat | None:
+    """Append lines and let the index know; return the log's new state if it is long. The lock is held.
+
+    ``new`` is the log's state before and the entries that the lines make, where all of them are new.
+    """
+    raw = list(map(attrgetter("raw"), written))
+    raw = in_batch(raw) if len(raw) > 1 else raw
+    begin, after = log.append(raw)
+    # A program that takes no lock may have written in between: only reading tells what stands where.
+    alone = after.size == begin + sum(map(len, raw))
+    before, entries = new or (after, ())
+    if logs.leaves_index_closed:
+        return after if after.size > rewrite.COMPACT_FROM else None
+    try:
+        is_taken = False
+        if new and alone:
+            folded, tail = folded_of(entries, raw, begin), log.tail(after.size)
+            is_taken = logs.asking(Index.added, session, log.name, before, after, folded, tail)
+        if not is_taken:
+            logs.catch_up(session, log, within=0)
+    except UnavailableError as error:
+        logs.lag(error)
+    return after if after.size > rewrite.COMPACT_FROM else None
+
+
+def compact_if_due(logs: AgentLogs, session: str, log: Log, stat: Stat) -> None:
+    """Compact a log after a write that left it in a state, when it is time and nobody else does so.
+
+    The write has succeeded, whatever comes of this.
+    """
+    if stat.size <= rewrite.COMPACT_FROM or not logs.follow(session, log, stat, within=_MOMENT):
+        return
+    try:
+        if _is_worth_it(logs, session, stat.size) and not log.is_prepared():
+            _compact(logs, session, log)
+    except UnavailableError as error:
+        logs.lag(error)
+    except KeepstoneError as error:
+        logger.warning("session %r of agent %s could not be compacted: %s", session, logs.agent, error)
+
+
+def _is_worth_it(logs: AgentLogs, session: str, size: int) -> bool:
+    """Tell whether a log is due for compaction and has something to fold away.
+
+    A log of live entries only would be rewritten for nothing, while other writers wait.
+    """
+    if not rewrite.is_due(size, abs(logs.asking(Index.compacted, session))):
+        return False
+    if logs.asking(Index.live_bytes, session) <= size * rewrite.WORTH_FOLDING:
+        return True
+    logs.asking(Index.looked_through, session, size)
+    return False
+
+
+def _compact(
+    logs: AgentLogs, session: str, log: Log, decay: Decay | None = None, timeout: float = TIMEOUT
+) -> Compacted:
+    placing = IndexedPlacing(logs, session, log, timeout)
+    rewritten = rewrite.compact(log, logs.archive(session), decay.has_faded if decay else None, placing)
+    if rewritten is None:
+        return Compacted()
+    placing.finish()
+    return Compacted(rewritten.saved, len(rewritten.gone))
