@@ -12,7 +12,7 @@ from tests.recall.concepts import Concepts
 import keepstone
 from keepstone import Agent, Hits
 from keepstone.model import Scope
-from keepstone.store.reader import LogReader
+from keepstone.store.files.log_reader import LogReader
 from keepstone.testing import START, ManualClock
 
 

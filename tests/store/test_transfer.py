@@ -13,8 +13,8 @@ import keepstone
 from keepstone.errors import StoreError
 from keepstone.filesystem.layout import LAYOUTS
 from keepstone.store.files.file_store import FileStore
-from keepstone.store.files.purge_digests import digest
 from keepstone.store.postgres.postgres_store import PostgresStore
+from keepstone.store.removal_marks import digest
 from keepstone.store.transfer import RawLine, move
 
 

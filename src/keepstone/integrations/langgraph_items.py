@@ -28,7 +28,6 @@ from keepstone.log.arguments import number_of
 from keepstone.log.line import EPOCH, format_time, instant, plain, read_time
 from keepstone.model import Entry, Record
 from keepstone.session import Session
-from keepstone.store.files.file_store import FileStore
 from keepstone.store.validity import is_valid
 
 with needs("langgraph"):
@@ -225,14 +224,7 @@ class Namespaces:
 
     def _changed(self) -> tuple[int, int] | None:
         """Return what changes with every session that is made or removed; None where nothing says so."""
-        store = self._agent._shared.store  # noqa: SLF001
-        if not isinstance(store, FileStore):
-            return None
-        try:
-            status = store._layout.sessions_folder(store.root, self._agent.slug).stat()  # noqa: SLF001
-        except OSError:
-            return None
-        return status.st_ino, status.st_mtime_ns
+        return self._agent._shared.store.sessions_state(self._agent.slug)  # noqa: SLF001
 
     def items(self, namespace: Namespace, session: Session, now: datetime) -> Iterator[Found]:
         """Yield the items of a namespace, in the order in which they were made."""

@@ -13,6 +13,7 @@ from keepstone.filesystem.git_command import git
 from keepstone.filesystem.layout import ARCHIVE, PURGED, Layout
 from keepstone.log.union import Knowledge, merged_lines, side_of
 from keepstone.store.files import purge_digests
+from keepstone.store.removal_marks import digest
 
 _HEADS = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REBASE_HEAD", "REVERT_HEAD")
 """What git calls the other side where it says so; of a plain merge it does in the environment."""
@@ -33,11 +34,9 @@ def merge_log(base: Path, ours: Path, theirs: Path, path: str) -> None:
     here = _digests(_content(folder / PURGED), _show("HEAD", folder / PURGED))
     there = _digests(*(_show(head, folder / PURGED) for head in heads))
     archive = folder / ARCHIVE / place.name
-    our = Knowledge(
-        lambda name: purge_digests.digest(session, name) in here, lambda: _live_in([_content(archive)])
-    )
+    our = Knowledge(lambda name: digest(session, name) in here, lambda: _live_in([_content(archive)]))
     their = Knowledge(
-        lambda name: purge_digests.digest(session, name) in there,
+        lambda name: digest(session, name) in there,
         lambda: _live_in(_show(head, archive) for head in heads),
     )
     sides = [side_of(version.read_bytes()) for version in (base, ours, theirs)]

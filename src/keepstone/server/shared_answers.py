@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 from keepstone.errors import KeepstoneError
 from keepstone.server.problems import ProblemError, problem_of
 from keepstone.server.retries import SECONDS, Answers, Claims, Kept, Name
-from keepstone.store.files.file_store import FileStore
+from keepstone.store.shared_rows import AnswerRow, SharedAnswerRows
 
 if TYPE_CHECKING:
     from keepstone.home import Home
-    from keepstone.store.postgres.answer_rows import AnswerRow, AnswerRows
 
 _log = logging.getLogger("keepstone.server")
 
@@ -35,7 +34,7 @@ class SharedAnswers:
     is not known, and to carry it out again might write twice.
     """
 
-    def __init__(self, rows: AnswerRows) -> None:
+    def __init__(self, rows: SharedAnswerRows) -> None:
         self._rows = rows
 
     async def claim(self, name: Name, agent: str, request: bytes) -> Kept:
@@ -95,11 +94,8 @@ def answers_of(home: Home) -> Claims:
     from keepstone.home import store_of
 
     store = store_of(home)
-    if isinstance(store, FileStore):
-        answers = Answers(erasures=store.erasures.state)
-        store.erased.append(answers.purge)
-        return answers
-    from keepstone.store.postgres.postgres_store import PostgresStore
-
-    assert isinstance(store, PostgresStore)  # noqa: S101  The only other store.
-    return SharedAnswers(store.answers)
+    if store.answers is not None:
+        return SharedAnswers(store.answers)
+    answers = Answers(erasures=store.erased_state)
+    store.on_erased(answers.purge)
+    return answers

@@ -24,11 +24,11 @@ from keepstone.filesystem.lock import Lock
 from keepstone.log.arguments import Clock, system_clock
 from keepstone.log.line import format_time, read_time
 from keepstone.server.sign_ins import LocalSignIns, SignIns
-from keepstone.store.opening import is_database
+from keepstone.store.shared_rows import TokenRow
 
 if TYPE_CHECKING:
     from keepstone.home import Home
-    from keepstone.store.postgres.sign_in_rows import SignInRows
+    from keepstone.store.shared_rows import SharedSignIns
 
 PREFIX = "kst_"
 """The prefix of every token, by which secret scanners recognize it."""
@@ -225,7 +225,7 @@ class Tokens:
 class DatabaseTokens(Tokens):
     """The tokens of a home in a database, and the browser sessions: those of all its servers."""
 
-    def __init__(self, rows: SignInRows, *, clock: Clock = system_clock) -> None:
+    def __init__(self, rows: SharedSignIns, *, clock: Clock = system_clock) -> None:
         super().__init__(Path(), clock=clock)
         self._rows = rows
 
@@ -255,8 +255,6 @@ class DatabaseTokens(Tokens):
         change: Callable[[list[Token]], list[Token]],
         change_links: Callable[[list[_Link]], list[_Link]] = lambda links: links,  # noqa: ARG002  In rows.
     ) -> None:
-        from keepstone.store.postgres.sign_in_rows import TokenRow
-
         before = self.all()
         after = change(before)
         for token in after:
@@ -271,14 +269,10 @@ class DatabaseTokens(Tokens):
 
 def tokens_of(home: Home) -> Tokens:
     """Return the tokens of a home: in a file of its folder, or in its database."""
-    if not is_database(home.root):
-        return Tokens(home.root)
     from keepstone.home import store_of
-    from keepstone.store.postgres.postgres_store import PostgresStore
 
-    store = store_of(home)
-    assert isinstance(store, PostgresStore)  # noqa: S101  The only store in a database.
-    return DatabaseTokens(store.sign_ins)
+    rows = store_of(home).sign_ins
+    return Tokens(home.root) if rows is None else DatabaseTokens(rows)
 
 
 def _version(status: os.stat_result) -> _Version:

@@ -30,6 +30,7 @@ from keepstone.store.changes import Change
 from keepstone.store.decay import Decay
 from keepstone.store.paging import Page
 from keepstone.store.reader import Reader
+from keepstone.store.shared_rows import SharedAnswerRows, SharedSignIns
 from keepstone.vector import Space, Vector
 
 SessionCheck = Callable[[SessionInfo], None]
@@ -409,6 +410,26 @@ class Store(EntryStore, VectorStore, Protocol):
     @property
     def language(self) -> str:
         """The language by whose rules words in Latin letters are stemmed, see ``keepstone.open``."""
+
+    @property
+    def sign_ins(self) -> SharedSignIns | None:
+        """Tokens and sign-ins that all servers of the store share; None: they are in the home's folder."""
+
+    @property
+    def answers(self) -> SharedAnswerRows | None:
+        """Requests with idempotency keys that all servers share; None: each server keeps its own."""
+
+    def on_erased(self, tell: Callable[[str], None]) -> None:
+        """Call ``tell`` with an agent after this process erased any of its memory.
+
+        A store with ``answers`` does nothing: a purge removes them itself.
+        """
+
+    def erased_state(self, agent: str) -> bytes:
+        """Return a value that changes when any process erases memory of an agent, or of any (empty)."""
+
+    def sessions_state(self, agent: str) -> tuple[int, int] | None:
+        """Return a value that changes when a session is made or removed; None if the store has none."""
 
     def files(self, agent: str) -> Files:
         """Return the agent's files. Makes nothing."""

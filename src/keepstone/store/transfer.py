@@ -18,9 +18,8 @@ from keepstone.log.fold import Fold
 from keepstone.log.line import dump_read, entry_of, format_time, id_of, parse, read_time
 from keepstone.log.scan import Line
 from keepstone.model import Record
-from keepstone.store.files.dropped import DroppedMark
-from keepstone.store.files.purge_digests import PurgedIds, digest
 from keepstone.store.protocol import Files, Store
+from keepstone.store.removal_marks import DroppedMark, PurgedIds, digest
 
 _VECTORS_AT_ONCE = 1_000
 _AT_ONCE = 2

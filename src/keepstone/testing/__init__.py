@@ -53,6 +53,7 @@ from keepstone.testing.purge import (
     check_isolation,
     check_purge,
     check_purge_of_an_agent,
+    check_servers,
 )
 from keepstone.testing.selecting import check_delete_many, check_select, check_select_pages
 from keepstone.testing.vectors import (
@@ -130,6 +131,7 @@ __all__ = [
     "check_search_in_the_past",
     "check_select",
     "check_select_pages",
+    "check_servers",
     "check_sessions",
     "check_similar",
     "check_spaces",
@@ -190,6 +192,7 @@ CHECKS: tuple[Check, ...] = (
     check_select,
     check_select_pages,
     check_delete_many,
+    check_servers,
 )
 """The checks that a store with room for one agent, ``default``, must pass."""
 

@@ -56,6 +56,21 @@ def check_clear_and_remove(factory: Factory) -> None:
         same(ids_of(store.entries(AGENT, "s2", None, None)), ["a"], "a removed session can be used again")
 
 
+def check_servers(factory: Factory) -> None:
+    """Servers share tokens and responses through a database, or hear what is erased from a folder."""
+    with factory() as store:
+        told: list[str] = []
+        store.on_erased(told.append)
+        store.append(AGENT, "s1", [record("a", "walnut")])
+        before, sessions = store.erased_state(AGENT), store.sessions_state(AGENT)
+        same(store.sessions_state(AGENT), sessions, "no session was made or removed")
+        same(store.purge(AGENT, "s1", ["a"]), 1, "the entry was there")
+        is_shared = store.answers is not None
+        same(store.sign_ins is not None, is_shared, "tokens are where responses are")
+        same(told, [] if is_shared else [AGENT], "who keeps responses hears of the purge")
+        same(store.erased_state(AGENT) == before, is_shared, "and so do other servers")
+
+
 def check_isolation(factory: Factory) -> None:
     """Nothing that is done to one agent shows in another, under the same session and entry ids."""
     with factory() as store:

@@ -18,16 +18,8 @@ from keepstone.log.log_file import Log
 from keepstone.log.scan import Scan
 from keepstone.model import Record
 from keepstone.store.files.agent_logs import AgentLogs
-from keepstone.store.files.put import (
-    LiveEntries,
-    Written,
-    counted,
-    folded_of,
-    in_batch,
-    refuse_other,
-    resolve,
-    without_old_vector,
-)
+from keepstone.store.files.put import LiveEntries, folded_of, in_batch
+from keepstone.store.resolving import Written, counted, refuse_other, resolve, without_old_vector
 from keepstone.vector import encode, unit
 
 EMBEDDING = encode("given:2", unit([1, 0]))

@@ -14,7 +14,8 @@ from tests.damage import TS, Damaged, batch, entry, lines, patch, tombstone
 from keepstone.log.fold import Fold
 from keepstone.log.scan import Line
 from keepstone.model import Record
-from keepstone.store.files.snapshot import Snapshot, in_order
+from keepstone.store.files.snapshot import Snapshot
+from keepstone.store.versions import in_order
 
 
 @pytest.fixture

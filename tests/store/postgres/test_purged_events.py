@@ -8,8 +8,8 @@ import psycopg
 import pytest
 from tests.store.postgres.steps import note
 
-from keepstone.store.files.purge_digests import digest
 from keepstone.store.postgres.postgres_store import PostgresStore
+from keepstone.store.removal_marks import digest
 
 
 def test_purged_ids_are_in_no_event(dsn: str) -> None:

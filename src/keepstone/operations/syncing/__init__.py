@@ -36,6 +36,7 @@ from keepstone.operations.syncing.devices import (
     digest,
     write_manifest,
 )
+from keepstone.store import removal_marks
 from keepstone.store.files import purge_digests
 from keepstone.store.opening import is_database
 from keepstone.text.display import counted
@@ -222,7 +223,7 @@ def _purge(home: Home, layout: Layout, agent: str, digests: frozenset[str]) -> i
             new = [
                 one
                 for one in sorted(ids)
-                if (key := purge_digests.digest(session, one)) in digests and key not in known
+                if (key := removal_marks.digest(session, one)) in digests and key not in known
             ]
             count += home.agent(agent).session(session).purge_many(new) if new else 0
     return count
@@ -235,7 +236,7 @@ def _merge(
     path = layout.sessions_folder(home.root, agent)
     gone_here = _digests_in(path) | _digests_in(purge_digests.vanished(home.root, agent))
     known = [
-        Knowledge(lambda one, digests=digests: purge_digests.digest(session, one) in digests)  # type: ignore[misc]
+        Knowledge(lambda one, digests=digests: removal_marks.digest(session, one) in digests)  # type: ignore[misc]
         for digests in (gone_here, purged_there)
     ]
     if not path.is_dir() and not merged_lines(Side(), Side(), theirs, known[0], known[1]):

@@ -14,7 +14,8 @@ from keepstone.filesystem.confine import MovedError
 from keepstone.filesystem.fork import reset_in_child
 from keepstone.filesystem.open_files import files_allowed
 from keepstone.store.files.agent_logs import AgentLogs
-from keepstone.store.reader import LogReader, Reader
+from keepstone.store.files.log_reader import LogReader
+from keepstone.store.reader import Reader
 
 MOST_OPEN = 1024
 """Agents that are held open at a time, fewer where the system allows few open files."""

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from contextlib import closing
 from datetime import datetime
 from operator import itemgetter
-from typing import TypeAlias
 
 from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import DROPPED, LOCK
@@ -14,9 +13,7 @@ from keepstone.filesystem.lock import Lock
 from keepstone.log.line import dump_read, format_time, parse, read_time
 from keepstone.log.log_file import Log
 from keepstone.log.scan import Scan
-
-DroppedMark: TypeAlias = "tuple[str, datetime]"
-"""A session that was dropped, and when."""
+from keepstone.store.removal_marks import DroppedMark
 
 
 def mark_dropped(folder: Folder, session: str, ts: str) -> None:

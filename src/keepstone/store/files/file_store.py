@@ -43,7 +43,7 @@ from keepstone.store.files import (
 )
 from keepstone.store.files.agent_logs import AgentLogs, unusable
 from keepstone.store.files.agent_pool import OpenAgents
-from keepstone.store.files.dropped import DroppedMark, dropped_at, dropped_marks, take_dropped
+from keepstone.store.files.dropped import dropped_at, dropped_marks, take_dropped
 from keepstone.store.files.history import gone, state
 from keepstone.store.files.home_language import language_of, record_language
 from keepstone.store.files.home_space import HomeSpace
@@ -52,12 +52,22 @@ from keepstone.store.files.log_changes import Changes
 from keepstone.store.files.long_records import WHOLE, LongRecords
 from keepstone.store.files.maintenance.file_maintenance import FileMaintenance
 from keepstone.store.files.purge import Eraser
-from keepstone.store.files.purge_digests import GoneIds, PurgedIds, purged_digests
-from keepstone.store.files.put import LiveEntries, NoEntries, OnConflict, Written, refuse_other, resolve
+from keepstone.store.files.purge_digests import purged_digests
+from keepstone.store.files.put import LiveEntries
 from keepstone.store.files.session_files import info_of
 from keepstone.store.paging import Page
 from keepstone.store.protocol import Compacted, Modification, Revision, SessionCheck
 from keepstone.store.reader import Reader
+from keepstone.store.removal_marks import DroppedMark, GoneIds, PurgedIds
+from keepstone.store.resolving import (
+    NoEntries,
+    OnConflict,
+    Written,
+    no_deleted_entry,
+    no_entry,
+    refuse_other,
+    resolve,
+)
 from keepstone.store.transfer import RawLine, are_same
 from keepstone.vector import Space, Vector
 
@@ -107,9 +117,11 @@ class FileStore:
         self.maintenance = FileMaintenance(
             self, root, layout, self._using, lambda folder: FileStore(folder, layout)
         )
-        self.erasures = self._eraser.erasures
-        self.erased: list[Callable[[str], None]] = []
-        """Called with an agent after something of its memory was erased, in whatever thread did it."""
+        self.sign_ins = None
+        self.answers = None
+        self.erased_state = self._eraser.erasures.state
+        self._erased: list[Callable[[str], None]] = []
+        self.on_erased = self._erased.append
         self._eraser.finish_agents()
 
     def _open(self, agent: str, create: bool) -> AgentLogs:  # noqa: FBT001  A callback, called by place.
@@ -165,7 +177,12 @@ class FileStore:
             stat = logs.log(session).stat() if logs else None
             return None if stat is None else info_of(session, stat)
 
-    # Writing
+    def sessions_state(self, agent: str) -> tuple[int, int] | None:
+        try:
+            status = self._layout.sessions_folder(self.root, agent).stat()
+        except OSError:
+            return None
+        return status.st_ino, status.st_mtime_ns
 
     @again_if_moved
     def summaries(
@@ -173,6 +190,8 @@ class FileStore:
     ) -> list[SessionSummary]:
         with self._using(agent) as logs:
             return summaries.summaries(logs, sessions, texts=texts) if logs else []
+
+    # Writing
 
     @again_if_moved
     def set_title(self, agent: str, session: str, title: str | None, ts: str) -> None:
@@ -211,14 +230,14 @@ class FileStore:
     def modify(self, agent: str, session: str, entry_id: str, change: Modification) -> Entry:
         with self._using(agent) as logs:
             if logs is None:
-                raise writing.no_entry(entry_id, session)
+                raise no_entry(entry_id, session)
             return writing.modify(logs, session, entry_id, change)
 
     @again_if_moved
     def restore(self, agent: str, session: str, entry_id: str, change: Modification) -> Entry:
         with self._using(agent) as logs:
             if logs is None:
-                raise writing.no_deleted_entry(entry_id, session)
+                raise no_deleted_entry(entry_id, session)
             return writing.restore(logs, session, entry_id, change)
 
     @again_if_moved
@@ -278,13 +297,13 @@ class FileStore:
 
     @contextmanager
     def _told(self, agent: str) -> Iterator[None]:
-        before = self.erasures.state(agent)
+        before = self._eraser.erasures.state(agent)
         try:
             yield
         finally:
-            if self.erasures.state(agent) != before:  # Else nothing was erased.
-                self.erasures.note(agent)
-            for tell in self.erased:
+            if self._eraser.erasures.state(agent) != before:  # Else nothing was erased.
+                self._eraser.erasures.note(agent)
+            for tell in self._erased:
                 tell(agent)
 
     @again_if_moved

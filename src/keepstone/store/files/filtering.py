@@ -14,8 +14,8 @@ from keepstone.log.line import entry_of, microseconds, read_time
 from keepstone.model import BOUNDS, Entry, Record, Scope
 from keepstone.store.files.agent_logs import FRESH, AgentLogs
 from keepstone.store.files.lookup import asked
+from keepstone.store.matching import matches
 from keepstone.store.paging import Page, decode, encode
-from keepstone.store.validity import is_valid
 
 _PATHS = MOST_PATHS // 2
 """Paths whose values are indexed together."""
@@ -54,22 +54,6 @@ def count(logs: AgentLogs, scope: Scope) -> int:
         if found is not None:
             return found
     return sum(matches(scope, position.session, record) for position, record in _placed(logs))
-
-
-def matches(scope: Scope, session: str, record: Record) -> bool:
-    """Tell whether a scope selects an entry, in the shape of its log line."""
-    moment, tags = read_time(record["ts"]), record.get("tags")
-    return (
-        moment is not None
-        and (scope.sessions is None or session in scope.sessions)
-        and (scope.ids is None or record["id"] in scope.ids)
-        and (scope.types is None or record["type"] in scope.types)
-        and (scope.since is None or moment >= scope.since)
-        and (scope.until is None or moment < scope.until)
-        and all(isinstance(tags, list) and tag in tags for tag in scope.tags or ())
-        and all(condition.matches(record) for condition in scope.where)
-        and (scope.valid_at is None or is_valid(record, scope.valid_at))
-    )
 
 
 def _page(found: list[Placed], limit: int | None) -> Page[Entry]:

@@ -37,6 +37,7 @@ from keepstone.store.files.purged_files import PurgedFiles
 from keepstone.store.files.session_files import info_of
 from keepstone.store.files.spellings import parts
 from keepstone.store.protocol import SessionCheck
+from keepstone.store.removal_marks import digest
 
 TIMEOUT = 5.0
 """Seconds to wait for readers that keep purged bytes in the index's journal."""
@@ -198,7 +199,7 @@ class Eraser:
         digests = purge_digests.purged_digests(logs.folder)
         for session in [session for session, _, _ in logs.files()]:
             with logs.archive(session).reading() as fd:
-                ids = {name for name in read_side(fd).ids if purge_digests.digest(session, name) in digests}
+                ids = {name for name in read_side(fd).ids if digest(session, name) in digests}
             if ids:
                 log = logs.log(session)
                 with log.locked(), log.reading() as fd:

@@ -6,12 +6,9 @@ digests do, without saying what the ids were: a merge leaves out what either sid
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import GIT_ATTRIBUTES, INDEX, LOCK, PURGED, SYNC, Layout
@@ -19,18 +16,9 @@ from keepstone.filesystem.lock import Lock
 from keepstone.log.line import dump_read, parse
 from keepstone.log.log_file import Log
 from keepstone.log.union import read_side
+from keepstone.store.removal_marks import PurgedIds, digest
 
 _KEY = "purged"
-
-
-def digest(session: str, entry_id: str) -> str:
-    """Return the digest of an entry's id in its session.
-
-    Examples:
-        >>> digest("main", "a")[:8]
-        '338e6bf8'
-    """
-    return hashlib.sha256(json.dumps([session, entry_id]).encode()).hexdigest()
 
 
 def is_recording(folder: Folder, root: Path) -> bool:
@@ -101,17 +89,6 @@ def digests_in(lines: Iterable[bytes]) -> frozenset[str]:
     return frozenset(one for one in found if isinstance(one, str))
 
 
-class PurgedIds(NamedTuple):
-    """What a home recorded of an agent's purges, as digests."""
-
-    is_recorded: bool
-    """Whether it records them."""
-    ids: frozenset[str]
-    """Of entries."""
-    vanished: frozenset[str]
-    """Of all that the agent had when it was purged whole."""
-
-
 def recorded(root: Path, layout: Layout, agent: str) -> PurgedIds:
     """Return what a folder recorded of an agent's purges."""
     path, whole = layout.sessions_folder(root, agent), _purged_in(vanished(root, agent), root)
@@ -136,17 +113,3 @@ def take(root: Path, layout: Layout, agent: str, found: PurgedIds) -> None:
     if found.vanished:
         with Folder(vanished(root, agent), root=root, create=True) as folder:
             _write(folder, sorted(found.vanished))
-
-
-class GoneIds(Container[str]):
-    """The ids that one session had and has no longer."""
-
-    def __init__(self, session: str, ids: Container[str], digests: Container[str]) -> None:
-        self._session = session
-        self._ids = ids
-        self._digests = digests
-
-    def __contains__(self, entry_id: object) -> bool:
-        if not isinstance(entry_id, str):
-            return False
-        return entry_id in self._ids or digest(self._session, entry_id) in self._digests

@@ -4,48 +4,25 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
 
-from keepstone.errors import EntryExistsError
 from keepstone.index import Index, UnavailableError
 from keepstone.log.fold import Fold, Folded
-from keepstone.log.line import RESERVED, apply, check_size, create, dump, dump_read, links_of, text_of
+from keepstone.log.line import links_of
 from keepstone.log.log_file import Log, Stat
 from keepstone.model import Comparison, Record, Scope
 from keepstone.store.files.agent_logs import AgentLogs
-from keepstone.store.files.filtering import matches, selected_in
+from keepstone.store.files.filtering import selected_in
 from keepstone.store.files.lookup import UnfinishedError, find, rows_so_far
-
-
-class Live(Protocol):
-    """The live entries that records meet."""
-
-    met: bool
-    """Whether any entry that was asked for was there."""
-
-    def get(self, entry_id: str) -> Record | None:
-        """Return the record of a live entry, None if there is none."""
-
+from keepstone.store.matching import matches
 
 _SHORT = 1 << 18
 _FEW = 8
 """Bytes of a log, and number of ids, that are looked up in the bytes themselves where no index is open."""
 
 _UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-
-OnConflict = Callable[[Record, Record], Record]
-"""Takes a live entry and a record with its id, and returns the entry after it; the same one for no change."""
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A record with the line that it becomes."""
-
-    record: Record
-    raw: bytes
 
 
 @dataclass(slots=True)
@@ -127,16 +104,6 @@ class LiveEntries:
         return [record for record in records if matches(scope, self._session, record)]
 
 
-class NoEntries:
-    """The live entries of a session that is not there."""
-
-    met = False
-
-    def get(self, entry_id: str) -> Record | None:  # noqa: ARG002  There is none.
-        """Return None."""
-        return None
-
-
 def _are_absent(log: Log, stat: Stat, ids: Sequence[str]) -> bool:
     """Tell whether a short log certainly has none of some UUIDs, as its bytes have none."""
     if stat.size > _SHORT or len(ids) > _FEW or not all(map(_UUID.fullmatch, ids)):
@@ -145,67 +112,6 @@ def _are_absent(log: Log, stat: Stat, ids: Sequence[str]) -> bool:
         data = b"" if fd is None else os.pread(fd, stat.size, 0)
     # JSON can write characters of a UUID otherwise only by an escape that begins so.
     return rb"\u00" not in data and not any(each.encode() in data for each in ids)
-
-
-def resolve(
-    written: Sequence[Written], live: Live, on_conflict: OnConflict
-) -> tuple[list[Record], list[Written]]:
-    """Return the entry after each record, and the records that need writing."""
-    current: dict[str, Record] = {}
-    results, needed = [], []
-    for one in written:
-        entry_id = one.record["id"]
-        there = current.get(entry_id) or live.get(entry_id)
-        if there is None:
-            result = create(one.record)
-            needed.append(one)
-        else:
-            live.met = True
-            new = without_old_vector(there, one)
-            result = on_conflict(there, new.record)
-            if result is not there:
-                needed.append(new)
-                check_size(result)  # A compaction will have to write all of it as one line.
-        current[entry_id] = result
-        results.append(result)
-    return results, needed
-
-
-def without_old_vector(there: Record, later: Written) -> Written:
-    """Return a later line of an entry so that no vector answers for a text that it was not given for.
-
-    A put leaves the reserved keys that it does not name. So one that changes the text and
-    brings no vector names ``embedding``, as null: then the log itself says that the old one
-    is over, however it is folded or compacted. Puts of other programs may leave the key in the
-    line; the index does not use it then.
-    """
-    if "embedding" not in there or "embedding" in later.record:
-        return later
-    if text_of(apply(there, later.record)) == text_of(there):
-        return later
-    record = later.record | {"embedding": None}
-    return Written(record, dump(record))
-
-
-def refuse_other(there: Record, record: Record) -> Record:
-    """Return the entry that is there if a new record says the same; times do not count."""
-    kept = {key: value for key, value in there.items() if key not in RESERVED or key in record}
-    if {**kept, "ts": ""} == {**create(record), "ts": ""}:
-        return there
-    raise EntryExistsError(
-        f"entry {record['id']!r:.80} exists with other content: update it, or choose another id"
-    )
-
-
-def counted(records: Iterable[Record], increments: Mapping[str, int]) -> list[bytes]:
-    """Return the lines that add to the access counts of those records that are there."""
-    lines = []
-    for record in records:
-        if record["id"] in increments:
-            access = record.get("access")
-            total = (access if isinstance(access, int) else 0) + increments[record["id"]]
-            lines.append(dump_read({"id": record["id"], "access": total}))
-    return lines
 
 
 def in_batch(raw: Sequence[bytes]) -> list[bytes]:

@@ -8,13 +8,13 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 
 from keepstone.log.fold import Fold
-from keepstone.log.line import read_time
 from keepstone.log.log_file import Log, Stat, extended, stat_of
 from keepstone.log.scan import Scan
 from keepstone.model import Record
+from keepstone.store.versions import in_order
 
 
 class Snapshot:
@@ -87,12 +87,3 @@ def _no_collector() -> Iterator[None]:
     finally:
         if running:
             gc.enable()
-
-
-def in_order(records: list[Record]) -> list[Record]:
-    """Return records by (time, place): they come by place, and sorting keeps that order within one time."""
-    return sorted(records, key=_moment)
-
-
-def _moment(record: Record) -> datetime:
-    return read_time(record["ts"]) or datetime.min.replace(tzinfo=UTC)

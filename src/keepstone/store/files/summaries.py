@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from contextlib import suppress
 
 from keepstone.errors import InvalidSessionIdError
 from keepstone.index import Index, UnavailableError
 from keepstone.index.entries import instant_of
-from keepstone.log.line import dump, microseconds, payload_of, read_time, text_of
+from keepstone.log.line import dump, microseconds, read_time
 from keepstone.log.log_file import Stat, stat_of
 from keepstone.log.titles import title_of
 from keepstone.model import Record, SessionSummary
 from keepstone.store.files import lists
 from keepstone.store.files.agent_logs import AgentLogs
 from keepstone.store.files.session_files import info_of
-from keepstone.text.display import clipped
-
-FIRST = 8
-"""Entries among which the first message of a user is looked for."""
-_TITLE, _PREVIEW = 80, 160
-"""Characters of a title taken from a message, and of a preview."""
-_USERS = frozenset({"user", "human"})
+from keepstone.store.session_texts import FIRST, texts_of
 
 
 def summaries(logs: AgentLogs, sessions: Collection[str] | None, *, texts: bool) -> list[SessionSummary]:
@@ -85,12 +79,6 @@ def _texts(logs: AgentLogs, session: str) -> tuple[str, str]:
     return texts_of(_first(logs, session), newest[0].text if newest else "")
 
 
-def texts_of(first: Iterable[Record], newest: str) -> tuple[str, str]:
-    """Return the start of the first user's message among some entries, and of the newest entry's text."""
-    said = (_words(record) for record in first if payload_of(record).get("role") in _USERS)
-    return _start(next(said, ""), _TITLE), _start(newest, _PREVIEW)
-
-
 def _first(logs: AgentLogs, session: str) -> list[Record]:
     try:
         rows = logs.asking(Index.oldest, session, FIRST)
@@ -99,16 +87,3 @@ def _first(logs: AgentLogs, session: str) -> list[Record]:
         return [*logs.records(session)[:FIRST]]
     loaded = logs.load(rows)
     return [loaded[row.eid] for row in rows if row.eid in loaded]
-
-
-def _words(record: Record) -> str:
-    """Return a message without its speaker."""
-    content = payload_of(record).get("content")
-    return content if isinstance(content, str) else text_of(record)
-
-
-def _start(text: str, length: int) -> str:
-    """Return the start of a text on one line, cut between words where it has some."""
-    words = " ".join(text.split())
-    end = words.rfind(" ", length // 2, length)
-    return clipped(words, length if len(words) <= length or end < 0 else end + 1)

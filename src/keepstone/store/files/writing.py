@@ -15,7 +15,7 @@ from keepstone.errors import EntryNotFoundError, KeepstoneError, LockTimeoutErro
 from keepstone.filesystem.lock import TIMEOUT
 from keepstone.index import Index, UnavailableError
 from keepstone.log import rewrite
-from keepstone.log.line import apply, check_size, create, dump, entry_of, is_tombstone
+from keepstone.log.line import apply, check_size, create, dump, entry_of
 from keepstone.log.log_file import Log, Stat
 from keepstone.model import Comparison, Entry, Record
 from keepstone.store.decay import Decay
@@ -23,17 +23,18 @@ from keepstone.store.files.agent_logs import AgentLogs
 from keepstone.store.files.history import deleted
 from keepstone.store.files.long_records import WHOLE
 from keepstone.store.files.placing import IndexedPlacing
-from keepstone.store.files.put import (
-    LiveEntries,
+from keepstone.store.files.put import LiveEntries, folded_of, in_batch
+from keepstone.store.protocol import Compacted, Modification, Revision
+from keepstone.store.resolving import (
     OnConflict,
     Written,
     counted,
-    folded_of,
-    in_batch,
+    no_deleted_entry,
+    no_entry,
     resolve,
+    revised,
     without_old_vector,
 )
-from keepstone.store.protocol import Compacted, LiveSession, Modification, Revision
 
 logger = logging.getLogger("keepstone.store")
 
@@ -134,29 +135,6 @@ def revise(logs: AgentLogs, session: str, revision: Revision, ids: Sequence[str]
     return entries
 
 
-def revised(
-    live: LiveSession, place: tuple[str, str], revision: Revision
-) -> tuple[list[Written], list[Entry]]:
-    """Return the lines that a revision makes of a session's live entries, and what is live then."""
-    written: list[Written] = []
-    entries: dict[str, Entry | None] = {}
-    for record in revision(live):
-        entry_id = record["id"]
-        there = entries[entry_id] if entry_id in entries else live.get(entry_id)
-        line = Written(record, dump(record))
-        after: Entry | None = None
-        if not is_tombstone(record) and there is None:
-            after = entry_of(*place, create(record))
-        elif not is_tombstone(record) and there is not None:
-            line = without_old_vector(there.line, line)
-            changed = apply(there.line, line.record)
-            check_size(changed)  # A compaction will have to write all of it as one line.
-            after = entry_of(*place, changed)
-        entries[entry_id] = after
-        written.append(line)
-    return written, [entry for entry in entries.values() if entry is not None]
-
-
 def count(logs: AgentLogs, session: str, increments: Mapping[str, int], *, wait: bool) -> bool:
     """Add to the access counts of live entries; False without ``wait`` if a writer is at work."""
     log = logs.log(session)
@@ -210,18 +188,6 @@ def catch_up_unlocked(logs: AgentLogs, session: str, log: Log) -> None:
     stat = log.stat()
     if stat is not None and stat.size > _LONG:
         logs.follow(session, log, stat, within=_MOMENT)
-
-
-def no_entry(entry_id: str, session: str) -> EntryNotFoundError:
-    """Return the error of a session that has no such live entry."""
-    return EntryNotFoundError(f"there is no entry {entry_id!r:.80} in session {session!r:.80}")
-
-
-def no_deleted_entry(entry_id: str, session: str) -> EntryNotFoundError:
-    """Return the error of a session that has no such deleted entry."""
-    return EntryNotFoundError(
-        f"session {session!r:.80} has no deleted entry {entry_id!r:.80}: it is live, purged or unknown"
-    )
 
 
 def _append(

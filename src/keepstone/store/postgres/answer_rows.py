@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import NamedTuple
 
 from keepstone.store.postgres.connecting import Connection, Connections
 from keepstone.store.postgres.statements import Statement
+from keepstone.store.shared_rows import AnswerRow
 
 ALL_AGENTS = "*"
 """The name under which row-level security shows the responses of all agents; it is no slug."""
@@ -20,17 +20,6 @@ _FORGET_REFUSAL = (
 """Frees the key of a refusal whose response is no longer kept: it changed nothing."""
 _MOST_BODIES = 1_000
 """Responses of one holder that are kept; of older ones only the key is."""
-
-
-class AnswerRow(NamedTuple):
-    """A request with a key: its digest, and its response once it has ended."""
-
-    request: bytes
-    status: int | None
-    """None while the request is in progress."""
-    headers: bytes | None
-    body: bytes | None
-    """None where the response is not kept."""
 
 
 class AnswerRows:

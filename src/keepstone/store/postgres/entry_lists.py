@@ -11,13 +11,13 @@ from keepstone.log.rewrite import holding, only_counts
 from keepstone.log.scan import Line
 from keepstone.log.titles import TITLE_ID, is_title, title_of
 from keepstone.model import BOUNDS, Entry, Record, Scope, SessionInfo, SessionSummary, Version
-from keepstone.store.files.filtering import matches
-from keepstone.store.files.history import state_of, versions_of
-from keepstone.store.files.summaries import FIRST, texts_of
+from keepstone.store.matching import matches
 from keepstone.store.paging import Page, decode, encode, first_page
 from keepstone.store.postgres.connecting import Connections
 from keepstone.store.postgres.entry_rows import facts_of_keys, facts_wanted, record_of, shown, stored
 from keepstone.store.postgres.refolding import line_of
+from keepstone.store.session_texts import FIRST, texts_of
+from keepstone.store.versions import state_of, versions_of
 
 RECORD = "coalesce(e.record, l.line)"
 LOADED = f"e.session, {RECORD}"

@@ -16,12 +16,12 @@ import psycopg
 from psycopg import sql
 
 from keepstone.store.changes import Change, Kind
-from keepstone.store.files.purge_digests import digest
 from keepstone.store.paging import decode, encode
 from keepstone.store.postgres.connecting import Connection, Connections
 from keepstone.store.postgres.entry_rows import shown
 from keepstone.store.postgres.locked_session import CHANNEL, WATCH_LOCK, LockedSession
 from keepstone.store.postgres.session_lines import tell
+from keepstone.store.removal_marks import digest
 
 KEPT = "7 days"
 """How long what happened is kept for those who go on from a cursor."""

@@ -17,7 +17,6 @@ import psycopg
 
 from keepstone.log.line import create, entry_of
 from keepstone.model import Entry
-from keepstone.store.files.put import Written
 from keepstone.store.postgres.connecting import Connection, Connections, is_cut
 from keepstone.store.postgres.entry_rows import Columns, columns_of, stored
 from keepstone.store.postgres.locked_session import (
@@ -27,6 +26,7 @@ from keepstone.store.postgres.locked_session import (
     is_committed,
 )
 from keepstone.store.postgres.statements import Statement
+from keepstone.store.resolving import Written
 
 _ADD = (
     "WITH held AS ("

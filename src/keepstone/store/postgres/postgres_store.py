@@ -12,13 +12,8 @@ from keepstone.filesystem.layout import LAYOUTS
 from keepstone.log.line import apply
 from keepstone.log.titles import TITLE_ID
 from keepstone.model import Entry, Record, Scope, SessionInfo, SessionSummary, Version
-from keepstone.store.as_of import PastReader
 from keepstone.store.changes import Change
 from keepstone.store.decay import Decay
-from keepstone.store.files.dropped import DroppedMark
-from keepstone.store.files.history import gone_in
-from keepstone.store.files.purge_digests import GoneIds, PurgedIds
-from keepstone.store.files.put import refuse_other
 from keepstone.store.paging import Page
 from keepstone.store.postgres import (
     entry_lists,
@@ -41,7 +36,10 @@ from keepstone.store.postgres.vector_samples import VectorSamples
 from keepstone.store.postgres.word_scores import HolderCounts
 from keepstone.store.protocol import Compacted, Modification, Revision, SessionCheck
 from keepstone.store.reader import Reader
+from keepstone.store.removal_marks import DroppedMark, GoneIds, PurgedIds
+from keepstone.store.resolving import refuse_other
 from keepstone.store.transfer import RawLine
+from keepstone.store.versions import gone_in
 from keepstone.text.tokenizer import ENGLISH
 from keepstone.vector import Space, Vector
 
@@ -107,6 +105,15 @@ class PostgresStore:
 
     def session(self, agent: str, session: str) -> SessionInfo | None:
         return entry_lists.session(self._connections, agent, session)
+
+    def sessions_state(self, agent: str) -> tuple[int, int] | None:  # noqa: ARG002  Nothing tells.
+        return None
+
+    def erased_state(self, agent: str) -> bytes:  # noqa: ARG002  Responses are in the database.
+        return b""
+
+    def on_erased(self, tell: Callable[[str], None]) -> None:
+        """Do nothing: a purge removes the responses in its own transaction."""
 
     def summaries(
         self, agent: str, sessions: Sequence[str] | None = None, *, texts: bool = True
@@ -279,6 +286,8 @@ class PostgresStore:
     @contextmanager
     def reader(self, agent: str, as_of: datetime | None = None) -> Iterator[Reader]:
         if as_of is not None:
+            from keepstone.store.as_of import PastReader  # It fills an index in memory, of SQLite.
+
             states = partial(entry_lists.states, self._connections, agent, as_of)
             yield PastReader(
                 agent, states, partial(vector_rows.vectors_today, self._connections, agent), self.language

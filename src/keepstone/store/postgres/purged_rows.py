@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC
 
-from keepstone.store.files.dropped import DroppedMark
-from keepstone.store.files.purge_digests import PurgedIds, digest
 from keepstone.store.postgres.answer_rows import forgetting
 from keepstone.store.postgres.connecting import Connection, Connections
 from keepstone.store.postgres.entry_rows import shown, stored
 from keepstone.store.postgres.locked_session import LockedSession
+from keepstone.store.removal_marks import DroppedMark, PurgedIds, digest
 
 _RECORDS = ""
 """Stands among the digests of an agent whose purges are recorded."""

@@ -18,7 +18,6 @@ from keepstone.log.scan import Line
 from keepstone.log.titles import is_title
 from keepstone.model import Record
 from keepstone.store.decay import Decay
-from keepstone.store.files.history import state_of
 from keepstone.store.postgres.connecting import Connections
 from keepstone.store.postgres.entry_lists import line_rows
 from keepstone.store.postgres.entry_rows import stored
@@ -28,6 +27,7 @@ from keepstone.store.postgres.session_lines import insert_lines, remove_vectors,
 from keepstone.store.postgres.session_removal import SESSION_TABLES, info_in, recount
 from keepstone.store.protocol import Compacted
 from keepstone.store.transfer import RawLine
+from keepstone.store.versions import state_of
 
 
 def compact(

@@ -13,9 +13,9 @@ from keepstone.log.line import read_time
 from keepstone.log.scan import Line
 from keepstone.model import Record
 from keepstone.store.changes import Kind
-from keepstone.store.files.put import Written
 from keepstone.store.postgres.entry_rows import Columns, kept_record, stored
 from keepstone.store.postgres.locked_session import Held, LockedSession
+from keepstone.store.resolving import Written
 from keepstone.vector import Embedding, Vector, decode
 
 _UNTOLD = frozenset({"access", "batch", "deleted", "modified"})

@@ -15,10 +15,7 @@ from keepstone.log.line import (
     parse,
 )
 from keepstone.model import Comparison, Entry, Record, Scope
-from keepstone.store.files.filtering import matches
-from keepstone.store.files.history import deleted_in
-from keepstone.store.files.put import OnConflict, Written, counted, refuse_other, resolve, without_old_vector
-from keepstone.store.files.writing import no_deleted_entry, no_entry, revised
+from keepstone.store.matching import matches
 from keepstone.store.postgres.connecting import Connections
 from keepstone.store.postgres.entry_lists import filtered
 from keepstone.store.postgres.entry_rows import shown, stored
@@ -27,6 +24,18 @@ from keepstone.store.postgres.new_entry import add_new
 from keepstone.store.postgres.refolding import lines_in
 from keepstone.store.postgres.session_lines import write
 from keepstone.store.protocol import Modification, Revision
+from keepstone.store.resolving import (
+    OnConflict,
+    Written,
+    counted,
+    no_deleted_entry,
+    no_entry,
+    refuse_other,
+    resolve,
+    revised,
+    without_old_vector,
+)
+from keepstone.store.versions import deleted_in
 
 
 def add(

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import secrets
-from datetime import datetime
-from typing import NamedTuple
 
 from keepstone.store.postgres.connecting import Connections
+from keepstone.store.shared_rows import TokenRow
 
 _NOW = "statement_timestamp()"
 """Citus takes no volatile function in a change of rows."""
@@ -15,18 +14,6 @@ _NOW = "statement_timestamp()"
 _COLUMNS = "id, digest, agents, read_only, created, expires, name"
 _PAGE_KEY = "page key"
 """The key of a row that is no session: those of sessions are digests."""
-
-
-class TokenRow(NamedTuple):
-    """The row of an access token."""
-
-    id: str
-    digest: str
-    agents: list[str] | None
-    read_only: bool
-    created: datetime
-    expires: datetime | None
-    name: str
 
 
 class SignInRows:

@@ -1,0 +1,97 @@
+"""The reader of an agent's logs as they are now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from keepstone.errors import StoreError
+from keepstone.log.line import entry_of
+from keepstone.model import Entry
+from keepstone.store.reader import ROWS, ExpiredError, IndexReader
+
+if TYPE_CHECKING:
+    from keepstone.index import Index
+    from keepstone.store.files.agent_logs import AgentLogs
+
+
+class LogReader(IndexReader):
+    """A ``Reader`` of what an agent's logs hold now.
+
+    The index is pinned by the first question. Its epoch is compared after each answer: rows of an index
+    that was replaced during the answer may stand for other entries.
+    """
+
+    def __init__(self, logs: AgentLogs) -> None:
+        self._logs = logs
+        self._index: Index | None = None
+        self._reached: Sequence[str] | None = ()
+        self._lagged = False
+
+    @property
+    def stale(self) -> bool:
+        """Whether an answer may lack entries because the index is behind the logs."""
+        return self._lagged or self._logs.stale
+
+    def _asking(self) -> LogReader:
+        return self  # Asked many times a recall: a generator would take three times as long.
+
+    def __enter__(self) -> Index:
+        """Return the index; what goes wrong with it inside the ``with`` is raised as what it means.
+
+        Raises:
+            StoreError: It is busy, or the disk refuses. It is behind from now on.
+            ExpiredError: It was replaced, or it was damaged and is rebuilt now.
+        """
+        if self._index is None:
+            from keepstone.index import DamagedError, UnavailableError  # SQLite is loaded by now.
+
+            try:
+                self._index = self._logs.index
+            except (DamagedError, UnavailableError) as error:
+                self.__exit__(None, error, None)
+                raise
+            self._epoch = self._index.epoch
+        return self._index
+
+    def __exit__(self, _: object, error: BaseException | None, traceback: object) -> None:
+        """Translate an error of the index; compare its epoch."""
+        if error is None:
+            if self._index is not None and self._index.epoch != self._epoch:
+                raise ExpiredError("the index was replaced")
+            return
+        from keepstone.index import DamagedError, UnavailableError
+        from keepstone.store.files.agent_logs import unusable
+
+        if isinstance(error, DamagedError):
+            self._logs.heal()
+            raise ExpiredError(str(error)) from error
+        if isinstance(error, UnavailableError):
+            self._logs.lag(error)
+            self._lagged = True
+            raise unusable(self._logs.agent, error) from error
+
+    def _reach(self, sessions: Sequence[str] | None) -> None:
+        if sessions != self._reached:
+            self._reached = sessions
+            self._logs.reach(sessions)
+            # Noted before the search: the background may take in the rest before its answer is there.
+            is_behind = sessions is None and (bool(self._logs.arrears) or self._logs.last_look.is_outdated)
+            self._lagged = self._lagged or self._logs.stale or is_behind
+
+    def load(self, keys: Sequence[int]) -> dict[int, Entry]:
+        """Return the entries that keys name."""
+        logs, rows = self._logs, {}
+        with suppress(StoreError), self._asking() as index:
+            rows = index.rows(self._rows(keys))
+        records = logs.load(list(rows.values()))
+        if len(records) < len(rows):
+            with suppress(StoreError), self._asking() as index:
+                there = index.rows(list(rows.keys() - records.keys()))
+                for session in {row.session for eid, row in there.items() if row == rows[eid]}:
+                    index.reread(session, logs.log(session))
+        first = self._epoch * ROWS
+        return {
+            first + row: entry_of(logs.agent, rows[row].session, record) for row, record in records.items()
+        }

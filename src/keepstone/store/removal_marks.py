@@ -1,0 +1,47 @@
+"""What a store records of removed entries and sessions, so that other copies of a home remove them too."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Container
+from datetime import datetime
+from typing import NamedTuple, TypeAlias
+
+DroppedMark: TypeAlias = "tuple[str, datetime]"
+"""A session that was dropped, and when."""
+
+
+def digest(session: str, entry_id: str) -> str:
+    """Return the digest of an entry's id in its session.
+
+    Examples:
+        >>> digest("main", "a")[:8]
+        '338e6bf8'
+    """
+    return hashlib.sha256(json.dumps([session, entry_id]).encode()).hexdigest()
+
+
+class PurgedIds(NamedTuple):
+    """What a home recorded of an agent's purges, as digests."""
+
+    is_recorded: bool
+    """Whether it records them."""
+    ids: frozenset[str]
+    """Of entries."""
+    vanished: frozenset[str]
+    """Of all that the agent had when it was purged whole."""
+
+
+class GoneIds(Container[str]):
+    """The ids that one session had and has no longer."""
+
+    def __init__(self, session: str, ids: Container[str], digests: Container[str]) -> None:
+        self._session = session
+        self._ids = ids
+        self._digests = digests
+
+    def __contains__(self, entry_id: object) -> bool:
+        if not isinstance(entry_id, str):
+            return False
+        return entry_id in self._ids or digest(self._session, entry_id) in self._digests

@@ -1,0 +1,150 @@
+"""Resolve incoming records against a session's existing entries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from keepstone.errors import EntryExistsError, EntryNotFoundError
+from keepstone.log.line import (
+    RESERVED,
+    apply,
+    check_size,
+    create,
+    dump,
+    dump_read,
+    entry_of,
+    is_tombstone,
+    text_of,
+)
+from keepstone.model import Entry, Record
+from keepstone.store.protocol import LiveSession, Revision
+
+
+class Live(Protocol):
+    """The live entries that records meet."""
+
+    met: bool
+    """Whether any entry that was asked for was there."""
+
+    def get(self, entry_id: str) -> Record | None:
+        """Return the record of a live entry, None if there is none."""
+
+
+OnConflict = Callable[[Record, Record], Record]
+"""Takes a live entry and a record with its id, and returns the entry after it; the same one for no change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A record with the line that it becomes."""
+
+    record: Record
+    raw: bytes
+
+
+class NoEntries:
+    """The live entries of a session that is not there."""
+
+    met = False
+
+    def get(self, entry_id: str) -> Record | None:  # noqa: ARG002  There is none.
+        """Return None."""
+        return None
+
+
+def resolve(
+    written: Sequence[Written], live: Live, on_conflict: OnConflict
+) -> tuple[list[Record], list[Written]]:
+    """Return the entry after each record, and the records that need writing."""
+    current: dict[str, Record] = {}
+    results, needed = [], []
+    for one in written:
+        entry_id = one.record["id"]
+        there = current.get(entry_id) or live.get(entry_id)
+        if there is None:
+            result = create(one.record)
+            needed.append(one)
+        else:
+            live.met = True
+            new = without_old_vector(there, one)
+            result = on_conflict(there, new.record)
+            if result is not there:
+                needed.append(new)
+                check_size(result)  # A compaction will have to write all of it as one line.
+        current[entry_id] = result
+        results.append(result)
+    return results, needed
+
+
+def without_old_vector(there: Record, later: Written) -> Written:
+    """Return a later line of an entry so that no vector answers for a text that it was not given for.
+
+    A put leaves the reserved keys that it does not name. So one that changes the text and
+    brings no vector names ``embedding``, as null: then the log itself says that the old one
+    is over, however it is folded or compacted. Puts of other programs may leave the key in the
+    line; the index does not use it then.
+    """
+    if "embedding" not in there or "embedding" in later.record:
+        return later
+    if text_of(apply(there, later.record)) == text_of(there):
+        return later
+    record = later.record | {"embedding": None}
+    return Written(record, dump(record))
+
+
+def refuse_other(there: Record, record: Record) -> Record:
+    """Return the entry that is there if a new record says the same; times do not count."""
+    kept = {key: value for key, value in there.items() if key not in RESERVED or key in record}
+    if {**kept, "ts": ""} == {**create(record), "ts": ""}:
+        return there
+    raise EntryExistsError(
+        f"entry {record['id']!r:.80} exists with other content: update it, or choose another id"
+    )
+
+
+def counted(records: Iterable[Record], increments: Mapping[str, int]) -> list[bytes]:
+    """Return the lines that add to the access counts of those records that are there."""
+    lines = []
+    for record in records:
+        if record["id"] in increments:
+            access = record.get("access")
+            total = (access if isinstance(access, int) else 0) + increments[record["id"]]
+            lines.append(dump_read({"id": record["id"], "access": total}))
+    return lines
+
+
+def revised(
+    live: LiveSession, place: tuple[str, str], revision: Revision
+) -> tuple[list[Written], list[Entry]]:
+    """Return the lines that a revision makes of a session's live entries, and what is live then."""
+    written: list[Written] = []
+    entries: dict[str, Entry | None] = {}
+    for record in revision(live):
+        entry_id = record["id"]
+        there = entries[entry_id] if entry_id in entries else live.get(entry_id)
+        line = Written(record, dump(record))
+        after: Entry | None = None
+        if not is_tombstone(record) and there is None:
+            after = entry_of(*place, create(record))
+        elif not is_tombstone(record) and there is not None:
+            line = without_old_vector(there.line, line)
+            changed = apply(there.line, line.record)
+            check_size(changed)  # A compaction will have to write all of it as one line.
+            after = entry_of(*place, changed)
+        entries[entry_id] = after
+        written.append(line)
+    return written, [entry for entry in entries.values() if entry is not None]
+
+
+def no_entry(entry_id: str, session: str) -> EntryNotFoundError:
+    """Return the error of a session that has no such live entry."""
+    return EntryNotFoundError(f"there is no entry {entry_id!r:.80} in session {session!r:.80}")
+
+
+def no_deleted_entry(entry_id: str, session: str) -> EntryNotFoundError:
+    """Return the error of a session that has no such deleted entry."""
+    return EntryNotFoundError(
+        f"session {session!r:.80} has no deleted entry {entry_id!r:.80}: it is live, purged or unknown"
+    )

@@ -1,0 +1,153 @@
+"""What the lines of a session, archived ones included, say of its entries at any time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from keepstone.log.fold import Fold
+from keepstone.log.line import apply, create, id_of, is_put, is_tombstone, payload_of, read_time, text_of
+from keepstone.log.rewrite import explicit
+from keepstone.log.scan import Line
+from keepstone.model import Record, Version
+
+
+def versions_of(
+    agent: str, session: str, archived_lines: Iterable[Line], lines: Sequence[Line]
+) -> list[Version]:
+    """Return the versions that the lines of one entry make, those in the archive and those in the log."""
+    archived = list(_steps(archived_lines))
+    repeated = _repeated(archived, lines)
+    last = archived[-1] if archived and not repeated else None
+    told = list(_steps(lines, last.left if last else None))
+    steps = [*archived, *told[repeated:]]
+    return [_version(agent, session, step.record, step.said) for step in steps if step.record]
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A line of an entry, and the entry after it."""
+
+    line: Line
+    said: Record
+    record: Record | None
+    """The version that the line makes; None for a line that changes nothing."""
+
+    @property
+    def left(self) -> Record | None:
+        """The live entry after the line; None if it is deleted."""
+        return None if is_tombstone(self.said) else self.record
+
+
+def _steps(lines: Iterable[Line], current: Record | None = None) -> Iterator[_Step]:
+    """Yield what each line makes of an entry."""
+    for line in lines:
+        if line.record is not None:
+            step = _Step(line, line.record, _after(current, line.record))
+            yield step
+            current = step.left
+
+
+def _repeated(archived: Sequence[_Step], lines: Sequence[Line]) -> int:
+    """Return how many of the log's first lines say only what the archive says.
+
+    Those are the folded line, which says what the archive's lines came to before, and the lines behind
+    it that a compaction archived before it was killed. The first compaction has no folded line.
+    """
+    there = [step.line.raw for step in archived]
+    told = [explicit(line).rstrip(b"\n") for line in lines]
+    for count in range(min(len(told), len(there)), 0, -1):
+        if there[-count:] == told[:count]:
+            return count
+    for count in range(min(len(told), len(there)) - 1, -1, -1):
+        before = len(there) - count
+        if there[before:] == told[1 : 1 + count] and _is_folded(lines[0], archived[before - 1]):
+            return 1 + count
+    return 0
+
+
+def _is_folded(line: Line, before: _Step) -> bool:
+    """Tell whether a line is what a compaction made of an entry."""
+    if line.record is None or before.left is None:
+        return False
+    return is_put(line.record) and line.record["ts"] == before.left["ts"]
+
+
+def _after(current: Record | None, record: Record) -> Record | None:
+    if current is not None:
+        return apply(current, record)
+    return create(record) if is_put(record) and not is_tombstone(record) else None
+
+
+def deleted_in(lines: Iterable[Line], entry_id: str) -> Record | None:
+    """Return a deleted entry as it was last by all lines of its session; None if it is live or unknown."""
+    current, last = None, None
+    for line in lines:
+        record = line.record
+        if record is None or id_of(record) != entry_id:
+            continue
+        if not is_tombstone(record):
+            current = _after(current, record)
+        elif current is not None:
+            current, last = None, current
+    return last if current is None else None
+
+
+def gone_in(lines: Iterable[tuple[Line, bool]]) -> set[str]:
+    """Return the ids of entries that all lines of a session leave deleted, or archived for their age."""
+    seen: set[str] = set()
+    live: set[str] = set()
+    for line, archived in lines:
+        entry_id = id_of(line.record or {})
+        if line.record is None or entry_id is None:
+            continue
+        if is_tombstone(line.record):
+            live.discard(entry_id)
+            seen.add(entry_id)
+        elif is_put(line.record):
+            seen.add(entry_id)
+            if not archived:
+                live.add(entry_id)
+    return seen - live
+
+
+def _version(agent: str, session: str, record: Record, line: Record) -> Version:
+    made, written = read_time(record["ts"]), read_time(line["ts"])
+    if made is None or written is None:
+        raise ValueError(f"{record['ts']!r} or {line['ts']!r} is not a time")
+    payload = payload_of(record)
+    text = text_of(record, payload)
+    return Version(agent, session, record["id"], made, record["type"], text, payload, record, written)
+
+
+def state_of(lines: Iterable[tuple[Line, bool]], moment: datetime | None) -> Sequence[Record]:
+    """Return what lines, those in the archive (True) before those in the log, come to at a time."""
+    fold = Fold()
+    last: dict[str, datetime] = {}
+    for number, (line, archived) in enumerate(lines):
+        entry_id = id_of(line.record or {})
+        written = _written(line)
+        if entry_id is None or written is None:
+            continue
+        if archived:
+            last[entry_id] = written
+        else:
+            # Only the first line after the archive's is the folded one; it must not count before they do.
+            written = max(written, last.pop(entry_id, written))
+        if moment is None or written <= moment:
+            fold.add(replace(line, offset=number))
+    return in_order([folded.record for folded in fold.entries.values()])
+
+
+def _written(line: Line) -> datetime | None:
+    return read_time(line.record["ts"]) if line.record is not None else None
+
+
+def in_order(records: list[Record]) -> list[Record]:
+    """Return records by (time, place): they come by place, and sorting keeps that order within one time."""
+    return sorted(records, key=_moment)
+
+
+def _moment(record: Record) -> datetime:
+    return read_time(record["ts"]) or datetime.min.replace(tzinfo=UTC)
