@@ -48,7 +48,7 @@ from keepstone.recall.vectors import Vectors
 from keepstone.session import Session
 from keepstone.store.facts import DEFAULT_SESSION
 from keepstone.store.paging import Page, pages
-from keepstone.store.protocol import Files
+from keepstone.store.protocol import Files, Selected
 from keepstone.store.related import related
 from keepstone.store.removal import remove_selected
 from keepstone.store.validity import is_valid, newest_valid
@@ -195,8 +195,8 @@ class Agent(BoundToProcess):
             ValueError: There is no filter.
         """
 
-        def delete(session: str, ids: list[str]) -> int:
-            return self._store.delete(self.slug, session, ids, now(self._shared.clock))
+        def delete(session: str, selected: Selected) -> int:
+            return self._store.delete(self.slug, session, selected, now(self._shared.clock))
 
         return remove_selected(self._store, self._scope(filters), delete, dry_run=dry_run)
 
@@ -210,8 +210,8 @@ class Agent(BoundToProcess):
             PurgePendingError: As for ``Session.purge``.
         """
 
-        def purge(session: str, ids: list[str]) -> int:
-            return self._store.purge(self.slug, session, ids)
+        def purge(session: str, selected: Selected) -> int:
+            return self._store.purge(self.slug, session, selected)
 
         filters.setdefault("include_superseded", True)
         return remove_selected(self._store, self._scope(filters), purge, dry_run=dry_run)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -44,6 +45,23 @@ class Compacted(NamedTuple):
     """Bytes by which the log became shorter."""
     archived: int = 0
     """Live entries that were archived because they had faded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """The entries of a session that a scope selected; one that it no longer selects is left as it is."""
+
+    ids: Sequence[str]
+    scope: Scope
+
+
+Ids = Sequence[str] | Selected
+"""Entries by their ids alone, or by a scope that they still have to match when the session is locked."""
+
+
+def ids_and_scope(ids: Ids) -> tuple[Sequence[str], Scope | None]:
+    """Return the ids, and the scope that their entries still have to match."""
+    return (ids.ids, ids.scope) if isinstance(ids, Selected) else (ids, None)
 
 
 Modification = Callable[[Entry], Record | None]
@@ -184,8 +202,10 @@ class EntryStore(Protocol):
             EntryNotFoundError: The session is missing.
         """
 
-    def purge(self, agent: str, session: str, ids: Sequence[str]) -> int:
+    def purge(self, agent: str, session: str, ids: Ids) -> int:
         """Remove every byte of these entries, deleted ones included; return how many there were.
+
+        Of ``Selected`` ones only those that are live and still match.
 
         Raises:
             PurgePendingError: The entries are gone for every reader, but a reader elsewhere still
@@ -291,7 +311,7 @@ class EntryStore(Protocol):
     def select_count(self, scope: Scope) -> int:
         """Return how many entries ``select`` gives on all pages."""
 
-    def delete(self, agent: str, session: str, ids: Sequence[str], ts: str) -> int:
+    def delete(self, agent: str, session: str, ids: Ids, ts: str) -> int:
         """Hide live entries at this time (RFC 3339) with one write; return how many there were."""
 
     def matching(

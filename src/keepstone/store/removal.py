@@ -7,15 +7,17 @@ from dataclasses import replace
 
 from keepstone.model import Scope
 from keepstone.store.paging import pages
-from keepstone.store.protocol import Store
+from keepstone.store.protocol import Selected, Store
 
 _PAGE = 1_000
 
 
 def remove_selected(
-    store: Store, scope: Scope, remove: Callable[[str, list[str]], int], *, dry_run: bool
+    store: Store, scope: Scope, remove: Callable[[str, Selected], int], *, dry_run: bool
 ) -> int:
     """Remove entries session by session; return how many were there, or would be removed.
+
+    An entry that another writer takes out of the scope before its session is locked stays.
 
     Raises:
         ValueError: The scope is the whole agent.
@@ -29,4 +31,4 @@ def remove_selected(
     found: dict[str, list[str]] = {}
     for entry in pages(lambda cursor: store.select(scope, _PAGE, cursor)):
         found.setdefault(entry.session, []).append(entry.id)
-    return sum(remove(session, ids) for session, ids in found.items())
+    return sum(remove(session, Selected(ids, scope)) for session, ids in found.items())

@@ -53,6 +53,7 @@ from keepstone.testing.purge import (
     check_isolation,
     check_purge,
     check_purge_of_an_agent,
+    check_selected_entries_still_match,
     check_servers,
 )
 from keepstone.testing.selecting import check_delete_many, check_select, check_select_pages
@@ -131,6 +132,7 @@ __all__ = [
     "check_search_in_the_past",
     "check_select",
     "check_select_pages",
+    "check_selected_entries_still_match",
     "check_servers",
     "check_sessions",
     "check_similar",
@@ -169,6 +171,7 @@ CHECKS: tuple[Check, ...] = (
     check_time_travel_and_archive,
     check_rebuild_and_doctor,
     check_purge,
+    check_selected_entries_still_match,
     check_clear_and_remove,
     check_similar,
     check_cosine_quartiles,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from keepstone.errors import EntryNotFoundError
+from keepstone.model import Scope
+from keepstone.store.protocol import Selected
 from keepstone.testing.making import (
     AGENT,
     OTHER,
@@ -36,6 +38,18 @@ def check_purge(factory: Factory) -> None:
             EntryNotFoundError,
             lambda: amend(store, "s1", {"id": "b", "ts": time_at(9), "access": 1}),
         )
+
+
+def check_selected_entries_still_match(factory: Factory) -> None:
+    """A removal by filters leaves entries that were changed since they were selected."""
+    scope = Scope(AGENT, tags=("done",))
+    with factory() as store:
+        store.append(AGENT, "s1", [record(name, name, tags=["done"]) for name in "abcd"])
+        for changed in "bd":
+            amend(store, "s1", {"id": changed, "ts": time_at(1), "tags": ["open"]})
+        same(store.delete(AGENT, "s1", Selected(["a", "b"], scope), time_at(2)), 1, "one is deleted")
+        same(store.purge(AGENT, "s1", Selected(["c", "d"], scope)), 1, "one is purged")
+        same(ids_of(store.entries(AGENT, "s1", None, None)), ["b", "d"], "the changed ones stay")
 
 
 def check_clear_and_remove(factory: Factory) -> None:

@@ -19,6 +19,7 @@ from keepstone.log.log_file import Log
 from keepstone.model import Scope
 from keepstone.store.files import deletion, writing
 from keepstone.store.files.agent_logs import AgentLogs
+from keepstone.store.files.file_store import FileStore
 
 COUNT = 1_500
 MANY = [f"d{n}" for n in range(COUNT)]
@@ -84,6 +85,25 @@ def test_others_write_while_the_index_hides_deleted_entries(
     assert texts(home) == wanted
     home.rebuild()
     assert texts(home) == wanted
+
+
+def reopen_before(monkeypatch: pytest.MonkeyPatch, home: Home, name: str) -> None:
+    """Let another process take one entry out of a filter when a store's method is called."""
+    code = "s.update('d7', tags=['open'])"
+    when_first(monkeypatch, FileStore, name, lambda: elsewhere(home, code))
+
+
+@pytest.mark.parametrize("ids", [MANY[:9], MANY], ids=["few", "many"])
+@pytest.mark.parametrize("name", ["delete", "purge"])
+def test_entry_that_left_the_filter_is_not_removed(
+    home: Home, monkeypatch: pytest.MonkeyPatch, name: str, ids: list[str]
+) -> None:
+    reopen_before(monkeypatch, home, name)
+    agent = home.agent("a")
+    remove = agent.delete_where if name == "delete" else agent.purge_where
+    assert remove(ids=ids, where={"tags": {"exists": False}}) == len(ids) - 1
+    assert agent.get("d7").tags == ("open",)
+    assert agent.count() == COUNT + len(LEFT) - len(ids) + 1
 
 
 @pytest.fixture

@@ -56,6 +56,16 @@ def fill(home: Home) -> None:
     home.agent("a").recall("walnut")
 
 
+def test_entry_that_leaves_the_filter_during_a_purge_stays(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = "s.update('e1', pinned=True)"
+    assert while_it_prepares(monkeypatch, lambda: elsewhere(home, code)) == []
+    ids = ["e1", "e2"]
+    assert home.agent("a").purge_where(ids=ids, where={"pinned": {"ne": True}}) == 1
+    assert [entry.id for entry in home.agent("a").entries(ids=ids)] == ["e1"]
+
+
 def while_it_prepares(monkeypatch: pytest.MonkeyPatch, do: Callable[[], object], times: int = 1) -> list[int]:
     """Do something when a rewrite has copied the log, and has not put the copy in place."""
     prepare, done = IndexedPlacing.prepare, list[int]()

@@ -14,7 +14,9 @@ from keepstone.index import Index, UnavailableError
 from keepstone.log.line import dump, id_of
 from keepstone.log.log_file import Log, Stat
 from keepstone.log.scan import Scan
+from keepstone.model import Scope
 from keepstone.store.files.agent_logs import AgentLogs
+from keepstone.store.files.filtering import matches
 from keepstone.store.files.put import LiveEntries, in_batch
 from keepstone.store.files.writing import catch_up_unlocked, compact_if_due
 
@@ -29,17 +31,17 @@ Done = tuple[list[str], Stat | None]
 """The ids of the entries that were deleted, and the state of the log after that, if there are any."""
 
 
-def delete(logs: AgentLogs, session: str, ids: Sequence[str], ts: str) -> int:
-    """Hide live entries with one write; return how many there were."""
+def delete(logs: AgentLogs, session: str, ids: Sequence[str], scope: Scope | None, ts: str) -> int:
+    """Hide live entries that match a scope, if given, with one write; return how many there were."""
     log = logs.log(session)
     if log.stat() is None:
         return 0
     catch_up_unlocked(logs, session, log)
     wanted = list(dict.fromkeys(ids))
-    done = _prepared(logs, session, log, wanted, ts) if len(wanted) > _FEW else None
+    done = _prepared(logs, session, log, wanted, scope, ts) if len(wanted) > _FEW else None
     if done is None:
         with log.locked():
-            live = _live(logs, session, log, wanted)
+            live = live_now(logs, session, log, wanted, scope)
             done = live, _append(logs, session, log, live, _lines(live, ts))
     live, after = done
     if after is not None:
@@ -51,8 +53,8 @@ def delete(logs: AgentLogs, session: str, ids: Sequence[str], ts: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """The entries of a log that were there when it was looked at."""
+class Found:
+    """The entries of a log that were there, and matched, when it was looked at."""
 
     live: list[str]
     inode: int
@@ -60,46 +62,49 @@ class _Found:
     """How far the log had been read for the first of them."""
 
 
-def _prepared(logs: AgentLogs, session: str, log: Log, ids: Sequence[str], ts: str) -> Done | None:
+def _prepared(
+    logs: AgentLogs, session: str, log: Log, ids: Sequence[str], scope: Scope | None, ts: str
+) -> Done | None:
     """Delete entries that were looked up without the lock; None, and nothing is done, if that fails."""
     for _ in range(_TRIES):
-        found = _found(logs, session, ids)
+        found = find_live(logs, session, ids, scope)
         if found is None:
             return None
         live, lines = found.live, _lines(found.live, ts)
         with log.locked():
-            changed = _changed(log, found)
+            changed = changed_since(log, found)
             if changed is None:
                 continue
             if again := changed.intersection(ids):
-                there = {*found.live} - again | {*_live(logs, session, log, sorted(again))}
+                there = {*found.live} - again | {*live_now(logs, session, log, sorted(again), scope)}
                 live = [entry_id for entry_id in ids if entry_id in there]
                 lines = _lines(live, ts)
             return live, _append(logs, session, log, live, lines)
     return None
 
 
-def _found(logs: AgentLogs, session: str, ids: Sequence[str]) -> _Found | None:
-    """Look up which entries are there; None if the index cannot tell."""
-    found: _Found | None = None
+def find_live(logs: AgentLogs, session: str, ids: Sequence[str], scope: Scope | None) -> Found | None:
+    """Look up which entries are there, and match a scope, if given; None if the index cannot tell."""
+    found: Found | None = None
     for begin in range(0, len(ids), _FEW):
         some = ids[begin : begin + _FEW]
         try:
             known, rows = logs.asking(Index.so_far, session, some)
+            records = {} if scope is None else logs.load(rows)
         except UnavailableError as error:
             logs.lag(error)
             return None
-        if known is None:
+        if known is None or (scope is not None and len(records) < len(rows)):
             return None
-        found = found or _Found([], known.stat.inode, known.offset)
+        found = found or Found([], known.stat.inode, known.offset)
         if known.stat.inode != found.inode or known.offset < found.offset:
             return None  # Another log took its place.
-        there = {row.id for row in rows}
+        there = {row.id for row in rows if scope is None or matches(scope, session, records[row.eid])}
         found.live.extend(entry_id for entry_id in some if entry_id in there)
     return found
 
 
-def _changed(log: Log, found: _Found) -> set[str] | None:
+def changed_since(log: Log, found: Found) -> set[str] | None:
     """Return the ids in lines added since entries were looked up; None if these are too many to read here."""
     with log.reading() as fd:
         stat = log.stat()
@@ -111,11 +116,14 @@ def _changed(log: Log, found: _Found) -> set[str] | None:
         return {name for line in lines if line.record is not None and (name := id_of(line.record))}
 
 
-def _live(logs: AgentLogs, session: str, log: Log, ids: Sequence[str]) -> list[str]:
-    """Return those of the ids that have a live entry. The lock is held."""
+def live_now(logs: AgentLogs, session: str, log: Log, ids: Sequence[str], scope: Scope | None) -> list[str]:
+    """Return those of the ids that have a live entry which matches a scope, if given. The lock is held."""
     there = LiveEntries(logs, log, session)
     there.look_up(log.create(), ids)
-    return [entry_id for entry_id in ids if there.has(entry_id)]
+    if scope is None:
+        return [entry_id for entry_id in ids if there.has(entry_id)]
+    records = [(entry_id, record) for entry_id in ids if (record := there.get(entry_id)) is not None]
+    return [entry_id for entry_id, record in records if matches(scope, session, record)]
 
 
 def _lines(live: Sequence[str], ts: str) -> list[bytes]:

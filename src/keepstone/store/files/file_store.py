@@ -56,7 +56,7 @@ from keepstone.store.files.purge_digests import purged_digests
 from keepstone.store.files.put import LiveEntries
 from keepstone.store.files.session_files import info_of
 from keepstone.store.paging import Page
-from keepstone.store.protocol import Compacted, Modification, Revision, SessionCheck
+from keepstone.store.protocol import Compacted, Ids, Modification, Revision, SessionCheck, ids_and_scope
 from keepstone.store.reader import Reader
 from keepstone.store.removal_marks import DroppedMark, GoneIds, PurgedIds
 from keepstone.store.resolving import (
@@ -262,9 +262,9 @@ class FileStore:
             return writing.revise(logs, session, revision, ids)
 
     @again_if_moved
-    def delete(self, agent: str, session: str, ids: Sequence[str], ts: str) -> int:
+    def delete(self, agent: str, session: str, ids: Ids, ts: str) -> int:
         with self._using(agent) as logs:
-            return deletion.delete(logs, session, ids, ts) if logs else 0
+            return deletion.delete(logs, session, *ids_and_scope(ids), ts) if logs else 0
 
     @again_if_moved
     def count(self, agent: str, session: str, increments: Mapping[str, int], *, wait: bool) -> bool:
@@ -307,12 +307,12 @@ class FileStore:
                 tell(agent)
 
     @again_if_moved
-    def purge(self, agent: str, session: str, ids: Sequence[str]) -> int:
+    def purge(self, agent: str, session: str, ids: Ids) -> int:
         with self._erasing(agent) as logs:
             if logs is None:
                 return 0
             writing.catch_up_unlocked(logs, session, logs.log(session))
-            return self._eraser.purge(logs, session, ids)
+            return self._eraser.purge(logs, session, *ids_and_scope(ids))
 
     @again_if_moved
     def clear(self, agent: str, session: str, *, check: SessionCheck | None = None) -> int | None:

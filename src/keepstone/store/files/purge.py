@@ -23,7 +23,7 @@ from keepstone.index.database import SCHEMA
 from keepstone.log import rewrite
 from keepstone.log.log_file import Log, Stat
 from keepstone.log.union import read_side
-from keepstone.model import Record
+from keepstone.model import Record, Scope
 from keepstone.store.files import purge_digests
 from keepstone.store.files.agent_logs import AgentLogs
 from keepstone.store.files.erasures import Erasures
@@ -57,12 +57,12 @@ class Eraser:
         self.erasures = Erasures(root, layout)
         """Noted before anything is erased, as a process that is killed tells no more."""
 
-    def purge(self, logs: AgentLogs, session: str, ids: Sequence[str]) -> int:
-        """Remove every byte of entries; return how many of them there were.
+    def purge(self, logs: AgentLogs, session: str, ids: Sequence[str], scope: Scope | None = None) -> int:
+        """Remove every byte of entries that a scope still selects, if given; return how many there were.
 
         Others that write to the session wait for the last steps only, which take little.
         """
-        files = PurgedFiles(logs, session, ids)
+        files = PurgedFiles(logs, session, ids, scope)
         if not files.gone:
             return 0
         with closing(PurgeMarks(logs.folder)) as marks:

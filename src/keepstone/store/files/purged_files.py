@@ -8,7 +8,9 @@ from contextlib import ExitStack, contextmanager
 from keepstone.index import Index
 from keepstone.log import rewrite
 from keepstone.log.replacement import OvertakenError, Replacement
+from keepstone.model import Scope
 from keepstone.store.files.agent_logs import AgentLogs
+from keepstone.store.files.deletion import Found, changed_since, find_live, live_now
 from keepstone.store.files.placing import IndexedPlacing
 from keepstone.store.files.purge_marks import erase_entries, mentioned
 from keepstone.store.files.spellings import holding, parts
@@ -17,10 +19,12 @@ from keepstone.store.files.spellings import holding, parts
 class PurgedFiles:
     """A session's log and archive without the lines of some entries, and its files under other spellings."""
 
-    def __init__(self, logs: AgentLogs, session: str, ids: Sequence[str]) -> None:
+    def __init__(self, logs: AgentLogs, session: str, ids: Sequence[str], scope: Scope | None = None) -> None:
         self._logs = logs
         self._session = session
         self._ids = frozenset(ids)
+        self._scope = scope
+        self._found: Found | None = None
         self._log, self._archive = logs.log(session), logs.archive(session)
         self._others = logs.spellings(session)
         self.logs = [self._log, *self._others]
@@ -32,11 +36,13 @@ class PurgedFiles:
     @property
     def gone(self) -> list[str]:
         """The ids of the entries that any of the files holds lines of."""
-        return sorted(frozenset[str]().union(*(each.ids for each in self._there.values())))
+        there = frozenset[str]().union(*(each.ids for each in self._there.values()))
+        return sorted(self._ids & there)
 
     @contextmanager
     def begun(self) -> Iterator[None]:
         """Write the files beside the old ones, and the new places of rows; they are removed unless put."""
+        self._find()
         with ExitStack() as stack:
             with self.placing.locked():
                 if self.placing.is_held:  # Others may have moved lines from one file to another before.
@@ -63,8 +69,9 @@ class PurgedFiles:
     def check(self) -> None:
         """Raise OvertakenError if others rewrote a file, or added lines to one that was not to be written.
 
-        The session's lock is held.
+        Also if they took an entry out of the scope; it is left out from then on. The session's lock is held.
         """
+        self._check_scope()
         for new in self._new.values():
             new.check()
         self._look()
@@ -88,9 +95,28 @@ class PurgedFiles:
         if self._log.name not in self._new:
             self._logs.asking(Index.hide, self._session, ids)
 
+    def _find(self) -> None:
+        """Look up which of the entries match the scope; the others are left out."""
+        if self._scope is not None:
+            self._found = find_live(self._logs, self._session, sorted(self._ids), self._scope)
+            if self._found is not None:
+                self._ids = frozenset(self._found.live)
+
+    def _check_scope(self) -> None:
+        if self._scope is None:
+            return
+        changed = None if self._found is None else changed_since(self._log, self._found)
+        if changed is None and not self.placing.is_held and self._found is not None:
+            raise OvertakenError
+        again = self._ids if changed is None else self._ids & changed
+        lost = again.difference(live_now(self._logs, self._session, self._log, sorted(again), self._scope))
+        if lost:
+            self._ids -= lost
+            raise OvertakenError
+
     def _look(self) -> None:
         """Look which of the entries each file has lines of by now."""
         self._there = mentioned(self._logs.folder, self.logs, self._ids, self._there)
 
     def _holds(self, name: str) -> bool:
-        return bool(self._there[name].ids)
+        return not self._ids.isdisjoint(self._there[name].ids)

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from keepstone.log.fold import Folded
 from keepstone.log.line import entry_of
-from keepstone.model import Record
+from keepstone.model import Record, Scope
+from keepstone.store.files.filtering import matches
 from keepstone.store.postgres.connecting import Connection, Connections, VanishedError
 from keepstone.store.postgres.entry_rows import Columns, columns_of, record_of, shown, stored
 from keepstone.store.postgres.row_arrays import selections
@@ -116,6 +117,11 @@ class LockedSession:
         """Return a live entry that was looked up."""
         folded = self.entries.get(entry_id)
         return None if folded is None else folded.record
+
+    def live(self, ids: Sequence[str], scope: Scope | None) -> list[str]:
+        """Return those of the ids that live entries have which were looked up, and that match a scope."""
+        records = [(entry_id, record) for entry_id in ids if (record := self.get(entry_id)) is not None]
+        return [name for name, record in records if scope is None or matches(scope, self.name, record)]
 
 
 def _rows_of(place: tuple[str, str], ids: Sequence[str] | None) -> Statement:

@@ -34,7 +34,7 @@ from keepstone.store.postgres.postgres_maintenance import AGENT_TABLES, Postgres
 from keepstone.store.postgres.sign_in_rows import SignInRows
 from keepstone.store.postgres.vector_samples import VectorSamples
 from keepstone.store.postgres.word_scores import HolderCounts
-from keepstone.store.protocol import Compacted, Modification, Revision, SessionCheck
+from keepstone.store.protocol import Compacted, Ids, Modification, Revision, SessionCheck
 from keepstone.store.reader import Reader
 from keepstone.store.removal_marks import DroppedMark, GoneIds, PurgedIds
 from keepstone.store.resolving import refuse_other
@@ -148,7 +148,7 @@ class PostgresStore:
     def revise(self, agent: str, session: str, revision: Revision, ids: Sequence[str] = ()) -> list[Entry]:
         return session_writes.revise(self._connections, agent, session, revision, ids)
 
-    def delete(self, agent: str, session: str, ids: Sequence[str], ts: str) -> int:
+    def delete(self, agent: str, session: str, ids: Ids, ts: str) -> int:
         return session_writes.delete(self._connections, agent, session, ids, ts)
 
     def count(self, agent: str, session: str, increments: Mapping[str, int], *, wait: bool) -> bool:
@@ -171,7 +171,7 @@ class PostgresStore:
 
     # Erasing
 
-    def purge(self, agent: str, session: str, ids: Sequence[str]) -> int:
+    def purge(self, agent: str, session: str, ids: Ids) -> int:
         self._samples.forget(agent)
         return session_removal.purge(self._connections, agent, session, ids)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from keepstone.log.line import (
@@ -15,19 +14,21 @@ from keepstone.store.postgres.connecting import Connections
 from keepstone.store.postgres.entry_rows import shown, stored
 from keepstone.store.postgres.locked_session import LockedSession, locked
 from keepstone.store.postgres.session_lines import remove_vectors, tell
-from keepstone.store.protocol import SessionCheck
+from keepstone.store.protocol import Ids, SessionCheck, ids_and_scope
 
 SESSION_TABLES = ("vectors", "spaces", "entries", "lines")
 """Tables with the rows of a session, its own row aside."""
 
 
-def purge(connections: Connections, agent: str, session: str, ids: Sequence[str]) -> int:
+def purge(connections: Connections, agent: str, session: str, ids: Ids) -> int:
     """Remove every line and row of entries; return how many there were."""
-    wanted = list(dict.fromkeys(ids))
+    asked, scope = ids_and_scope(ids)
+    asked = list(dict.fromkeys(asked))
 
     def work(held: LockedSession | None) -> int:
         if held is None:
             return 0
+        wanted = asked if scope is None else held.live(asked, scope)
         names = [stored(entry_id) for entry_id in wanted]
         there = held.connection.execute(
             "SELECT DISTINCT id FROM lines WHERE agent = %s AND session = %s AND id = ANY(%s)",
@@ -37,7 +38,7 @@ def purge(connections: Connections, agent: str, session: str, ids: Sequence[str]
         found = {shown(name) for (name,) in there}
         if not found and not damaged:
             return 0
-        keys = [row.key for row in held.held.values()]
+        keys = [row.key for entry_id, row in held.held.items() if entry_id in found]
         remove_vectors(held, keys)
         held.do(
             "DELETE FROM entries WHERE agent = %s AND session = %s AND id = ANY(%s)", (*held.place, names)
@@ -53,7 +54,7 @@ def purge(connections: Connections, agent: str, session: str, ids: Sequence[str]
         purged_rows.forget(connections, held, sorted(gone))
         return len(gone)
 
-    return locked(connections, agent, session, wanted, work)
+    return locked(connections, agent, session, asked, work)
 
 
 def _damaged(held: LockedSession, ids: frozenset[str]) -> dict[int, set[str]]:

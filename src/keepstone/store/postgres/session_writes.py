@@ -23,7 +23,7 @@ from keepstone.store.postgres.locked_session import LockedSession, locked
 from keepstone.store.postgres.new_entry import add_new
 from keepstone.store.postgres.refolding import lines_in
 from keepstone.store.postgres.session_lines import write
-from keepstone.store.protocol import Modification, Revision
+from keepstone.store.protocol import Ids, Modification, Revision, ids_and_scope
 from keepstone.store.resolving import (
     OnConflict,
     Written,
@@ -181,12 +181,13 @@ def revise(
     return locked(connections, agent, session, [*ids], work)
 
 
-def delete(connections: Connections, agent: str, session: str, ids: Sequence[str], ts: str) -> int:
+def delete(connections: Connections, agent: str, session: str, ids: Ids, ts: str) -> int:
     """Hide live entries with one write; return how many there were."""
-    wanted = list(dict.fromkeys(ids))
+    named, scope = ids_and_scope(ids)
+    wanted = list(dict.fromkeys(named))
 
     def work(held: LockedSession | None) -> int:
-        live = [] if held is None else [entry_id for entry_id in wanted if held.get(entry_id) is not None]
+        live = [] if held is None else held.live(wanted, scope)
         lines: list[Record] = [{"id": entry_id, "deleted": True, "ts": ts} for entry_id in live]
         if held is not None and lines:
             write(held, [Written(line, dump(line)) for line in lines])
