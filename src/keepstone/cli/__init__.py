@@ -17,7 +17,7 @@ def main() -> None:
     words = sys.argv[1:]
     if words in (["--help"], ["-h"]):
         app = outline()
-    elif words == ["--version"]:
+    elif set(words) in ({"--version"}, {"--version", "--json"}):
         app = command_line(())
     elif words and words[0] in COMMANDS:
         # Clients wait for some commands, and git calls one for each file: the others are not loaded.

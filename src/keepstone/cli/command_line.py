@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 from collections.abc import Iterable, Sequence
 from importlib import import_module
@@ -85,22 +86,23 @@ def _root() -> typer.Typer:
     return app
 
 
-def _version(value: bool) -> None:
+def _version(context: typer.Context, value: bool) -> None:
     if not value:
         return
-    from importlib.metadata import PackageNotFoundError, version
+    from keepstone.cli.version import library_version, versions
 
-    try:
-        typer.echo(f"keepstone {version('keepstone')}")
-    except PackageNotFoundError:
-        typer.echo("keepstone (run from its source, not installed)")
+    if context.params["as_json"]:
+        typer.echo(json.dumps(versions()))
+    else:
+        typer.echo(f"keepstone {library_version() or '(run from its source, not installed)'}")
     raise typer.Exit
 
 
 def keepstone(
     _: Annotated[
-        bool, typer.Option("--version", help="Show the version and exit.", callback=_version, is_eager=True)
+        bool, typer.Option("--version", help="Show the version, with --json all versions.", callback=_version)
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", is_eager=True, hidden=True)] = False,
 ) -> None:
     """Memory for AI agents, in files that you can read.
 
@@ -110,3 +112,5 @@ def keepstone(
     list without results, 1 something named was not found, 2 invalid input, 3 the
     store or the system failed.
     """
+    if as_json:
+        raise typer.BadParameter("it follows the command's name", param_hint="--json")

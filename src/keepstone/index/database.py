@@ -28,6 +28,11 @@ SCHEMA = 9
 """Part of the index's path, so that versions lie side by side and do not undo one another."""
 
 
+def sqlite_version() -> str:
+    """Return the version of the SQLite that indexes are kept in."""
+    return apsw.sqlite_lib_version()
+
+
 def _words_table(language: str) -> str:
     return f"""
 CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize='{" ".join(tokenizer_of(language))}');
