@@ -32,6 +32,10 @@ async function load(): Promise<Flock> {
     const flock = koffi.load(null).func("int flock(int fd, int operation)") as (fd: number, how: number) => number;
     return locking(flock, () => koffi.errno(), koffi.os.errno);
   } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ERR_MODULE_NOT_FOUND") {
+      const install = "the optional package koffi is not installed: npm install koffi";
+      throw new StoreError(`${install}. ${remedy}`, { cause: error });
+    }
     throw new StoreError(`flock cannot be called on this system; ${remedy}`, { cause: error });
   }
 }

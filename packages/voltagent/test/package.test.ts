@@ -47,8 +47,9 @@ test("the package holds what is built, its licence and its README, and little mo
   assert.deepEqual(readdirSync(installed).sort(), ["LICENSE", "README.md", "dist", "package.json"]);
   const sizes = readdirSync(join(installed, "dist")).map((name) => statSync(join(installed, "dist", name)).size);
   assert.ok(sizes.reduce((sum, size) => sum + size) < LARGEST);
-  const { license, engines, dependencies } = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
-  assert.deepEqual([license, engines, Object.keys(dependencies)], ["Apache-2.0", { node: ">=20.15" }, ["koffi"]]);
+  const { license, engines, dependencies, optionalDependencies } = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
+  assert.deepEqual([license, engines, dependencies], ["Apache-2.0", { node: ">=20.15" }, undefined]);
+  assert.deepEqual(Object.keys(optionalDependencies), ["koffi"]);
 });
 
 test("the README's examples have types, however modules are resolved", () => {
@@ -58,6 +59,26 @@ test("the README's examples have types, however modules are resolved", () => {
   compile("--noEmit", "--module", "esnext", "--moduleResolution", "bundler");
   compile("--noEmit", "--module", "node16");
   compile("--module", "nodenext");
+});
+
+test("both entries have types where modules are resolved as by node10", () => {
+  const program = 'import { MemoryAdapter } from "keepstone-voltagent"; import { KeepstoneRetriever } from "keepstone-voltagent/recall"; void [MemoryAdapter, KeepstoneRetriever];';
+  writeFileSync(join(project, "entries.ts"), program);
+  const tsc = join(MODULES, "typescript", "bin", "tsc");
+  const options = ["--noEmit", "--strict", "--skipLibCheck", "--target", "es2022", "--module", "esnext", "--moduleResolution", "node10"];
+  execFileSync(process.execPath, [tsc, ...options, "entries.ts"], { cwd: project, stdio: "inherit" });
+});
+
+test("without koffi the server's storage loads, and files name the remedy", async () => {
+  const alone = newFolder();
+  cpSync(installed, join(alone, "node_modules", "keepstone-voltagent"), { recursive: true });
+  const program = `
+    import { KeepstoneStorage, MemoryAdapter } from "keepstone-voltagent";
+    console.log(typeof KeepstoneStorage, (await new MemoryAdapter().save({ n: 1 }).catch(String)));`;
+  writeFileSync(join(alone, "save.mjs"), program);
+  const printed = await run(join(alone, "save.mjs"));
+  assert.match(printed, /^function StoreError: the optional package koffi is not installed: npm install koffi\./);
+  assert.deepEqual(readdirSync(alone).sort(), ["node_modules", "save.mjs"]);
 });
 
 test("scripts on files need no VoltAgent, which takes long to load", async () => {
