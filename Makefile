@@ -18,7 +18,11 @@ FUZZED ?= $(addprefix tests/,log/test_scan.py log/test_line.py log/test_log_mode
 	notes/test_outline.py recall/test_query.py index/words/test_word_table.py filesystem/test_layout.py filesystem/test_confine.py test_files.py)
 SECONDS ?= 120
 
-.PHONY: help run-environment environment run serve test test-voltagent offline-voltagent snapshots lowest newest frameworks sources wheels faults fuzz check check-voltagent without-node docs lock bench clean
+# What builds and checks packages and workflows is apart: nothing of it is needed for the tests.
+RELEASE := .venv-release/bin
+RELEASE_INSTALLED := .venv-release/installed
+
+.PHONY: help packages release-check workflows run-environment environment run serve test test-voltagent offline-voltagent snapshots lowest newest frameworks sources wheels faults fuzz check check-voltagent without-node docs lock bench clean
 .DEFAULT_GOAL := help
 
 help:
@@ -34,9 +38,12 @@ help:
 	@echo "make faults  run the fault tests (kill -9, full disk, damage) at length, then fuzz"
 	@echo "make fuzz    fuzz the readers of logs, notes, queries, names and paths (SECONDS=600 chooses how long)"
 	@echo "make check   format, lint, types, imports, documentation"
+	@echo "make packages  build the packages for both registries into dist, and check them"
+	@echo "make release-check  the same, and all that a release needs: RELEASING.md"
+	@echo "make workflows  check .github and the Dockerfile"
 	@echo "make docs    serve the documentation while you write"
 	@echo "make bench   print the figures (FIGURES=bench/notes.py chooses)"
-	@echo "make lock    resolve the dependencies into the five locks"
+	@echo "make lock    resolve the dependencies into the six locks"
 	@echo "make clean   remove what make made"
 
 # What the demo needs is installed first; the tests add the rest in the same .venv.
@@ -81,8 +88,24 @@ check: environment
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/mkdocs build --strict
+	$(BIN)/python scripts/release_fields.py --check
 	@! grep -nE '://|^ *-[a-z]|^ *--[^h]' requirements*.lock || { echo "a lock names an index: run make lock"; exit 1; }
 	@$(MAKE) --no-print-directory $(if $(filter yes,$(NODE)),check-voltagent,without-node)
+
+# The wheel is built from the sdist, so that it is known to hold what a build needs.
+packages: $(RELEASE_INSTALLED) $(VOLTAGENT_INSTALLED)
+	rm -rf dist
+	$(RELEASE)/python -m build --no-isolation --outdir dist .
+	$(RELEASE)/twine check --strict dist/*
+	$(RELEASE)/check-wheel-contents dist/*.whl
+	$(NPM) run build
+	$(VOLTAGENT)/node_modules/.bin/publint --strict $(VOLTAGENT)
+	$(VOLTAGENT)/node_modules/.bin/attw --pack $(VOLTAGENT) --ignore-rules cjs-resolves-to-esm
+	cd $(VOLTAGENT) && npm pack --silent --ignore-scripts --pack-destination ../../dist
+
+release-check: environment packages
+	$(BIN)/python scripts/release_fields.py --release
+	$(RELEASE)/pyroma --min=10 .
 
 check-voltagent: environment $(VOLTAGENT_INSTALLED)
 	$(VOLTAGENT)/node_modules/.bin/pyright -p tests/typing
@@ -135,10 +158,16 @@ lock: environment
 	$(LOCK) --python-version 3.11 --extra all --group test --resolution lowest-direct --output-file requirements-lowest.lock
 	$(LOCK) --universal --python-version 3.11 --group frameworks-apart --output-file requirements-frameworks.lock
 	$(LOCK) --universal --python-version 3.11 --group sources --output-file requirements-sources.lock
+	$(subst pyproject.toml,,$(LOCK)) --universal --python-version 3.11 --group release --no-annotate --output-file requirements-release.lock
 
 clean:
 	rm -rf $(VOLTAGENT)/node_modules $(VOLTAGENT)/build $(VOLTAGENT)/dist
-	rm -rf .venv .venv-lowest .venv-newest .venv-frameworks .venv-sources .bench .keepstone-demo site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-release .venv-lowest .venv-newest .venv-frameworks .venv-sources .bench .keepstone-demo site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+$(RELEASE_INSTALLED): requirements-release.lock | environment
+	$(BIN)/uv venv --quiet --clear .venv-release
+	$(BIN)/uv pip install --quiet --python $(RELEASE)/python --require-hashes -r $<
+	@touch $@
 
 $(VOLTAGENT_INSTALLED): $(VOLTAGENT)/package-lock.json
 	@echo "Installing what package-lock.json names into $(VOLTAGENT)/node_modules (once, about a minute) ..."
