@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from agent_framework import Message
 from google.adk.memory.memory_entry import MemoryEntry
 from google.genai.types import Content, Part
 from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.base import empty_checkpoint
 from llama_index.core.llms import ChatMessage
 from pydantic_ai import ModelRequest, UserPromptPart
 from pydantic_ai.conversation import Conversation
@@ -19,6 +21,7 @@ from tests.integrations.locking import locked
 from keepstone.integrations.adk import KeepstoneMemoryService
 from keepstone.integrations.agent_framework import KeepstoneHistoryProvider
 from keepstone.integrations.langchain import KeepstoneChatMessageHistory
+from keepstone.integrations.langgraph import KeepstoneSaver
 from keepstone.integrations.llama_index import KeepstoneMemoryBlock
 from keepstone.integrations.pydantic_ai import KeepstoneConversationStore
 
@@ -38,6 +41,12 @@ async def langchain(home: Path, text: str) -> None:
     await KeepstoneChatMessageHistory("s1", home).aadd_messages([HumanMessage(text)])
 
 
+async def langgraph(home: Path, text: str) -> None:
+    config: Any = {"configurable": {"thread_id": "s1", "checkpoint_ns": ""}}
+    checkpoint: Any = empty_checkpoint() | {"channel_values": {"text": text}}
+    await KeepstoneSaver(home).aput(config, checkpoint, {}, {})
+
+
 async def llama_index(home: Path, text: str) -> None:
     await KeepstoneMemoryBlock(home).aput([ChatMessage(role="user", content=text)], session_id="s1")
 
@@ -49,7 +58,7 @@ async def pydantic_ai(home: Path, text: str) -> None:
     await store.save(conversation)
 
 
-@pytest.mark.parametrize("write", [adk, agent_framework, langchain, llama_index, pydantic_ai])
+@pytest.mark.parametrize("write", [adk, agent_framework, langchain, langgraph, llama_index, pydantic_ai])
 async def test_a_locked_session_is_a_timeout_and_the_loop_stays_free(
     tmp_path: Path, write: Callable[[Path, str], Awaitable[None]]
 ) -> None:

@@ -1,4 +1,4 @@
-"""A LangGraph store whose items are entries: long-term memory for graphs."""
+"""A LangGraph store whose items are entries, and the checkpointer: memory of graphs."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from keepstone.integrations.langgraph_items import (
     renewed,
 )
 from keepstone.integrations.langgraph_memory import is_memory, recalled, remembered
+from keepstone.integrations.langgraph_saver import KeepstoneSaver
 from keepstone.log.arguments import count_of
 from keepstone.log.line import dump, format_time, plain
 from keepstone.model import Record
@@ -55,6 +56,8 @@ with needs("langgraph"):
         tokenize_path,
         validate_op_namespace,
     )
+
+__all__ = ["KeepstoneSaver", "KeepstoneStore"]
 
 logger = logging.getLogger("keepstone.langgraph")
 
