@@ -16,9 +16,9 @@ from keepstone.log.log_file import Log, Stat
 from keepstone.log.scan import Scan
 from keepstone.model import Scope
 from keepstone.store.files.agent_logs import AgentLogs
-from keepstone.store.files.filtering import matches
 from keepstone.store.files.put import LiveEntries, in_batch
 from keepstone.store.files.writing import catch_up_unlocked, compact_if_due
+from keepstone.store.matching import matches
 
 _FEW = 500
 """Entries that are looked up, or hidden in the index, while the lock is held: a few milliseconds."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 from keepstone.log.fold import Folded
 from keepstone.log.line import entry_of
 from keepstone.model import Record, Scope
-from keepstone.store.files.filtering import matches
+from keepstone.store.matching import matches
 from keepstone.store.postgres.connecting import Connection, Connections, VanishedError
 from keepstone.store.postgres.entry_rows import Columns, columns_of, record_of, shown, stored
 from keepstone.store.postgres.row_arrays import selections
