@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 from keepstone.filesystem.confine import FILE_MODE, Folder, border, translated
+from keepstone.filesystem.durable import sync_data
 
 
 def write_all(fd: int, data: bytes | memoryview, path: object = "a file") -> None:
@@ -29,10 +30,7 @@ def write_all(fd: int, data: bytes | memoryview, path: object = "a file") -> Non
 def sync_file(fd: int, path: object = "a file") -> None:
     """Sync the file's bytes and length to the disk; raises StoreError if that fails."""
     try:
-        if hasattr(os, "fdatasync"):
-            os.fdatasync(fd)
-        else:  # macOS
-            os.fsync(fd)
+        sync_data(fd)
     except OSError as error:
         raise translated(error, path) from error
 

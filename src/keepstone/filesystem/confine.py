@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Self
 
 from keepstone.errors import AccessDeniedError, IsAFolderError, KeepstoneError, PathEscapeError, StoreError
+from keepstone.filesystem.durable import sync_names
 
 FILE_MODE = 0o600
 """The mode of new files."""
@@ -91,7 +92,7 @@ def sync_folder(path: Path) -> None:
     """Sync the names in a folder to the disk; raises OSError."""
     handle = os.open(path, _FOLDER)
     try:
-        os.fsync(handle)
+        sync_names(handle)
     finally:
         os.close(handle)
 
@@ -222,7 +223,7 @@ class Folder:
         with self._reach(source) as (old, old_folder), self._reach(target) as (new, new_folder):
             os.replace(old, new, src_dir_fd=old_folder, dst_dir_fd=new_folder)
             if durable:
-                os.fsync(new_folder)
+                sync_names(new_folder)
 
     def unlink(self, name: str) -> None:
         """Remove a file, or a link itself; FileNotFoundError if absent. The caller syncs the folder."""
@@ -243,10 +244,10 @@ class Folder:
         """Sync the names in the folder ``sub`` below this one to the disk."""
         if not sub:  # Each new file has its name synced: three system calls fewer.
             with border(self.path):
-                os.fsync(self._handle)
+                sync_names(self._handle)
             return
         with self._enter(sub) as folder:
-            os.fsync(folder)
+            sync_names(folder)
 
     def is_moved(self) -> bool:
         """Tell whether the path no longer leads here, as the folder was renamed, replaced or removed."""
@@ -375,7 +376,7 @@ def _descend(handle: int, parts: Sequence[str], *, create: bool = False, durable
                     os.mkdir(part, FOLDER_MODE, dir_fd=parent)
                     _give_to_owner(part, parent)
                 if durable:
-                    os.fsync(parent)
+                    sync_names(parent)
             current = _step(parent, part)
         finally:
             os.close(parent)

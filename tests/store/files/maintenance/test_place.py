@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
+import struct
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,6 +16,7 @@ from hypothesis import strategies as st
 
 import keepstone
 from keepstone import Home
+from keepstone.filesystem import macos_mount
 from keepstone.store.files.maintenance import place
 from keepstone.store.files.maintenance.place import network_type, sync_service, tops
 
@@ -84,6 +90,57 @@ def test_a_home_on_a_network_file_system_is_a_warning(
     mounts.write_text(f"1 1 0:1 / {tmp_path.resolve()} rw - nfs server:/ rw\n")
     monkeypatch.setattr(place, "MOUNTS", mounts)
     assert found(home) == [("warning", "on a network file system (nfs)")]
+
+
+@pytest.mark.parametrize("kind", ["9p", "drvfs", "virtiofs", "fakeowner", "fuse.grpcfuse", "vboxsf"])
+def test_a_home_on_a_shared_folder_of_the_host_is_a_warning(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(f"1 1 0:1 / {tmp_path.resolve()} rw - {kind} host rw\n")
+    monkeypatch.setattr(place, "MOUNTS", mounts)
+    shared = f"on a folder of the host that is shared into this machine ({kind})"
+    assert found(home) == [("warning", shared)]
+
+
+class MacosLibrary:
+    """A C library whose ``statfs`` answers as macOS does."""
+
+    def __init__(self, kind: str, *, local: bool) -> None:
+        self.kind, self.flags = kind.encode(), 0x1000 if local else 0
+
+    def statfs(self, path: bytes, buffer: Any) -> int:
+        if not Path(os.fsdecode(path)).exists():
+            return -1
+        struct.pack_into("<I", buffer, 64, self.flags)
+        struct.pack_into("16s", buffer, 72, self.kind)
+        return 0
+
+
+@pytest.mark.parametrize(("kind", "local"), [("apfs", True), ("smbfs", False), ("webdav", False)])
+def test_macos_names_the_file_system_and_whether_it_is_local(
+    tmp_path: Path, kind: str, *, local: bool
+) -> None:
+    assert macos_mount.file_system(tmp_path, MacosLibrary(kind, local=local)) == (kind, local)
+    assert macos_mount.file_system(tmp_path / "missing", MacosLibrary(kind, local=local)) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "local", "expected"),
+    [
+        ("apfs", True, []),
+        ("smbfs", False, ["on a network file system (smbfs)"]),
+        ("macfuse", False, ["on a network file system (macfuse)"]),
+        ("virtiofs", True, ["on a folder of the host that is shared into this machine (virtiofs)"]),
+    ],
+)
+def test_doctor_knows_the_file_system_on_macos(
+    home: Home, monkeypatch: pytest.MonkeyPatch, kind: str, *, local: bool, expected: list[str]
+) -> None:
+    library = MacosLibrary(kind, local=local)
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: library)
+    assert [message for level, message in found(home) if level != "ok"] == expected
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import stat
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from keepstone.errors import KeepstoneError
 from keepstone.files import locked_files
+from keepstone.filesystem import macos_mount
 from keepstone.filesystem.atomic import set_mode
 from keepstone.filesystem.confine import Folder, border
 from keepstone.filesystem.layout import FILES_TEMPORARY, INDEX, LOCK, TEMPORARY, Layout
@@ -22,9 +24,11 @@ from keepstone.store.files.maintenance import merge_driver
 
 MOUNTS = Path("/proc/self/mountinfo")
 _NETWORK = frozenset(
-    "nfs nfs3 nfs4 cifs smb smb2 smb3 smbfs 9p afs ceph lustre beegfs glusterfs davfs vboxsf prl_fs "
+    "nfs nfs3 nfs4 cifs smb smb2 smb3 smbfs afpfs webdav afs ceph lustre beegfs glusterfs davfs "
     "fuse.sshfs fuse.rclone fuse.glusterfs fuse.ceph fuse.davfs2 fuse.s3fs fuse.gcsfuse".split()
 )
+_OF_THE_HOST = frozenset("9p drvfs virtiofs fakeowner fuse.grpcfuse fuse.osxfs osxfs vboxsf prl_fs".split())
+"""Folders of the host in a virtual machine or container: WSL, Docker Desktop, VirtualBox, Parallels."""
 _SYNCED = (
     ("Dropbox", re.compile(r"dropbox(?:$| \(|-)")),
     ("OneDrive", re.compile(r"onedrive(?:$| - |-)")),
@@ -93,8 +97,17 @@ def mend_home(root: Path, layout: Layout) -> list[Finding]:
 
 def _ground(root: Path) -> Iterator[Finding]:
     place = root.resolve()
-    kind = network_type(place, _mounts())
-    if kind is not None:
+    kind = _file_system(place)
+    if kind in _OF_THE_HOST:
+        yield Finding(
+            "warning",
+            str(root),
+            f"on a folder of the host that is shared into this machine ({kind})",
+            "move the home to a disk of this machine or a volume: docs, Where a home may live",
+            "locks do not reach the other side: if programs there write too, lines may be torn; changes are "
+            "noticed later, and modes may not be kept",
+        )
+    elif kind is not None:
         yield Finding(
             "warning",
             str(root),
@@ -114,6 +127,14 @@ def _ground(root: Path) -> Iterator[Finding]:
         )
 
 
+def _file_system(path: Path) -> str | None:
+    """Return the type of the file system that holds a path, None if it is one of this machine's disks."""
+    if sys.platform == "darwin":
+        found = macos_mount.file_system(path)
+        return found[0] if found and (not found[1] or found[0] in _NETWORK | _OF_THE_HOST) else None
+    return network_type(path, _mounts())
+
+
 def _mounts() -> str:
     try:
         return MOUNTS.read_text("utf-8", "surrogateescape")
@@ -122,7 +143,7 @@ def _mounts() -> str:
 
 
 def network_type(path: Path, mounts: str) -> str | None:
-    """Return the type of the network file system that holds a path, None if it is a local one.
+    """Return the type of the file system that holds a path if other machines may write to it, else None.
 
     ``mounts`` is what Linux says in ``/proc/self/mountinfo``.
     """
@@ -135,7 +156,7 @@ def network_type(path: Path, mounts: str) -> str | None:
             # Of two mounts on one point the later one is what is seen.
             if len(point.parts) >= longest and (point == path or point in path.parents):
                 found, longest = kinds[0], len(point.parts)
-    return found if found in _NETWORK else None
+    return found if found in _NETWORK | _OF_THE_HOST else None
 
 
 def sync_service(path: Path) -> str | None:

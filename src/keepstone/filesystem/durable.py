@@ -1,0 +1,43 @@
+"""Syncing to the disk itself: the only module that calls ``fsync`` or what stands for it.
+
+On macOS ``fsync`` leaves data in the drive's cache, which a power cut loses; ``F_FULLFSYNC`` empties it.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+
+_REFUSED = frozenset({errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOTTY, errno.ENOSYS})
+"""What a drive answers that has no ``F_FULLFSYNC``, such as one on a network."""
+
+
+def sync_data(fd: int) -> None:
+    """Sync a file's bytes and length; raises OSError."""
+    if _full_sync(fd):
+        return
+    if hasattr(os, "fdatasync"):
+        os.fdatasync(fd)
+    else:
+        os.fsync(fd)
+
+
+def sync_names(fd: int) -> None:
+    """Sync a folder's names; raises OSError."""
+    if not _full_sync(fd):
+        os.fsync(fd)
+
+
+def _full_sync(fd: int) -> bool:
+    """Empty the drive's cache, and return whether the system and the drive can do so."""
+    command = getattr(fcntl, "F_FULLFSYNC", None)
+    if command is None:
+        return False
+    try:
+        fcntl.fcntl(fd, command)
+    except OSError as error:
+        if error.errno in _REFUSED:
+            return False
+        raise
+    return True
