@@ -89,6 +89,7 @@ check: environment
 	$(BIN)/lint-imports
 	$(BIN)/mkdocs build --strict
 	$(BIN)/python scripts/release_fields.py --check
+	$(BIN)/python scripts/llms_txt.py --check
 	@! grep -nE '://|^ *-[a-z]|^ *--[^h]' requirements*.lock || { echo "a lock names an index: run make lock"; exit 1; }
 	@$(MAKE) --no-print-directory $(if $(filter yes,$(NODE)),check-voltagent,without-node)
 

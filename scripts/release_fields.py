@@ -164,6 +164,35 @@ def _server(text: str, found: Facts) -> str:
     return _json(_with(server, fields, after="$schema", managed=("name", "repository")))
 
 
+def _citation(text: str, found: Facts) -> str:
+    text = re.sub(r"^repository-code: .*\n", "", text, flags=re.MULTILINE)
+    code = f"repository-code: {found.repository}\n" if found.repository else ""
+    return re.sub(r"^version: .*\n", f"version: {found.version}\n{code}", text, flags=re.MULTILINE)
+
+
+def _security(text: str, found: Facts) -> str:
+    text = re.sub(r"^Or write to .*\n", "", text, flags=re.MULTILINE)
+    line = f"Or write to <{found.security}>.\n" if found.security else ""
+    return text.replace(_PRIVATE_REPORT, _PRIVATE_REPORT + line)
+
+
+_PRIVATE_REPORT = (
+    'Use the repository\'s private vulnerability report ("Security", then "Report a vulnerability").\n'
+)
+
+
+def _issue_forms(text: str, found: Facts) -> str:
+    links = ""
+    if found.repository:
+        links = (
+            "contact_links:\n"
+            "  - name: Vulnerability\n"
+            f"    url: {found.repository}/security/advisories/new\n"
+            "    about: Please report it privately.\n"
+        )
+    return text.partition("contact_links:")[0] + links
+
+
 def _with(
     document: dict[str, Any], fields: dict[str, Any], after: str, managed: tuple[str, ...]
 ) -> dict[str, Any]:
@@ -185,9 +214,12 @@ PLACES: dict[str, Callable[[str, Facts], str]] = {
     "packages/voltagent/package-lock.json": _npm_lock,
     "mkdocs.yml": _mkdocs,
     "server.json": _server,
+    "CITATION.cff": _citation,
+    "SECURITY.md": _security,
+    ".github/ISSUE_TEMPLATE/config.yml": _issue_forms,
 }
 """The files, each with the function that returns its text as it should be."""
-WITHOUT_VERSION = {"mkdocs.yml"}
+WITHOUT_VERSION = {"mkdocs.yml", "SECURITY.md", ".github/ISSUE_TEMPLATE/config.yml"}
 """Those that name the owner's fields only."""
 
 
