@@ -38,12 +38,13 @@ TESTS = """
 APART = """
     tests/integrations/test_strands.py tests/integrations/test_strands_suite.py
     tests/integrations/test_crewai.py tests/integrations/test_crewai_suite.py
+    tests/integrations/test_langchain_suite.py
     tests/integrations/test_examples.py::test_an_example_runs_offline_and_recalls_something[crewai_memory]
     tests/integrations/test_examples.py::test_an_example_runs_offline_and_recalls_something[strands_agents]
     tests/integrations/test_examples.py::test_programs_of_a_page_run[crewai]
     tests/integrations/test_examples.py::test_programs_of_a_page_run[strands]
 """.split()
-"""The tests of frameworks that need an older ``mcp`` than the environment of development has."""
+"""The tests of frameworks that need an older ``mcp`` than development has, or bring plugins of pytest."""
 
 SOURCES = ["tests/importing/test_newest_sources.py"]
 """Imports of what the newest releases of other memory tools write."""

@@ -1,4 +1,4 @@
-"""LangChain: chat history in an agent's session, and a retriever over all of the agent's memory."""
+"""LangChain: chat history in an agent's session, a retriever over all of its memory, and stores."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from keepstone.integrations.homes import (
     plain_errors,
     write_in_thread,
 )
+from keepstone.integrations.langchain_stores import KeepstoneByteStore, KeepstoneVectorStore
 from keepstone.model import Hit, Record
 from keepstone.services.memory_repository import Target
 from keepstone.text.messages.indexed import message_text
@@ -30,6 +31,13 @@ with needs("langchain"):
     from langchain_core.messages import BaseMessage, message_to_dict, messages_from_dict
     from langchain_core.retrievers import BaseRetriever
     from pydantic import PrivateAttr
+
+__all__ = [
+    "KeepstoneByteStore",
+    "KeepstoneChatMessageHistory",
+    "KeepstoneRetriever",
+    "KeepstoneVectorStore",
+]
 
 _TYPE = "message"
 _ROLES = {"human": "user", "ai": "assistant"}
