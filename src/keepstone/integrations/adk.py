@@ -1,4 +1,4 @@
-"""Google ADK: a memory service whose memory is the agent's sessions."""
+"""Google ADK: a memory service and a session service whose memory is the agent's sessions."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from pydantic import ValidationError
 
 from keepstone.errors import EntryNotFoundError
 from keepstone.filesystem.layout import DEFAULT_AGENT
+from keepstone.integrations.adk_sessions import KeepstoneSessionService
+from keepstone.integrations.adk_texts import content_text
 from keepstone.integrations.homes import in_thread, needs, opened_agent, opened_session, write_in_thread
-from keepstone.integrations.texts import called, returned, said, text_of_blocks
 from keepstone.model import RELEVANT, Entry, Record
 from keepstone.recall.relevance import WEAK
 from keepstone.services.memory_repository import Target
@@ -25,6 +26,8 @@ with needs("adk"):
 if TYPE_CHECKING:
     from google.adk.events.event import Event
     from google.adk.sessions.session import Session as AdkSession
+
+__all__ = ["KeepstoneMemoryService", "KeepstoneSessionService"]
 
 
 class KeepstoneMemoryService(BaseMemoryService):
@@ -142,19 +145,7 @@ def _item(
         "content": content.model_dump(mode="json", exclude_none=True),
         "custom_metadata": dict(metadata or {}),
     }
-    return {"type": kind, "text": _text(content, author), "data": data}
-
-
-def _text(content: Content, author: str | None) -> str:
-    return text_of_blocks(map(_block, content.parts or ()), author or content.role)
-
-
-def _block(part: Part) -> Record:
-    if part.function_call is not None:
-        return called(part.function_call.name, part.function_call.args)
-    if part.function_response is not None:
-        return returned(part.function_response.response)
-    return said(part.text)
+    return {"type": kind, "text": content_text(content, author), "data": data}
 
 
 def _memory(entry: Entry) -> MemoryEntry:
@@ -175,6 +166,6 @@ def _content(entry: Entry, author: str | None) -> Content:
         content = Content.model_validate(entry.data.get("content"))
     except ValidationError:
         return Content(parts=[Part(text=entry.text)])
-    if entry.line.get("text") == _text(content, author):
+    if entry.line.get("text") == content_text(content, author):
         return content
     return Content(role=content.role, parts=[Part(text=entry.text)])

@@ -1,0 +1,23 @@
+"""The indexed text of Google ADK's contents."""
+
+from __future__ import annotations
+
+from keepstone.integrations.homes import needs
+from keepstone.integrations.texts import called, returned, said, text_of_blocks
+from keepstone.model import Record
+
+with needs("adk"):
+    from google.genai.types import Content, Part
+
+
+def content_text(content: Content, author: str | None) -> str:
+    """Return what a content says, with its author before it, for the search."""
+    return text_of_blocks(map(_block, content.parts or ()), author or content.role)
+
+
+def _block(part: Part) -> Record:
+    if part.function_call is not None:
+        return called(part.function_call.name, part.function_call.args)
+    if part.function_response is not None:
+        return returned(part.function_response.response)
+    return said(part.text)
