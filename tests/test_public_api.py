@@ -47,6 +47,7 @@ BUILTINS = {
     "SourceError": ValueError,
     "SpaceMismatchError": ValueError,
     "StoreError": Exception,
+    "SuggestionOutdatedError": ValueError,
 }
 """What each error also is, so that callers who know nothing of keepstone can catch it."""
 

@@ -43,6 +43,7 @@ if typing.TYPE_CHECKING:
         SourceError,
         SpaceMismatchError,
         StoreError,
+        SuggestionOutdatedError,
     )
     from keepstone.filesystem.layout import Layout
     from keepstone.filesystem.slug import slug, unslug
@@ -58,6 +59,7 @@ if typing.TYPE_CHECKING:
         Hits,
         Purged,
         SessionInfo,
+        Suggestion,
         Version,
         Why,
     )
@@ -136,6 +138,8 @@ __all__ = [
     "SourceError",
     "SpaceMismatchError",
     "StoreError",
+    "Suggestion",
+    "SuggestionOutdatedError",
     "Version",
     "Why",
     "aopen",
@@ -156,14 +160,14 @@ _MODULES = {
         "InvalidSessionIdError IsAFolderError KeepstoneError LockTimeoutError "
         "MemoryFileNotFoundError ModelError NoteNotFoundError NotTextError PathEscapeError "
         "PurgePendingError SecretError SessionNotFoundError SourceError SpaceMismatchError "
-        "StoreError"
+        "StoreError SuggestionOutdatedError"
     ),
     "keepstone.filesystem.layout": "Layout",
     "keepstone.filesystem.slug": "slug unslug",
     "keepstone.home": "Home open",
     "keepstone.importing": "ImportResult",
     "keepstone.log.arguments": "Filters",
-    "keepstone.model": "BackupInfo Conflict Entry Finding Hit Hits Purged SessionInfo Version Why",
+    "keepstone.model": "BackupInfo Conflict Entry Finding Hit Hits Purged SessionInfo Suggestion Version Why",
     "keepstone.notes.notes": "MemoryEntry Notes SaveResult",
     "keepstone.services.adapter": "MemoryAdapter",
     "keepstone.services.agent_files": "AgentMemoryService FileResult",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 from keepstone.context import Contents, Counter, build
@@ -18,15 +19,18 @@ from keepstone.log.arguments import (
     UpdateKeys,
     count_of,
     entry_id_of,
+    item_of,
     name_of,
     names_of,
     new_id,
     now,
     number_of,
     query_of,
+    record_of,
     scope_of,
 )
-from keepstone.log.line import instant
+from keepstone.log.line import instant, plain
+from keepstone.log.merging import check_content
 from keepstone.log.time_words import moment_of
 from keepstone.model import (
     ConflictingPair,
@@ -34,9 +38,11 @@ from keepstone.model import (
     Excerpt,
     Hits,
     Purged,
+    Record,
     Scope,
     SessionInfo,
     SessionSummary,
+    Suggestion,
     Version,
 )
 from keepstone.recall import Question, recall
@@ -51,6 +57,9 @@ from keepstone.store.paging import Page, pages
 from keepstone.store.protocol import Files, Selected
 from keepstone.store.related import related
 from keepstone.store.removal import remove_selected
+from keepstone.store.suggestion_lines import STATES, holding, without_text
+from keepstone.store.suggestion_lines import check as check_suggestion
+from keepstone.store.suggestions import Suggestions
 from keepstone.store.validity import is_valid, newest_valid
 from keepstone.text.passage import marked
 from keepstone.text.tokenizer import containing
@@ -81,6 +90,7 @@ class Agent(BoundToProcess):
         self.slug = slug
         self._shared = shared
         self._store = shared.store
+        self._suggestions = Suggestions(shared.store, slug)
 
     def __repr__(self) -> str:
         return f"<Agent {self.slug!r}>"
@@ -311,7 +321,7 @@ class Agent(BoundToProcess):
         return self.session(holders[0]).purge(id)
 
     def purge_matching(self, text: str, session: str | None = None, *, dry_run: bool = False) -> Purged:
-        """Purge all entries, sessions and files that contain a text, ignoring case and Unicode normal form.
+        """Purge entries, sessions, files and suggestions with a text, ignoring case and Unicode normal form.
 
         The keys and values of every line of logs and archives are searched, so deleted, archived and previous
         versions are found, too, and damaged lines, whose ids are digests. A session whose id contains the
@@ -328,7 +338,7 @@ class Agent(BoundToProcess):
 
         Examples:
             >>> agent.purge_matching("oauth", dry_run=True)
-            Purged(entries=(('main', '…'),), sessions=(), files=())
+            Purged(entries=(('main', '…'),), sessions=(), files=(), suggestions=())
         """
         holder = self._checked(session)
 
@@ -345,12 +355,17 @@ class Agent(BoundToProcess):
             for path in found.files:
                 with suppress(MemoryFileNotFoundError):
                     self.files.delete(path)
+            if found.suggestions:
+                self._store.change_suggestions(self.slug, partial(without_text, containing(text)))
         return found
 
     def _with_matching_names(self, text: str, entries: tuple[tuple[str, str], ...]) -> Purged:
         contains = containing(text)
         sessions = sorted(info.id for info in self.sessions() if contains(info.id))
-        return Purged(entries, tuple(sessions), tuple(self.files.matching(text)))
+        suggestions: tuple[str, ...] = ()
+        with suppress(ValueError):  # A store of one agent keeps none.
+            suggestions = tuple(holding(self._store.suggestion_lines(self.slug), contains))
+        return Purged(entries, tuple(sessions), tuple(self.files.matching(text)), suggestions)
 
     def history(self, id: str, session: str | None = None) -> list[Version]:  # noqa: A002
         """Return all versions of an entry, oldest first; a deletion is a version with ``deleted`` set.
@@ -413,6 +428,108 @@ class Agent(BoundToProcess):
             ValueError: Nothing replaced the entry.
         """
         return self._session_of(old_id, session).reinstate(old_id)
+
+    def suggest(
+        self,
+        do: str,
+        entries: Iterable[str] = (),
+        item: Mapping[str, Any] | str | None = None,
+        *,
+        why: str,
+        evidence: Iterable[str] = (),
+        by: str | None = None,
+    ) -> Suggestion:
+        """Propose a change of memory, which a person accepts or rejects. No entry is changed.
+
+        Args:
+            do: ``"merge"`` (one new entry supersedes several), ``"supersede"``, ``"delete"``, ``"tag"`` (adds
+                the item's ``tags``), ``"pin"`` or ``"add"``.
+            entries: The ids of the entries to change; none for ``add``.
+            item: The new entry of ``merge``, ``supersede`` and ``add``, a mapping with the keys of a log line
+                or its text; ``{"tags": […]}`` for ``tag``.
+            why: The reason, for the person.
+            evidence: Ids of entries, or other references, that the proposal is based on.
+            by: Who proposes it.
+
+        Raises:
+            EntryNotFoundError, AmbiguousIdError: As for ``get``.
+            TypeError, ValueError: This cannot be proposed, one of the entries to replace is not valid now, or
+                1,000 suggestions are open.
+            SecretError: It has a suspected secret, which the home refuses.
+
+        Examples:
+            >>> suggestion = agent.suggest("pin", [decision.id], why="every session needs it", by="nightly")
+            >>> agent.accept(suggestion.id, by="Ada").state, agent.get(decision.id).pinned
+            ('accepted', True)
+        """
+        given = None if item is None else dict(item_of(item))
+        ids, based_on = names_of(entries, "entries") or (), names_of(evidence, "evidence") or ()
+        check_suggestion(do, ids, given)
+        if given is not None and not {"id", "ts", "embedding"}.isdisjoint(given):
+            raise ValueError("a suggested item has no id, ts or embedding: it gets them when it is accepted")
+        if given is not None and do != "tag":
+            check_content(record_of(given, self._shared.clock))
+        targets = [self.get(one) for one in ids]
+        for entry in targets if do in ("merge", "supersede") else ():
+            if not self.holds(entry):
+                raise ValueError(f"entry {entry.id!r:.80} is not valid now: suggest it of the one that is")
+        said: Record = {"item": plain(given), "why": name_of(why, "why")}
+        said = said if self._shared.guard is None else self._shared.guard("main", [said])[0]
+        line = {"id": new_id(), "do": do, "entries": [*ids], **said, "evidence": [*based_on]}
+        line |= {
+            "by": None if by is None else name_of(by, "by"),
+            "ts": now(self._shared.clock),
+            "state": "open",
+        }
+        also = self._store.select(Scope(self.slug, ids=based_on)) if based_on else ()
+        return self._suggestions.add(line, targets, also)
+
+    def suggestions(self, state: str | None = "open") -> list[Suggestion]:
+        """Return the suggestions in a state, oldest first; None for all of them.
+
+        A state is ``"open"``, ``"accepted"``, ``"rejected"``, ``"undone"`` or ``"outdated"``.
+        """
+        if state is not None and state not in STATES:
+            raise ValueError(f"state must be one of {', '.join(STATES)} or None, not {state!r:.80}")
+        return self._suggestions.list(state)
+
+    def accept(self, id: str, by: str | None = None) -> Suggestion:  # noqa: A002
+        """Carry a suggestion out in one step, and keep who accepted it. Only a person should decide this.
+
+        A new entry has the suggestion's id.
+
+        Args:
+            id: The suggestion.
+            by: Who accepts it; default: ``"user"``.
+
+        Raises:
+            EntryNotFoundError: There is no such suggestion.
+            SuggestionOutdatedError: Its entries changed since; nothing was changed.
+            ValueError: It is decided already.
+        """
+        ts = now(self._shared.clock)
+
+        def new(suggestion: Suggestion, targets: Sequence[Entry]) -> Record:
+            item = {"type": targets[0].type if targets else "note"} | (suggestion.item or {})
+            record = record_of(item | {"id": suggestion.id, "ts": ts}, self._shared.clock)
+            self._shared.meaning.claim(self.slug)
+            return self.session(targets[0].session if targets else "main").guarded(record)
+
+        return self._suggestions.accept(name_of(id, "id"), _person(by), ts, new)
+
+    def reject(self, id: str, by: str | None = None) -> Suggestion:  # noqa: A002
+        """Keep that a suggestion is not wanted; see ``accept``."""
+        return self._suggestions.reject(name_of(id, "id"), _person(by), now(self._shared.clock))
+
+    def undo(self, id: str, by: str | None = None) -> Suggestion:  # noqa: A002
+        """Take back in one step what an accepted suggestion changed.
+
+        Raises:
+            EntryNotFoundError: There is no such suggestion.
+            SuggestionOutdatedError: Its entries changed since; nothing was changed.
+            ValueError: It was not accepted.
+        """
+        return self._suggestions.undo(name_of(id, "id"), _person(by), now(self._shared.clock))
 
     def related(self, id: str, rel: str | None = None, depth: int = 1) -> list[Entry]:  # noqa: A002
         """Return the entries linked with an entry, in either direction, nearest first.
@@ -721,6 +838,10 @@ def _ambiguous(entry_id: str, sessions: list[str]) -> AmbiguousIdError:
     return AmbiguousIdError(
         f"entry {entry_id!r:.80} is in several sessions: {', '.join(sessions)}; choose one with session="
     )
+
+
+def _person(by: str | None) -> str:
+    return "user" if by is None else name_of(by, "by")
 
 
 def _in(session: str | None) -> str:

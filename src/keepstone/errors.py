@@ -9,6 +9,7 @@
     ├── EntryNotFoundError(LookupError)         no entry with that id in scope
     ├── EntryExistsError(ValueError)            an entry with that id and other content
     ├── AlreadySupersededError(ValueError)      a newer entry has replaced it
+    ├── SuggestionOutdatedError(ValueError)     its entries changed since
     ├── AmbiguousIdError(ValueError)            the id exists in several sessions
     ├── SecretError(ValueError)                 a suspected key or token, which the home refuses
     ├── PathEscapeError(PermissionError)        a path that would leave its folder
@@ -50,7 +51,7 @@ class InvalidSessionIdError(KeepstoneError, ValueError):
 
 
 class EntryNotFoundError(KeepstoneError, LookupError):
-    """The session or agent has no entry with this id."""
+    """The session or agent has no entry, or the agent no suggestion, with this id."""
 
 
 class EntryExistsError(KeepstoneError, ValueError):
@@ -59,6 +60,10 @@ class EntryExistsError(KeepstoneError, ValueError):
 
 class AlreadySupersededError(KeepstoneError, ValueError):
     """The entry was superseded before. Supersede the one that the message names. Nothing was written."""
+
+
+class SuggestionOutdatedError(KeepstoneError, ValueError):
+    """The entries of a suggestion changed since it was made or accepted. Nothing was changed."""
 
 
 class AmbiguousIdError(KeepstoneError, ValueError):

@@ -561,6 +561,32 @@ class Hits(list[Hit]):
 
 
 @dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A change of memory that a program proposes, and that only a person accepts."""
+
+    id: str
+    do: str
+    """``"merge"``, ``"supersede"``, ``"delete"``, ``"tag"``, ``"pin"`` or ``"add"``."""
+    entries: tuple[str, ...]
+    """The ids of the entries to change."""
+    item: Record | None
+    """The new entry, or the tags to add."""
+    why: str
+    evidence: tuple[str, ...]
+    """What it is based on: ids of entries, or other references."""
+    by: str | None
+    """Who proposes it."""
+    ts: datetime
+    """When it was proposed: an aware datetime in UTC."""
+    state: str
+    """``"open"``, ``"accepted"``, ``"rejected"``, ``"undone"``, or ``"outdated"`` if its entries changed."""
+    decided_by: str | None = None
+    """Who accepted, rejected or undid it."""
+    decided: datetime | None = None
+    """When that was."""
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One finding of ``Home.doctor``."""
 
@@ -587,10 +613,12 @@ class Purged:
     """The sessions whose ids contained it, removed with all their entries."""
     files: tuple[str, ...] = ()
     """The agent's files whose path or content contained it."""
+    suggestions: tuple[str, ...] = ()
+    """The ids of the agent's suggestions that contained it."""
 
     def __bool__(self) -> bool:
         """Tell whether anything contained the text."""
-        return bool(self.entries or self.sessions or self.files)
+        return bool(self.entries or self.sessions or self.files or self.suggestions)
 
 
 @dataclass(frozen=True, slots=True)

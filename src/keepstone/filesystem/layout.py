@@ -35,6 +35,8 @@ SYNC = ".sync"
 """What a home knows of its syncing, inside the folder of derived data."""
 DROPPED = ".dropped.ndjson"
 """The marks of dropped collections, inside a sessions folder."""
+SUGGESTIONS = "suggestions.ndjson"
+"""An agent's suggestions, beside its sessions folder, or inside it with a leading dot."""
 INDEX = ".index"
 """The folder of derived data, inside the root."""
 TEMPORARY = ".tmp"
@@ -131,6 +133,16 @@ class Layout:
     def files_folder(self, root: Path, agent: str) -> Path:
         """Return the folder of an agent's own files."""
         return _below(root, self.files.split("/"), self.check_agent(agent))
+
+    def beside(self, root: Path, agent: str, name: str) -> Path:
+        """Return the path of a file beside an agent's sessions folder; ValueError if there is one agent only.
+
+        In layouts other than the default it is inside that folder, with a leading dot.
+        """
+        if _AGENT not in self.sessions:
+            raise ValueError(f"a layout with one agent has no {name}; use the layout 'default' or 'cache'")
+        folder = self.sessions_folder(root, agent)
+        return folder.with_name(name) if self == LAYOUTS["default"] else folder / f".{name}"
 
     def index_folder(self, root: Path, agent: str, schema: int) -> Path:
         """Return the folder of an agent's index of version ``schema``; deleting it loses nothing."""

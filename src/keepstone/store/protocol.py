@@ -345,6 +345,20 @@ class EntryStore(Protocol):
     def gone(self, agent: str, session: str) -> Container[str]:
         """Return a container of the ids that a session had: deleted, archived, or recorded as purged."""
 
+    def suggestion_lines(self, agent: str) -> list[bytes]:
+        """Return the lines of an agent's suggestions, newlines included, in the order of writing.
+
+        Raises:
+            ValueError: The store has one agent only, and keeps no suggestions.
+        """
+
+    def change_suggestions(self, agent: str, change: Callable[[list[bytes]], list[bytes]]) -> None:
+        """Write the lines that a function makes of those of an agent's suggestions, in one atomic step.
+
+        ``change`` must not use the store. What it raises ends the call, and nothing is written. Purging an
+        entry, and emptying or removing a session, removes the suggestions that name their entries.
+        """
+
     def entry_counts(self, agent: str, session: str | None = None) -> dict[str, int]:
         """Return how many live entries each session has, or only one; those without any are left out."""
 

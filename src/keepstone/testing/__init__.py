@@ -55,6 +55,7 @@ from keepstone.testing.purge import (
     check_purge_of_an_agent,
     check_selected_entries_still_match,
     check_servers,
+    check_suggestions,
 )
 from keepstone.testing.selecting import check_delete_many, check_select, check_select_pages
 from keepstone.testing.vectors import (
@@ -138,6 +139,7 @@ __all__ = [
     "check_similar",
     "check_spaces",
     "check_store",
+    "check_suggestions",
     "check_threads",
     "check_time_travel_and_archive",
     "check_titles",
@@ -199,7 +201,7 @@ CHECKS: tuple[Check, ...] = (
 )
 """The checks that a store with room for one agent, ``default``, must pass."""
 
-CHECKS_OF_TWO_AGENTS: tuple[Check, ...] = (check_isolation, check_purge_of_an_agent)
+CHECKS_OF_TWO_AGENTS: tuple[Check, ...] = (check_isolation, check_purge_of_an_agent, check_suggestions)
 """The checks that need a second agent."""
 
 

@@ -113,3 +113,23 @@ def check_purge_of_an_agent(factory: Factory) -> None:
         same(search(store, ["walnut"], agent=OTHER), ["a"], "all of the other")
         store.append(AGENT, "s1", [record("b", "again")])
         same(ids_of(store.entries(AGENT, "s1", None, None)), ["b"], "the name can be used again")
+
+
+def check_suggestions(factory: Factory) -> None:
+    """Lines of suggestions are kept by agent, changed in one step, and go with the entries they name."""
+    lines = [b'{"id":"1","entries":["a"]}\n', b'{"id":"2","entries":["b"],"seen":[["s1","b",null]]}\n']
+    with factory() as store:
+        same(store.suggestion_lines(AGENT), [], "an unknown agent has none")
+        store.append(AGENT, "s1", [record(name, "walnut") for name in "abc"])
+        store.change_suggestions(OTHER, lambda _: [*lines])
+        store.change_suggestions(AGENT, lambda old: [*old, *lines])
+        store.change_suggestions(AGENT, lambda old: [*old, b"damaged\n"])
+        same(store.suggestion_lines(AGENT), [*lines, b"damaged\n"], "in the order of writing")
+        raises(ZeroDivisionError, lambda: store.change_suggestions(AGENT, lambda _: [b"x\n"] * (1 // 0)))
+        store.purge(AGENT, "s1", ["a"])
+        same(store.suggestion_lines(AGENT), [lines[1], b"damaged\n"], "a purge removes what names the entry")
+        store.clear(AGENT, "s1")
+        same(store.suggestion_lines(AGENT), [b"damaged\n"], "a cleared session takes what names its entries")
+        same(store.suggestion_lines(OTHER), lines, "another agent's stay")
+        store.purge_agent(OTHER)
+        same(store.suggestion_lines(OTHER), [], "a purged agent keeps none")

@@ -94,7 +94,7 @@ def test_the_role_uses_the_home_like_its_owner(member: str) -> None:
 
 def test_the_role_may_use_the_tables_that_a_later_version_adds(dsn: str, member: str) -> None:
     with psycopg.connect(dsn) as connection:
-        connection.execute("DROP TABLE answers, purged")
+        connection.execute("DROP TABLE answers, purged, suggestions")
         connection.execute("DELETE FROM keepstone_schema WHERE version >= 3")
     with pytest.raises(keepstone.StoreError, match="keepstone postgres init"):
         keepstone.open(member)

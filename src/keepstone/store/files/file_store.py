@@ -21,7 +21,7 @@ from keepstone.errors import (
 )
 from keepstone.files import AgentFiles
 from keepstone.filesystem.confine import MovedError
-from keepstone.filesystem.layout import Layout
+from keepstone.filesystem.layout import SUGGESTIONS, Layout
 from keepstone.index import Index, UnavailableError
 from keepstone.log.line import apply, dump, entry_of
 from keepstone.log.titles import TITLE_ID
@@ -38,6 +38,7 @@ from keepstone.store.files import (
     purge_digests,
     raw_files,
     renaming,
+    suggestion_file,
     summaries,
     writing,
 )
@@ -68,6 +69,7 @@ from keepstone.store.resolving import (
     refuse_other,
     resolve,
 )
+from keepstone.store.suggestion_lines import without
 from keepstone.store.transfer import RawLine, are_same
 from keepstone.vector import Space, Vector
 
@@ -306,27 +308,43 @@ class FileStore:
             for tell in self._erased:
                 tell(agent)
 
+    @contextmanager
+    def _forgetting(self, agent: str, session: str, ids: Sequence[str] | None = None) -> Iterator[None]:
+        """Remove suggestions about erased entries: before, so that a kill leaves none, and new ones after."""
+        if ids is not None:
+            self._forget(agent, session, ids)
+        yield
+        self._forget(agent, session, ids)
+
+    def _forget(self, agent: str, session: str, ids: Sequence[str] | None) -> None:
+        wanted = None if ids is None else frozenset(ids)
+        if "{agent}" in self._layout.sessions and self.suggestion_lines(agent):
+            self.change_suggestions(agent, lambda lines: without(lines, session, wanted))
+
     @again_if_moved
     def purge(self, agent: str, session: str, ids: Ids) -> int:
         with self._erasing(agent) as logs:
             if logs is None:
                 return 0
             writing.catch_up_unlocked(logs, session, logs.log(session))
-            return self._eraser.purge(logs, session, *ids_and_scope(ids))
+            wanted, scope = ids_and_scope(ids)
+            # A suggestion about an entry that changed out of the scope meanwhile is outdated: it may go, too.
+            with self._forgetting(agent, session, wanted):
+                return self._eraser.purge(logs, session, wanted, scope)
 
     @again_if_moved
     def clear(self, agent: str, session: str, *, check: SessionCheck | None = None) -> int | None:
-        with self._erasing(agent) as logs:
+        with self._erasing(agent) as logs, self._forgetting(agent, session):
             return self._eraser.clear(logs, session, check) if logs else None
 
     @again_if_moved
     def remove(self, agent: str, session: str, *, check: SessionCheck | None = None) -> bool:
-        with self._erasing(agent) as logs:
+        with self._erasing(agent) as logs, self._forgetting(agent, session):
             return self._eraser.remove(logs, session, check) if logs else False
 
     @again_if_moved
     def drop(self, agent: str, session: str, ts: str, *, check: SessionCheck | None = None) -> int:
-        with self._erasing(agent) as logs:
+        with self._erasing(agent) as logs, self._forgetting(agent, session):
             return self._eraser.drop(logs, session, ts, check) if logs else 0
 
     def dropped(self, agent: str) -> list[str]:
@@ -438,6 +456,15 @@ class FileStore:
     def entry_counts(self, agent: str, session: str | None = None) -> dict[str, int]:
         with self._using(agent) as logs:
             return lookup.entry_counts(logs, session) if logs else {}
+
+    def suggestion_lines(self, agent: str) -> list[bytes]:
+        return suggestion_file.read(self._layout.beside(self.root, agent, SUGGESTIONS), self.root)
+
+    @again_if_moved
+    def change_suggestions(self, agent: str, change: Callable[[list[bytes]], list[bytes]]) -> None:
+        path = self._layout.beside(self.root, agent, SUGGESTIONS)
+        self._layout.refuse_twin(self.root, agent)
+        suggestion_file.change(path, self.root, change, durable=self._durable)
 
     def gone(self, agent: str, session: str) -> Container[str]:
         with self._using(agent) as logs:

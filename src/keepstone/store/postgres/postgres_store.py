@@ -23,6 +23,7 @@ from keepstone.store.postgres import (
     session_copies,
     session_removal,
     session_writes,
+    suggestion_rows,
     vector_rows,
 )
 from keepstone.store.postgres.agent_file_rows import PostgresFiles
@@ -123,6 +124,12 @@ class PostgresStore:
     def gone(self, agent: str, session: str) -> Container[str]:
         ids = gone_in(entry_lists.lines(self._connections, agent, session, "true"))
         return GoneIds(session, ids, purged_rows.purged(self._connections, agent).ids)
+
+    def suggestion_lines(self, agent: str) -> list[bytes]:
+        return suggestion_rows.lines(self._connections, agent)
+
+    def change_suggestions(self, agent: str, change: Callable[[list[bytes]], list[bytes]]) -> None:
+        suggestion_rows.change(self._connections, agent, change)
 
     # Writing
 

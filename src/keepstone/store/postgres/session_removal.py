@@ -9,7 +9,7 @@ from keepstone.log.line import (
 )
 from keepstone.log.mentioned_ids import named_in_damage
 from keepstone.model import SessionInfo
-from keepstone.store.postgres import event_rows, purged_rows
+from keepstone.store.postgres import event_rows, purged_rows, suggestion_rows
 from keepstone.store.postgres.connecting import Connections
 from keepstone.store.postgres.entry_rows import shown, stored
 from keepstone.store.postgres.locked_session import LockedSession, locked
@@ -29,6 +29,7 @@ def purge(connections: Connections, agent: str, session: str, ids: Ids) -> int:
         if held is None:
             return 0
         wanted = asked if scope is None else held.live(asked, scope)
+        suggestion_rows.forget(held, wanted)
         names = [stored(entry_id) for entry_id in wanted]
         there = held.connection.execute(
             "SELECT DISTINCT id FROM lines WHERE agent = %s AND session = %s AND id = ANY(%s)",
@@ -88,6 +89,7 @@ def info_in(held: LockedSession) -> SessionInfo:
 
 
 def _erase(connections: Connections, held: LockedSession) -> None:
+    suggestion_rows.forget(held, None)
     purged_rows.forget_all(connections, held)
     for table in (*SESSION_TABLES, "events"):
         held.do(f"DELETE FROM {table} WHERE agent = %s AND session = %s", held.place)

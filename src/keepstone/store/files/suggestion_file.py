@@ -1,0 +1,48 @@
+"""The file of an agent's suggestions, beside its sessions folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from keepstone.filesystem.confine import Folder
+from keepstone.filesystem.layout import LOCK
+from keepstone.filesystem.lock import Lock
+from keepstone.log.log_file import Log
+
+
+def read(path: Path, root: Path) -> list[bytes]:
+    """Return all lines; none without a file."""
+    try:
+        with Folder(path.parent, root=root) as folder:
+            return _lines(_log(folder, path))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def change(path: Path, root: Path, revision: Callable[[list[bytes]], list[bytes]], *, durable: bool) -> None:
+    """Write what a function makes of the lines, synced; one that only adds lines appends them."""
+    with (
+        Folder(path.parent, root=root, create=True, durable=durable) as folder,
+        closing(_log(folder, path, durable=durable)) as log,
+        log.locked(),
+    ):
+        lines = _lines(log)
+        revised = revision([*lines])
+        if revised[: len(lines)] != lines:
+            log.replace(revised)
+        elif len(revised) > len(lines):
+            log.append(revised[len(lines) :])
+
+
+def _log(folder: Folder, path: Path, *, durable: bool = True) -> Log:
+    return Log(folder, path.name, Lock(folder, path.name + LOCK), durable=durable)
+
+
+def _lines(log: Log) -> list[bytes]:
+    with log.reading() as fd:
+        if fd is None:
+            return []
+        with open(fd, "rb", closefd=False) as file:
+            return [raw.removesuffix(b"\n") + b"\n" for raw in file]

@@ -1,0 +1,200 @@
+"""The lines of suggestions, and what they come to.
+
+The first line of an id is the suggestion. Later lines with a ``sum`` are decisions. Any other line with its
+id, or another ``state`` in its own line, changes nothing. Before an accepted suggestion changes entries, a
+line with the state ``begun`` says how: the next call finishes the step of a killed process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
+
+from keepstone.log.line import dump_read, parse, read_time
+from keepstone.model import Record, Suggestion
+
+DO = ("merge", "supersede", "delete", "tag", "pin", "add")
+STATES = ("open", "accepted", "rejected", "undone", "outdated")
+MOST_OPEN = 1_000
+_MOST_ENTRIES = 1_000
+_TRIPLE = 3
+_FROM = {
+    "accepted": STATES[:3] + STATES[4:],
+    "rejected": ("open", "outdated"),
+    "outdated": ("open",),
+    "undone": ("accepted",),
+}
+"""The states that each state may follow; after a merge of two branches what was carried out counts."""
+_UNSEEN = frozenset({"ts", "modified", "access", "embedding", "batch"})
+"""Keys that may change without the entry being another one."""
+
+Steps = list[dict[str, Any]]
+"""One for each session: the lines to write, those that undo them, and digests before and after, by id."""
+
+
+@dataclass(slots=True)
+class Held:
+    """A suggestion as its lines say."""
+
+    line: Record
+    state: str = "open"
+    decision: Record = field(default_factory=dict)
+    begun: Record | None = None
+    """A step that was begun and not ended."""
+    steps: Steps = field(default_factory=list)
+    """What was done last."""
+
+    @property
+    def value(self) -> Suggestion:
+        """The suggestion for callers."""
+        line, at = self.line, read_time(self.line["ts"])
+        assert at is not None  # noqa: S101  It was checked.
+        return Suggestion(
+            line["id"],
+            line["do"],
+            tuple(line["entries"]),
+            line.get("item"),
+            line["why"],
+            tuple(one for one in line.get("evidence") or () if isinstance(one, str)),
+            line.get("by"),
+            at,
+            self.state,
+            self.decision.get("by"),
+            read_time(self.decision.get("ts")),
+        )
+
+
+def digest(record: Record | None) -> str | None:
+    """Return a digest of what an entry says; access counts and vectors aside."""
+    if record is None:
+        return None
+    said = {key: value for key, value in record.items() if key not in _UNSEEN}
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def check(do: str, entries: Sequence[str], item: Mapping[str, Any] | None) -> None:
+    """Raise ValueError unless this can be suggested."""
+    if do not in DO:
+        raise ValueError(f"do must be one of {', '.join(DO)}, not {do!r:.80}")
+    least, most = {"merge": (2, _MOST_ENTRIES), "supersede": (1, 1), "add": (0, 0)}.get(
+        do, (1, _MOST_ENTRIES)
+    )
+    if not least <= len(set(entries)) == len(entries) <= most:
+        span = f"{least}" if least == most else f"{least} to {most:,}"
+        raise ValueError(f"{do} takes {span} different entries, not {len(entries)}")
+    if (item is None) != (do in ("delete", "pin")):
+        raise ValueError(f"{do} takes {'no item' if do in ('delete', 'pin') else 'an item'}")
+    if do == "tag" and not (item and set(item) == {"tags"} and _are_names(item["tags"])):
+        raise ValueError('tag takes an item with the tags to add: {"tags": ["…"]}')
+
+
+def _are_names(value: Any) -> bool:
+    return (
+        isinstance(value, list | tuple) and bool(value) and all(isinstance(one, str) and one for one in value)
+    )
+
+
+def _is_suggestion(line: Record) -> bool:
+    item, ids = line.get("item"), line.get("entries")
+    texts = [line.get("do"), line.get("why"), *(ids if isinstance(ids, list) else [None])]
+    if not all(isinstance(text, str) for text in texts) or not isinstance(item, dict | None):
+        return False
+    try:
+        check(line["do"], line["entries"], item)
+    except ValueError:
+        return False
+    seen, evidence = line.get("seen", []), line.get("evidence") or []
+    return isinstance(seen, list) and isinstance(evidence, list) and read_time(line.get("ts")) is not None
+
+
+def signed(line: Record) -> Record:
+    """Return a decision's line with its checksum."""
+    return line | {"sum": hashlib.sha256(dump_read(line)).hexdigest()}
+
+
+def _is_decision(line: Record) -> bool:
+    said = {key: value for key, value in line.items() if key != "sum"}
+    return "sum" in line and signed(said) == line and isinstance(line.get("state"), str)
+
+
+def fold(lines: Iterable[bytes]) -> dict[str, Held]:
+    """Return what lines come to, by id; others are left out."""
+    read = [line for raw in lines if isinstance((line := parse(raw) or {}).get("id"), str)]
+    found: dict[str, Held] = {}
+    for line in read:
+        if _is_suggestion(line):
+            found.setdefault(line["id"], Held(line))
+    for line in read:
+        if line["id"] not in found or not _is_decision(line):
+            continue
+        held, state = found[line["id"]], line["state"]
+        if state == "begun":
+            held.begun = line
+            continue
+        begun, held.begun = held.begun, None
+        if held.state in _FROM.get(state, ()):
+            held.steps = begun["steps"] if begun is not None and begun["to"] == state else held.steps
+            held.state, held.decision = state, line
+    return found
+
+
+def without(lines: Sequence[bytes], session: str, ids: Collection[str] | None) -> list[bytes]:
+    """Return lines without the suggestions that name one of the ids, or any entry of the session (None)."""
+    read = [(raw, parse(raw)) for raw in lines]
+    gone = {line.get("id") for _, line in read if line is not None and _names(line, session, ids)} - {None}
+
+    def stays(raw: bytes, line: Record | None) -> bool:
+        if line is None:  # A damaged line goes with any of the ids in it.
+            return not any(dump_read({"id": one})[6:-2] in raw for one in ids or ())
+        return not (line.get("id") in gone if isinstance(line.get("id"), str) else _names(line, session, ids))
+
+    return [raw for raw, line in read if stays(raw, line)]
+
+
+def holding(lines: Iterable[bytes], contains: Callable[[str], bool]) -> list[str]:
+    """Return the ids, sorted, of the suggestions that hold a text in a key or a value."""
+    return sorted({_id_of(raw) for raw in lines if contains(_text_of(raw))})
+
+
+def without_text(contains: Callable[[str], bool], lines: Sequence[bytes]) -> list[bytes]:
+    """Return lines without those of suggestions that hold a text."""
+    gone = set(holding(lines, contains))
+    return [raw for raw in lines if _id_of(raw) not in gone]
+
+
+def _id_of(raw: bytes) -> str:
+    """Return the id in a line; of a damaged one its digest."""
+    entry_id = (parse(raw) or {}).get("id")
+    return entry_id if isinstance(entry_id, str) else hashlib.sha256(raw).hexdigest()
+
+
+def _text_of(raw: bytes) -> str:
+    line = parse(raw)
+    return raw.decode("utf-8", "replace") if line is None else json.dumps(line, ensure_ascii=False)
+
+
+def _names(line: Record, session: str, ids: Collection[str] | None) -> bool:
+    steps = line["steps"] if _is_decision(line) and "steps" in line else []
+    seen = {(place, eid) for place, eid, _ in seen_in(line)}
+    seen |= {(step["session"], eid) for step in steps for eid in step["before"]}
+    if ids is None:
+        return any(place == session for place, _ in seen)
+    listed = (value for key in ("entries", "evidence") if isinstance(value := line.get(key), list))
+    return any(eid in ids for _, eid in seen) or any(
+        one in ids for one in chain.from_iterable(listed) if isinstance(one, str)
+    )
+
+
+def seen_in(line: Record) -> list[tuple[str, str, str | None]]:
+    """Return session, id and digest of the entries that a suggestion is about; evidence has no digest."""
+    seen = line.get("seen")
+    triples = [one for one in seen if isinstance(one, list)] if isinstance(seen, list) else []
+    return [
+        (one[0], one[1], one[2])
+        for one in triples
+        if [*map(type, one[:2])] == [str, str] and len(one) == _TRIPLE
+    ]

@@ -1,0 +1,257 @@
+"""The suggestions of an agent: kept, listed, and carried out or undone in one step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from keepstone.errors import (
+    EntryNotFoundError,
+    KeepstoneError,
+    SuggestionOutdatedError,
+)
+from keepstone.log.line import apply, create, dump, dump_read, is_tombstone, read_time
+from keepstone.model import SUPERSEDES, Entry, Record, Scope, Suggestion
+from keepstone.store.protocol import LiveSession, Store
+from keepstone.store.suggestion_lines import MOST_OPEN, Held, Steps, digest, fold, seen_in, signed
+
+
+class Suggestions:
+    """The suggestions of one agent. Times are RFC 3339."""
+
+    def __init__(self, store: Store, agent: str) -> None:
+        self._store = store
+        self._agent = agent
+
+    def add(self, line: Record, targets: Sequence[Entry], evidence: Iterable[Entry]) -> Suggestion:
+        """Keep a checked suggestion about entries as they are now."""
+        seen = [[entry.session, entry.id, digest(entry.line)] for entry in targets]
+        line = line | {"seen": seen + [[entry.session, entry.id, None] for entry in evidence]}
+        raw = dump(line)
+        is_long = len(self._store.suggestion_lines(self._agent)) >= MOST_OPEN
+        outdated = {held.line["id"] for held in self._listed("outdated")} if is_long else set()
+
+        def change(lines: list[bytes]) -> list[bytes]:
+            is_open = {eid for eid, held in fold(lines).items() if held.state == "open"}
+            if len(is_open - outdated) >= MOST_OPEN:
+                raise ValueError(
+                    f"agent {self._agent!r} has {MOST_OPEN:,} open suggestions: accept or reject some first"
+                )
+            decided = {"state": "outdated", "by": None, "ts": line["ts"]}
+            gone = [signed({"id": eid} | decided) for eid in sorted(is_open & outdated)]
+            return [*lines, *map(dump_read, gone), raw]
+
+        self._store.change_suggestions(self._agent, change)
+        return Held(line).value
+
+    def list(self, state: str | None) -> list[Suggestion]:
+        """Return the suggestions in a state, or all of them, in the order of their lines."""
+        for held in fold(self._store.suggestion_lines(self._agent)).values():
+            self._settle(held)
+        return [held.value for held in self._listed(state)]
+
+    def _listed(self, state: str | None) -> list[Held]:
+        found = list(fold(self._store.suggestion_lines(self._agent)).values())
+        is_open = [held for held in found if held.state == "open"]
+        ids = {eid for held in is_open for eid in held.line["entries"]}
+        there = list(self._store.select(Scope(self._agent, ids=tuple(ids)))) if ids else []
+        for held in is_open:
+            held.state = "outdated" if _targets(held.line, there) is None else "open"
+        return [held for held in found if state in (None, held.state)]
+
+    def get(self, suggestion: str) -> Held:
+        """Return a suggestion; a step that a killed process began is finished first."""
+        held = fold(self._store.suggestion_lines(self._agent)).get(suggestion)
+        if held is None:
+            raise self._missing(suggestion)
+        if held.begun is None:
+            return held
+        self._settle(held)
+        return self.get(suggestion)
+
+    def _missing(self, suggestion: str) -> EntryNotFoundError:
+        return EntryNotFoundError(
+            f"agent {self._agent!r} has no suggestion {suggestion!r:.80}: list them with suggestions(None)"
+        )
+
+    def _settle(self, held: Held) -> None:
+        """Finish what a killed process began."""
+        if held.begun is not None:
+            with suppress(SuggestionOutdatedError):  # The lines say so now.
+                self._finish(held)
+
+    def accept(
+        self, suggestion: str, by: str | None, ts: str, new: Callable[[Suggestion, Sequence[Entry]], Record]
+    ) -> Suggestion:
+        """Carry a suggestion out. ``new`` makes the record of its new entry."""
+        held = self._open(suggestion, "accepted")
+        ids = tuple(held.line["entries"])
+        targets = _targets(held.line, [*self._store.select(Scope(self._agent, ids=ids))] if ids else [])
+        if targets is None:
+            self._decide(held, "outdated", by, ts)
+            raise _outdated(held)
+        do = held.line["do"]
+        record = new(held.value, targets) if do in ("merge", "supersede", "add") else None
+        return self._carry_out(held, "accepted", _planned(held.line, targets, record, ts), by, ts)
+
+    def reject(self, suggestion: str, by: str | None, ts: str) -> Suggestion:
+        """Keep that a person does not want it."""
+        return self._decide(self._open(suggestion, "rejected"), "rejected", by, ts)
+
+    def undo(self, suggestion: str, by: str | None, ts: str) -> Suggestion:
+        """Take back what an accepted suggestion changed."""
+        held = self.get(suggestion)
+        if held.state != "accepted":
+            raise ValueError(
+                f"suggestion {suggestion!r:.80} is {held.state}: only an accepted one can be undone"
+            )
+        steps = [_inverse(step, ts) for step in held.steps]
+        return self._carry_out(held, "undone", steps, by, ts)
+
+    def _open(self, suggestion: str, to: str) -> Held:
+        held = self.get(suggestion)
+        if held.state == "outdated" and to == "accepted":
+            raise _outdated(held)
+        if held.state not in ("open", "outdated"):
+            raise ValueError(
+                f"suggestion {suggestion!r:.80} is {held.state} already: only an open one can be {to}"
+            )
+        return held
+
+    def _carry_out(self, held: Held, to: str, steps: Steps, by: str | None, ts: str) -> Suggestion:
+        begun = {"id": held.line["id"], "state": "begun", "to": to, "by": by, "ts": ts, "steps": steps}
+        self._write(held, signed(begun))
+        return self._finish(Held(held.line, held.state, begun=begun))
+
+    def _finish(self, held: Held) -> Suggestion:
+        """Do what is begun, all or nothing: what other sessions got is taken back."""
+        begun = held.begun or {}
+        done: Steps = []
+        try:
+            for step in begun["steps"]:
+                self._do(step)
+                done.append(step)
+        except KeepstoneError as error:
+            for step in reversed(done):
+                self._do(_inverse(step, begun["ts"]))
+            is_outdated = isinstance(error, SuggestionOutdatedError | EntryNotFoundError)
+            state = "outdated" if is_outdated and begun["to"] == "accepted" else "kept"
+            self._decide(held, state, begun["by"], begun["ts"])
+            if is_outdated:
+                raise _outdated(held) from error
+            raise
+        return self._decide(held, begun["to"], begun["by"], begun["ts"])
+
+    def _do(self, step: dict[str, Any]) -> None:
+        def revise(live: LiveSession) -> list[Record]:
+            entries = {eid: live.get(eid) for eid in step["before"]}
+            now = {eid: digest(entry.line if entry else None) for eid, entry in entries.items()}
+            if now == step["after"]:
+                return []  # It was done before the process was killed.
+            if now != step["before"]:
+                raise SuggestionOutdatedError("its entries changed")
+            return list(step["lines"])
+
+        if set(step["before"].values()) == {None}:
+            self._store.create(self._agent, step["session"])
+        self._store.revise(self._agent, step["session"], revise, list(step["before"]))
+
+    def _decide(self, held: Held, state: str, by: str | None, ts: str) -> Suggestion:
+        decision = signed({"id": held.line["id"], "state": state, "by": by, "ts": ts})
+        self._write(held, decision)
+        return Held(held.line, state, decision).value
+
+    def _write(self, held: Held, line: Record) -> None:
+        """Append a decision, unless another process decided otherwise."""
+
+        def change(lines: list[bytes]) -> list[bytes]:
+            now = fold(lines).get(held.line["id"])
+            if now is None:
+                raise self._missing(held.line["id"])
+            if now.state == line["state"] and now.begun is None:
+                return lines
+            if now.state != held.state or (line["state"] == "begun" and now.begun is not None):
+                raise ValueError(
+                    f"suggestion {held.line['id']!r:.80} is decided by another process: list it again"
+                )
+            return [*lines, dump_read(line)]
+
+        self._store.change_suggestions(self._agent, change)
+
+
+def _targets(line: Record, there: Iterable[Entry]) -> list[Entry] | None:
+    """Return the entries of a suggestion; None if one of them is gone, or changed since."""
+    found: dict[str, list[Entry]] = {}
+    for entry in there:
+        found.setdefault(entry.id, []).append(entry)
+    seen = {eid: (session, value) for session, eid, value in seen_in(line) if value is not None}
+    made = read_time(line["ts"])
+    targets = []
+    for eid in line["entries"]:
+        session, value = seen.get(eid, (None, None))
+        same = [
+            entry
+            for entry in found.get(eid, ())
+            if (session in (None, entry.session))
+            and (digest(entry.line) == value if value else made is not None and entry.modified <= made)
+        ]
+        if len(same) != 1:
+            return None
+        targets += same
+    return targets
+
+
+def _planned(line: Record, targets: Sequence[Entry], record: Record | None, ts: str) -> Steps:
+    """Return the steps that carry a suggestion out."""
+    by_session: dict[str, list[tuple[Record | None, Record]]] = {}
+    for entry in targets:
+        tags = [*dict.fromkeys((*entry.tags, *(line.get("item") or {}).get("tags", ())))]
+        later = {
+            "delete": {"deleted": True},
+            "tag": {"tags": tags},
+            "pin": {"pinned": True},
+        }.get(line["do"], {"valid_to": (record or {}).get("valid_from", ts)})
+        by_session.setdefault(entry.session, []).append((entry.line, {"id": entry.id, "ts": ts} | later))
+    if record is not None:
+        links = [{"to": entry.id, "rel": SUPERSEDES} for entry in targets]
+        new = record | ({"links": [*record.get("links", ()), *links]} if links else {})
+        session = targets[0].session if targets else "main"
+        by_session[session] = [(None, new), *by_session.get(session, [])]
+    return [_step(session, changes) for session, changes in by_session.items()]
+
+
+def _step(session: str, changes: Sequence[tuple[Record | None, Record]]) -> dict[str, Any]:
+    before, after, undo = {}, {}, []
+    for was, line in changes:
+        now = None if is_tombstone(line) else create(line) if was is None else apply(was, line)
+        before[line["id"]], after[line["id"]] = digest(was), digest(now)
+        undo.append(_undoing(was, line))
+    return {
+        "session": session,
+        "lines": [line for _, line in changes],
+        "undo": undo,
+        "before": before,
+        "after": after,
+    }
+
+
+def _undoing(was: Record | None, line: Record) -> Record:
+    if was is None:
+        return {"id": line["id"], "ts": line["ts"], "deleted": True}
+    if is_tombstone(line):
+        return {key: value for key, value in was.items() if key != "modified"}
+    return {key: was.get(key) if key not in ("id", "ts") else value for key, value in line.items()}
+
+
+def _inverse(step: dict[str, Any], ts: str) -> dict[str, Any]:
+    lines = [line | {"ts": ts} for line in step["undo"]]
+    undo = [line | {"ts": ts} for line in step["lines"]]
+    return step | {"lines": lines, "undo": undo, "before": step["after"], "after": step["before"]}
+
+
+def _outdated(held: Held) -> SuggestionOutdatedError:
+    return SuggestionOutdatedError(
+        f"the entries of suggestion {held.line['id']!r:.80} changed since: nothing was changed; "
+        "look at them, and suggest it again"
+    )
