@@ -52,6 +52,7 @@ SHARED_NAMES = {
     "selector.py": "the choice of a notes file after `#`, in the terminal and in the browser",
     "session.py": "one session: the class and the page",
     "sessions.py": "the list of sessions: the commands, the routes, the terminal and the browser",
+    "suggestions.py": "suggestions of an agent: how they are kept, the routes, the commands and the page",
     "tables.py": "rows for other programs: read by an import, written by an export",
     "tokens.py": "access tokens of the server: the file, and the commands that manage it",
     "vectors.py": "vectors: one agent's, and the conformance checks about them",

@@ -30,6 +30,7 @@ NAMES = [
     "memory_forget",
     "memory_context",
     "memory_set",
+    "memory_suggest",
     "memory_files",
     "session_history",
 ]

@@ -31,6 +31,7 @@ NAMES = [
     "memory_forget",
     "memory_context",
     "memory_set",
+    "memory_suggest",
     "memory_files",
     "session_history",
 ]
@@ -342,3 +343,24 @@ def test_memory_set_refuses_what_is_no_value(agent: Agent) -> None:
         "invalid_argument",
         "memory_set: value must be one of string, number, boolean, not ['Free']",
     )
+
+
+def test_a_model_suggests_and_changes_nothing(agent: Agent) -> None:
+    entry = agent.add("Ada likes tea")
+    answer = good(
+        agent, "memory_suggest", do="tag", entries=[entry.id], item={"tags": ["tea"]}, why="a reason"
+    )
+    [made] = agent.suggestions()
+    assert (answer["id"], answer["state"], made.by) == (made.id, "open", "model")
+    assert agent.get(entry.id) == entry
+    assert bad(agent, "memory_suggest", {"do": "tag", "item": "tea", "why": "x"}) == (
+        "invalid_argument",
+        "memory_suggest: item must be an object, not 'tea'",
+    )
+
+
+def test_no_tool_decides_about_a_suggestion(agent: Agent) -> None:
+    made = agent.suggest("add", item="Ada likes tea", why="a reason")
+    for name in ("accept", "memory_accept", "reject", "undo"):
+        assert bad(agent, name, {"id": made.id})[0] == "unknown_tool"
+    assert not any("accept" in tool["name"] for tool in agent.tools())

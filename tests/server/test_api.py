@@ -422,6 +422,8 @@ PUBLIC = {
         "session_summaries": "list_session_summaries",
         "entries": "list_agent_entries", "iter_entries": "list_agent_entries", "count": "count_agent_entries",
         "delete_where": "delete_where", "purge_where": "purge_where",
+        "suggest": "suggest", "suggestions": "list_suggestions", "accept": "accept_suggestion",
+        "reject": "reject_suggestion", "undo": "undo_suggestion",
     },
     "Session": {
         "add_messages": "add_messages", "messages": "messages",

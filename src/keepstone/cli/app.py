@@ -12,6 +12,7 @@ MODULES = (
     "facts",
     "recall",
     "conflicts",
+    "suggestions",
     "context",
     "sessions",
     "files",

@@ -68,6 +68,18 @@ COMMANDS = {
         "conflicts",
         "List the pairs of entries that repeat or contradict one another.",
     ),
+    "suggest": (
+        "suggestions",
+        "Suggest what to do about entries that repeat or contradict one another; needs no model.",
+    ),
+    "suggestions": (
+        "suggestions",
+        "List the suggestions in a state, oldest first.",
+    ),
+    "review": (
+        "suggestions",
+        "Show the open suggestions one by one, with what they would change, and ask what to do.",
+    ),
     "context": (
         "context",
         "Print the memory block for a system prompt: notes first, then entries.",

@@ -57,11 +57,11 @@ def diff(
             for change in changes
         ],
     }
-    view = Text("\n").join(_shown(change.id, change.before, change.after) for change in changes)
+    view = Text("\n").join(shown_change(change.id, change.before, change.after) for change in changes)
     show(Answer(document, view if changes else Text("no changes")), as_json=as_json)
 
 
-def _shown(name: str, before: Record | None, after: Record | None) -> Text:
+def shown_change(name: str, before: Record | None, after: Record | None) -> Text:
     """Return a heading, and the lines of the text that went and came."""
     sign = "~" if before and after else "+" if after else "-"
     line = after or before or {}

@@ -180,7 +180,12 @@ def _purge_matching(agent: "Agent", text: str, session: str | None, *, dry_run: 
 
 
 def _counts(found: Purged) -> str:
-    kinds = ((found.entries, "entry"), (found.sessions, "whole session"), (found.files, "file"))
+    kinds = (
+        (found.entries, "entry"),
+        (found.sessions, "whole session"),
+        (found.files, "file"),
+        (found.suggestions, "suggestion"),
+    )
     return ", ".join(counted(len(some), what) for some, what in kinds if some)
 
 
@@ -191,6 +196,7 @@ def _purged_view(found: Purged, *, dry_run: bool) -> RenderableType:
     lines += [f"  {one_line(entry_id)} in session {one_line(session)}" for session, entry_id in found.entries]
     lines += [f"  session {one_line(name)}, with all its entries" for name in found.sessions]
     lines += [f"  file {one_line(path)}" for path in found.files]
+    lines += [f"  suggestion {one_line(name)}" for name in found.suggestions]
     return Text("\n".join(lines))
 
 

@@ -264,6 +264,23 @@ class PurgedMatches(TypedDict):
     entries: list[PurgedEntry]
     sessions: list[str]
     files: list[str]
+    suggestions: NotRequired[list[str]]
+
+
+class Suggestion(TypedDict):
+    """A change of memory that a program proposes, and what a person decided about it."""
+
+    id: str
+    do: Annotated[str, Schema(enum=["merge", "supersede", "delete", "tag", "pin", "add"])]
+    entries: list[str]
+    item: dict[str, Any] | None
+    why: str
+    evidence: list[str]
+    by: str | None
+    ts: str
+    state: Annotated[str, Schema(enum=["open", "accepted", "rejected", "undone", "outdated"])]
+    decided_by: str | None
+    decided: str | None
 
 
 class Note(TypedDict):

@@ -25,6 +25,7 @@ from keepstone.model import (
     Record,
     SessionInfo,
     SessionSummary,
+    Suggestion,
     Version,
     Why,
 )
@@ -219,14 +220,34 @@ def backup_document(info: BackupInfo) -> answers.Backup:
     }
 
 
+def suggestion_document(suggestion: Suggestion) -> answers.Suggestion:
+    """Return a suggestion in the shape of its line, with who decided about it."""
+    return {
+        "id": suggestion.id,
+        "do": suggestion.do,
+        "entries": [*suggestion.entries],
+        "item": suggestion.item,
+        "why": suggestion.why,
+        "evidence": [*suggestion.evidence],
+        "by": suggestion.by,
+        "ts": format_time(suggestion.ts),
+        "state": suggestion.state,
+        "decided_by": suggestion.decided_by,
+        "decided": None if suggestion.decided is None else format_time(suggestion.decided),
+    }
+
+
 def purged_document(found: Purged, *, dry_run: bool) -> answers.PurgedMatches:
     """Return what contained a text and was purged, or would be."""
-    return {
+    document: answers.PurgedMatches = {
         "purged": not dry_run,
         "entries": [{"session": session, "id": entry_id} for session, entry_id in found.entries],
         "sessions": list(found.sessions),
         "files": list(found.files),
     }
+    if found.suggestions:
+        document["suggestions"] = list(found.suggestions)
+    return document
 
 
 def note_document(note: MemoryEntry) -> answers.Note:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from keepstone.context.fence import fenced, line_of
@@ -63,6 +63,20 @@ class ToolCalls(AgentMemory):
         """Set the value of a key."""
         entry = self.agent.set(key, value, session)
         return ToolAnswer({"id": entry.id, "session": session, "key": key}, f"set, id {entry.id}")
+
+    def suggest(
+        self,
+        do: str,
+        why: str,
+        entries: Sequence[str] = (),
+        item: Mapping[str, Any] | None = None,
+        evidence: Sequence[str] = (),
+    ) -> ToolAnswer:
+        """Propose a change, which a person decides about."""
+        made = self.agent.suggest(do, entries, item, why=why, evidence=evidence, by="model")
+        return ToolAnswer(
+            {"id": made.id, "state": made.state}, f"suggested, id {made.id}; a person decides about it"
+        )
 
     def search(
         self,

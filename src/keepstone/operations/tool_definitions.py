@@ -21,6 +21,7 @@ from keepstone.operations.agent_tools import (
 from keepstone.operations.tool_calls import BUDGET, HITS, TURNS, ToolCalls
 from keepstone.operations.toolbox import Tool, string
 from keepstone.store.facts import DEFAULT_SESSION
+from keepstone.store.suggestion_lines import DO
 
 if TYPE_CHECKING:
     from keepstone.agent import Agent
@@ -58,6 +59,7 @@ _ORDER = (
     "memory_forget",
     "memory_context",
     "memory_set",
+    "memory_suggest",
     "memory_files",
     "session_history",
 )
@@ -252,6 +254,45 @@ def _writing(memory: ToolCalls) -> list[MemoryTool]:
             _object({"id": _TEXT, "purged": {"type": "boolean"}}),
             writes=True,
             destroys=True,
+        ),
+        MemoryTool(
+            Tool(
+                "memory_suggest",
+                "Suggest a change of memory that a person decides about later; nothing is changed now. "
+                "Use it for what you find by yourself, such as memories that repeat or contradict one "
+                "another. Where the user asks for a change, use memory_update or memory_forget.",
+                {
+                    "do": {
+                        "type": "string",
+                        "description": "merge (one new memory in place of several), supersede (of one), "
+                        "delete, tag, pin, or add.",
+                        "enum": [*DO],
+                    },
+                    "entries": {
+                        "type": "array",
+                        "description": "Ids of the memories to change; none for add.",
+                        "items": {"type": "string", "maxLength": 1000},
+                        "maxItems": _MOST_HITS,
+                    },
+                    "item": {
+                        "type": "object",
+                        "description": 'The new memory of merge, supersede and add, {"text": "…"}, or the '
+                        'tags to add, {"tags": ["…"]}.',
+                    },
+                    "why": string("The reason, for the person who decides.", 2000),
+                    "evidence": {
+                        "type": "array",
+                        "description": "Ids of memories that show it. Default: none.",
+                        "items": {"type": "string", "maxLength": 1000},
+                        "maxItems": _MOST_HITS,
+                    },
+                },
+                ("do", "why"),
+                memory.suggest,
+            ),
+            "Suggest a change",
+            _object({"id": _TEXT, "state": _TEXT}),
+            writes=True,
         ),
         MemoryTool(
             Tool(

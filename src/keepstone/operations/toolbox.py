@@ -62,7 +62,7 @@ class Tool:
     description: str
     """What it does, and when to use it."""
     arguments: Mapping[str, Mapping[str, Any]]
-    """The JSON schema of each argument: a described string, number, integer, boolean, array of
+    """The JSON schema of each argument: a described string, number, integer, boolean, object, array of
     strings, or one of several of these."""
     required: tuple[str, ...]
     run: Callable[..., ToolAnswer]
@@ -219,7 +219,7 @@ def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
             and len(value) <= schema["maxItems"]
             and all(_fits(item, schema["items"]) for item in value)
         )
-    return isinstance(value, bool)
+    return isinstance(value, Mapping if kind == "object" else bool)
 
 
 def _expected(schema: Mapping[str, Any]) -> str:
@@ -236,7 +236,7 @@ def _expected(schema: Mapping[str, Any]) -> str:
         return f"an integer from {schema['minimum']} to {schema['maximum']}"
     if kind == "array":
         return f"an array of at most {schema['maxItems']} items, each {_expected(schema['items'])}"
-    return "true or false"
+    return "an object" if kind == "object" else "true or false"
 
 
 def _shown(value: object) -> str:

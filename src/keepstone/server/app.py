@@ -34,6 +34,7 @@ from keepstone.server.routes import (
     files,
     recall,
     sessions,
+    suggestions,
     upkeep,
 )
 from keepstone.server.routes import notes as notes_routes
@@ -108,8 +109,8 @@ def create_app(
 
 def _add_routes(app: FastAPI, notes: Notes | None, web: Callable[[FastAPI], None] | None) -> None:
     # Routes are matched in order, so the most frequent ones come first.
-    found_last = (facts, changes, files, file_contents, upkeep, *((notes_routes,) if notes else ()))
-    for module in (entries, recall, agents, sessions, *found_last):
+    found_last = (facts, suggestions, changes, files, file_contents, upkeep)
+    for module in (entries, recall, agents, sessions, *found_last, *((notes_routes,) if notes else ())):
         app.include_router(module.router, prefix="/v1", dependencies=[Depends(_refuse_unknown)])
     app.include_router(sign_in.router)
     # Pages match every remaining path; unknown paths of the API must not reach them.

@@ -23,6 +23,7 @@ logger = logging.getLogger("keepstone.server")
 MEDIA_TYPE = "application/problem+json"
 _STATUSES: Mapping[str, int] = {
     "already_superseded": 409,
+    "suggestion_outdated": 409,
     "entry_exists": 409,
     "ambiguous_id": 409,
     "space_mismatch": 409,

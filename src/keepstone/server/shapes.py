@@ -59,6 +59,12 @@ class Versions(TypedDict):
     next: str | None
 
 
+class Suggestions(TypedDict):
+    """Suggestions, oldest first."""
+
+    suggestions: list[answers.Suggestion]
+
+
 class Conflicts(TypedDict):
     """Pairs of entries that repeat or contradict one another, the newest first."""
 

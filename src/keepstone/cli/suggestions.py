@@ -1,0 +1,127 @@
+"""``keepstone suggest``, ``suggestions`` and ``review``: changes that a person decides about."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from keepstone.cli.command import Answer, agent_command
+from keepstone.cli.diff import shown_change
+from keepstone.cli.screen import print_view, table
+from keepstone.errors import SuggestionOutdatedError
+from keepstone.operations.documents import suggestion_document
+from keepstone.text.display import clipped, counted, moment, one_line
+
+if TYPE_CHECKING:
+    from keepstone.agent import Agent
+    from keepstone.model import Suggestion
+
+app = typer.Typer()
+
+StateOption = Annotated[
+    str,
+    typer.Option("--state", metavar="STATE", help="open, accepted, rejected, undone, outdated or all."),
+]
+ByOption = Annotated[str | None, typer.Option("--by", metavar="NAME", help="Your name; default: user.")]
+_KEYS = "y accept, n reject, u undo the last decision, Enter skip, q quit"
+
+
+@agent_command(app, "keepstone suggest", needs_home=True)
+def suggest(agent: "Agent") -> Answer:
+    """Suggest what to do about entries that repeat or contradict one another; needs no model.
+
+    Nothing is changed: keepstone review shows the suggestions. What was suggested before is left out.
+    """
+    from keepstone.operations.suggesting import make
+
+    made = make(agent)
+    return _listed(made, f"{counted(len(made), 'new suggestion')}: keepstone review shows them")
+
+
+@agent_command(app, "keepstone suggestions --state all", needs_home=True)
+def suggestions(agent: "Agent", *, state: StateOption = "open") -> Answer:
+    """List the suggestions in a state, oldest first."""
+    found = agent.suggestions(None if state == "all" else state)
+    return _listed(found, "" if found else "no suggestions")
+
+
+@agent_command(app, "keepstone review --by Ada", needs_home=True)
+def review(agent: "Agent", *, by: ByOption = None) -> Answer:
+    """Show the open suggestions one by one, with what they would change, and ask what to do.
+
+    An accepted one is carried out in one step. Rejections are kept when the review ends.
+    """
+    from keepstone.operations.suggesting import effects
+
+    found, at = agent.suggestions(), 0
+    decided: list[tuple[str, int]] = []
+    try:
+        while at < len(found):
+            print_view(_view(found[at], f"{at + 1} of {len(found)}"))
+            print_view(Text("\n").join(shown_change(*effect) for effect in effects(agent, found[at])))
+            answer = _asked()
+            if answer == "q":
+                break
+            if answer == "u":
+                at = _undone(agent, found, decided, at, by)
+                continue
+            if answer == "y" and _accepted(agent, found[at], by):
+                decided.append(("y", at))
+            if answer == "n":
+                decided.append(("n", at))
+            at += 1
+    finally:
+        for _, index in (one for one in decided if one[0] == "n"):
+            agent.reject(found[index].id, by)
+    accepted, rejected = ([found[index].id for how, index in decided if how == key] for key in "yn")
+    words = f"accepted {len(accepted)}, rejected {len(rejected)}, open {len(agent.suggestions())}"
+    return Answer({"accepted": accepted, "rejected": rejected}, Text(words if found else "no suggestions"))
+
+
+def _asked() -> str:
+    while True:
+        try:
+            answer = typer.prompt(f"[{_KEYS}]", "", show_default=False, err=True).strip().lower()[:1]
+        except typer.Abort:  # The end of the input.
+            return "q"
+        if answer in ("", *"ynuq"):
+            return answer
+
+
+def _accepted(agent: "Agent", suggestion: "Suggestion", by: str | None) -> bool:
+    try:
+        agent.accept(suggestion.id, by)
+    except SuggestionOutdatedError as error:
+        print_view(Text(one_line(str(error)), "yellow"))
+        return False
+    return True
+
+
+def _undone(
+    agent: "Agent", found: Sequence["Suggestion"], decided: list[tuple[str, int]], at: int, by: str | None
+) -> int:
+    """Take back the last decision; return the suggestion to show next."""
+    if not decided:
+        print_view(Text("nothing to undo"))
+        return at
+    how, index = decided.pop()
+    if how == "n":
+        return index
+    agent.undo(found[index].id, by)
+    print_view(Text(f"undone: {one_line(found[index].id)}"))
+    return at
+
+
+def _view(suggestion: "Suggestion", place: str) -> Text:
+    head = f"{place}: {suggestion.do} {counted(len(suggestion.entries), 'entry')}"
+    lines = [f"  why: {clipped(suggestion.why, 400)}"]
+    lines += [f"  based on: {clipped(', '.join(suggestion.evidence), 400)}"] if suggestion.evidence else []
+    lines += [f"  by: {one_line(suggestion.by)}"] if suggestion.by else []
+    return Text.assemble((f"{head}\n", "bold"), "\n".join(lines))
+
+
+def _listed(found: Sequence["Suggestion"], words: str) -> Answer:
+    rows = [(moment(one.ts), one.state, one.do, one.id, clipped(one.why)) for one in found]
+    view = Text(words) if not rows else table(("time (UTC)", "state", "do", "id", "why"), rows)
+    return Answer({"suggestions": [*map(suggestion_document, found)]}, view)
