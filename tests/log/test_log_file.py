@@ -15,6 +15,7 @@ from keepstone.filesystem.confine import Folder
 from keepstone.log import log_file as log_module
 from keepstone.log.line import dump
 from keepstone.log.log_file import Log
+from keepstone.model import Record
 
 A, B, C = (entry(letter) for letter in "abc")
 
@@ -118,11 +119,35 @@ def test_a_failed_sync_takes_the_lines_back(
 @pytest.mark.parametrize(
     "unfinished", [b"", b'{"id":"c","batch":[3,4],"te', dump(batch(A, B, C, length=4)[2])[:-1]]
 )
-def test_the_next_writer_truncates_a_torn_batch_away(session: Damaged, unfinished: bytes) -> None:
+def test_the_next_writer_moves_a_torn_batch_to_an_original(session: Damaged, unfinished: bytes) -> None:
     session.write(A, *batch(B, C, length=4))
     session.write_raw(unfinished)
     assert session.append(entry("d")) == len(lines(A))
     assert session.path.read_bytes() == lines(A, entry("d"))
+    [original] = session.archive_path.parent.glob("*.original")
+    assert original.read_bytes() == lines(*batch(B, C, length=4)) + unfinished
+
+
+def append_batch(session: Damaged, *records: Record) -> None:
+    with session.log.locked():
+        session.log.append_batch([dump(record) for record in batch(*records)])
+
+
+def test_lines_of_an_acknowledged_batch_outlive_the_removal_of_its_last(session: Damaged) -> None:
+    append_batch(session, A, B, C)
+    session.cut(len(lines(batch(A, B, C)[2])))
+    session.reopen()
+    assert session.ids() == ["a", "b"]
+    session.append(entry("d"))
+    assert session.path.read_bytes() == lines(*batch(A, B, length=3), entry("d"))
+
+
+def test_a_torn_batch_behind_an_edited_one_is_hidden(session: Damaged) -> None:
+    append_batch(session, A, B)
+    session.cut(len(lines(batch(A, B)[1])))
+    append_batch(session, B, C)
+    session.write(*batch(entry("d"), length=2))
+    assert session.ids() == ["a", "b", "c"]
 
 
 def test_a_batch_that_lacks_only_its_last_newline_is_kept(session: Damaged) -> None:
@@ -159,7 +184,7 @@ def test_a_stranger_behind_a_torn_batch_is_not_truncated_away(session: Damaged) 
     session.write(*batch(A, length=2), B)
     session.cut(1)
     session.append(C)
-    assert session.ids() == ["b", "c"]
+    assert session.ids() == ["a", "b", "c"]
 
 
 def test_a_log_that_was_replaced_is_noticed(session: Damaged) -> None:

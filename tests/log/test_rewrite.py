@@ -94,10 +94,12 @@ def test_a_rewrite_drops_the_mark_of_whole_batches(session: Damaged) -> None:
     assert session.raw() == [A, B]
 
 
-def test_a_rewrite_drops_the_lines_of_torn_batches(session: Damaged) -> None:
+def test_a_rewrite_keeps_a_torn_batch_beside_the_archive(session: Damaged) -> None:
     session.write(*batch(A, length=2), B, *batch(C, length=2))
     session.compact()
-    assert session.raw() == [B]
+    assert session.raw() == [A, B]
+    [original] = session.archive_path.parent.glob("*.original")
+    assert original.read_bytes() == lines(*batch(C, length=2))
 
 
 def test_a_rewrite_writes_derived_ids_and_times_out(session: Damaged) -> None:

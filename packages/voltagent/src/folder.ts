@@ -121,6 +121,18 @@ export class Folder {
     this.sync(dirname(name));
   }
 
+  /** Make a folder in the folder, unless it is there. */
+  makeSub(name: string): void {
+    try {
+      mkdirSync(join(this.path, name), { mode: FOLDER_MODE });
+      this.sync();
+    } catch (error) {
+      if (!isSystemError(error, "EEXIST")) {
+        throw error;
+      }
+    }
+  }
+
   /** Remove a file; one that is missing is fine. */
   unlink(name: string): void {
     ifThere(() => unlinkSync(join(this.path, name)));

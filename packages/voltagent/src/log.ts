@@ -1,5 +1,5 @@
 /** The NDJSON log of one session: the truth. Reading needs no lock, writing holds the session's. */
-import { closeSync, constants, fdatasync, fstatSync, ftruncateSync, fsyncSync, writeSync } from "node:fs";
+import { closeSync, constants, fdatasync, fstatSync, ftruncateSync, fsyncSync, readSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual, promisify } from "node:util";
 
@@ -283,11 +283,26 @@ export class Log {
   #mended(fd: number): [begin: number, prefix: string] {
     const { torn, rest } = this.#snapshot.scan;
     if (torn !== null && whole(rest) === null) {
+      this.#keep(fd, torn);
       ftruncateSync(fd, torn);
       return [torn, ""];
     }
     return [fstatSync(fd).size, rest.length > 0 ? "\n" : ""];
   }
+
+  /** Copy the end of the log, from `begin` on, to a new original in the folder of archives. */
+  #keep(fd: number, begin: number): void {
+    const end = Buffer.alloc(fstatSync(fd).size - begin);
+    readSync(fd, end, 0, end.length, begin);
+    const name = `${archiveFile(this.name)}.${stampNow()}.original`;
+    this.#folder.makeSub(ARCHIVE);
+    this.#folder.replace(name, [end], name + TEMPORARY);
+  }
+}
+
+/** Return the time now in UTC, with microseconds, as names of originals have it. */
+function stampNow(): string {
+  return `${new Date().toISOString().replace(/[-:.Z]/g, "")}000Z`;
 }
 
 /** Return a later line of an entry so that no vector answers for a text that it was not given for. */

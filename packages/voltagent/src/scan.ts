@@ -69,7 +69,7 @@ export class Scan {
     for (const line of this.#complete(fd)) {
       const batch = batchOf(line.record);
       if (run.lines.length > 0 && !run.takes(line, batch)) {
-        this.#close(run, give);
+        run.lines.forEach(give); // One that is not whole was edited: a write that is cut short ends its log.
         run = new Run();
       }
       if (batch === null && run.lines.length === 0) {
@@ -78,7 +78,7 @@ export class Scan {
       }
       run.add(line, batch);
       if (run.ended) {
-        this.#close(run, give);
+        run.lines.forEach(give);
         run = new Run();
       }
     }
@@ -96,21 +96,15 @@ export class Scan {
     if (joins) {
       run.add(last, batch);
     }
-    this.torn = run.torn ? (run.lines[0]?.offset ?? null) : null;
-    this.#close(run, give);
+    const isHidden = run.torn && (record === null || joins);
+    this.torn = isHidden ? (run.lines[0]?.offset ?? null) : null;
+    if (!isHidden) {
+      run.lines.forEach(give);
+    }
     if (record !== null && !joins) {
       give(last);
     }
     this.settled = settled;
-  }
-
-  #close(run: Run, give: (line: Line) => void): void {
-    const last = run.lines.at(-1);
-    if (run.torn && last) {
-      this.settled = last.offset + last.length;
-      return;
-    }
-    run.lines.forEach(give);
   }
 
   #named(fd: number, line: Line): Line {

@@ -76,6 +76,18 @@ test("a line that is being written is left alone by readers and ended by the nex
   assert.deepEqual((await memory.load("s")).map(({ n }) => n), [1, 2]);
 });
 
+test("a torn batch is kept as an original, and one with later lines is shown", async () => {
+  const { memory, folder } = adapter();
+  const torn = '{"id":"x","n":1,"batch":[1,2]}\n';
+  await memory.save({ id: "first", n: 0 }, "s");
+  appendFileSync(join(folder, "s.ndjson"), torn);
+  await memory.save({ id: "y", n: 2 }, "s");
+  const [original] = readdirSync(join(folder, ".archive"));
+  assert.equal(readFileSync(join(folder, ".archive", String(original)), "utf8"), torn);
+  appendFileSync(join(folder, "s.ndjson"), `${torn}{"id":"z","n":3}\n`);
+  assert.deepEqual((await memory.load("s")).map(({ id }) => id), ["first", "y", "x", "z"]);
+});
+
 test("a last line whose batch is written in fractions is an entry and stays after the next save", async () => {
   const { memory, folder } = adapter();
   await memory.save({ n: 1 }, "s");

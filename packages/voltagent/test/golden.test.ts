@@ -44,7 +44,8 @@ async function carryOut(root: string): Promise<void> {
 
 function files(root: string): Record<string, string> {
   const folder = sessionsOf(root, "golden");
-  return Object.fromEntries(readdirSync(folder).sort().map((name) => [name, readFileSync(join(folder, name), "utf8")]));
+  const names = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile()).map(({ name }) => name);
+  return Object.fromEntries(names.sort().map((name) => [name, readFileSync(join(folder, name), "utf8")]));
 }
 
 test("the same operations write the fixture's bytes", async () => {

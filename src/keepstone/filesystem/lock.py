@@ -32,6 +32,11 @@ _SHORTEST_POLL, _LONGEST_POLL = 0.001, 0.01
 _FAST_AFTER = 0.1
 """Seconds of waiting after which polls become faster again."""
 
+_DIRTY = 1
+"""Bytes of a lock file with the dirty flag."""
+_DIGITS = 20
+"""Digits of a recorded size."""
+
 _YIELD = 0.003
 """Maximum seconds that the last holder pauses if another process waits."""
 
@@ -56,6 +61,7 @@ class Lock:
         self._unwanted = False
         self._wanted = False
         self._touched = 0
+        self._has_record = False
         self._given_back = 0.0
 
     @contextmanager
@@ -82,8 +88,34 @@ class Lock:
 
     def mark(self, *, on: bool) -> None:
         """Set or clear the dirty flag: temporary files may exist. The caller holds the lock."""
-        truncate(self._fd, 1 if on else 0)
+        if on or os.fstat(self._fd).st_size == _DIRTY:  # Else a recorded size would be lost.
+            truncate(self._fd, _DIRTY if on else 0)
         self._touched = os.fstat(self._fd).st_mtime_ns
+
+    def record(self, size: int) -> None:
+        """Record the size that the guarded file has, unless the dirty flag is set; 0 removes the record.
+
+        It is not synced, and lost when the flag is set, or the disk is full. The caller holds the lock.
+        """
+        if not (size or self._has_record) or os.fstat(self._fd).st_size == _DIRTY:
+            return
+        self._has_record = size > 0
+        with suppress(OSError):
+            os.ftruncate(self._fd, 0)
+            if size:
+                os.pwrite(self._fd, b"%0*d\n" % (_DIGITS, size), 0)
+        self._touched = os.fstat(self._fd).st_mtime_ns
+
+    def recorded(self) -> int:
+        """Return the size that was recorded last; 0 if there is none. Needs no lock."""
+        with suppress(FileNotFoundError):
+            fd = self._folder.open(self._name, os.O_RDONLY)
+            try:
+                found = os.pread(fd, _DIGITS + 1, 0)
+            finally:
+                os.close(fd)
+            return int(found) if len(found) > _DIGITS and found.rstrip(b"\n").isdigit() else 0
+        return 0
 
     def remove(self) -> None:
         """Remove the lock file when the lock is released. The caller holds the lock.
@@ -146,7 +178,8 @@ class Lock:
                 if status is not None:
                     self._wanted = status.st_mtime_ns != self._touched
                     self._touched = status.st_mtime_ns
-                    return status.st_size > 0
+                    self._has_record = status.st_size > _DIRTY
+                    return status.st_size == _DIRTY
                 if time.monotonic() < deadline + _FAST_AFTER:
                     continue
             now = time.monotonic()

@@ -18,9 +18,10 @@ from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import ARCHIVE, PREPARED, TEMPORARY
 from keepstone.filesystem.lock import TIMEOUT, Lock
 from keepstone.log.fold import Fold
+from keepstone.log.kept import keep_part
 from keepstone.log.line import MAX_LINE
 from keepstone.log.prepared import Prepared, blocks, remove_left
-from keepstone.log.scan import Scan, behind_last_newline, torn_batch, whole
+from keepstone.log.scan import LogDescriptor, Scan, behind_last_newline, torn_batch, whole
 
 _BLOCK = 1 << 20
 
@@ -126,7 +127,7 @@ class Log:
     def append(self, lines: Sequence[bytes], *, sync: bool = True) -> tuple[int, Stat]:
         """Append whole lines in one write and sync it; return their offset and the log's new state.
 
-        A torn batch at the end is truncated first, and an unfinished line is ended.
+        A torn batch at the end is put away first, see ``mend``, and an unfinished line is ended.
 
         Raises:
             StoreError: The disk is full or failed; the log is truncated to its old length.
@@ -134,6 +135,8 @@ class Log:
         size, fd = self.create().size, self._fd
         begin, prefix = (size, b"") if size in (0, self._mended) else self._mend(fd, size)
         data = prefix + b"".join(lines)
+        if not self._parent:  # Archives have the lock of their log.
+            self.lock.record(0)
         try:
             write_all(fd, data)
             if sync and self._durable:
@@ -144,13 +147,19 @@ class Log:
         self._mended = begin + len(data)
         return begin + len(prefix), stat_of(os.fstat(fd))
 
+    def append_batch(self, lines: Sequence[bytes]) -> tuple[int, Stat]:
+        """Append lines that are marked as one batch, and record that it is whole; see ``was_shortened``."""
+        begin, after = self.append(lines)
+        self.lock.record(after.size)
+        return begin, after
+
     def tail(self, size: int) -> bytes:
         """Return the last bytes of a log of ``size`` bytes, directly after an append."""
         length = min(size, CHECKED)
         return os.pread(self._fd, length, size - length)
 
     @contextmanager
-    def reading(self) -> Iterator[int | None]:
+    def reading(self) -> Iterator[LogDescriptor | None]:
         """Yield a descriptor for reading; None if there is no log."""
         fd = self.open_to_read()
         try:
@@ -221,14 +230,32 @@ class Log:
         self.forget()
         self._closing = False
 
-    def open_to_read(self) -> int | None:
+    def open_to_read(self) -> LogDescriptor | None:
         """Return a descriptor to read from, which the caller closes; None if there is no log."""
         try:
-            return self._folder.open(self.name, os.O_RDONLY)
+            fd = LogDescriptor(self._folder.open(self.name, os.O_RDONLY))
         except FileNotFoundError:
             return None
         except (IsAFolderError, PathEscapeError) as error:
             raise self._not_regular() from error
+        fd.was_shortened = self.was_shortened
+        return fd
+
+    def was_shortened(self) -> bool:
+        """Tell whether the log is shorter than after the batch it ended with: lines were removed by hand.
+
+        Nothing is appended to originals, so their batches are never torn.
+        """
+        if self._parent:
+            return True
+        stat = self.stat()
+        return stat is not None and self.lock.recorded() > stat.size
+
+    def mend(self) -> None:
+        """Move a torn batch from the log's end to a file beside the archive. The caller holds the lock."""
+        if not self._parent and (stat := self.stat()) is not None and stat.size:
+            size = self.create().size
+            self._mend(self._fd, size)
 
     def _not_regular(self) -> CorruptLogError:
         return CorruptLogError(f"{self._folder.path / self.name} is a folder, link or device: move it away")
@@ -255,10 +282,15 @@ class Log:
         self._mended = -1
 
     def _mend(self, fd: int, size: int) -> tuple[int, bytes]:
-        """Return the offset for new lines, after truncating a torn batch, and a newline if one is needed."""
+        """Return the offset for new lines, once a torn batch is put away, and a newline if one is needed."""
         end = behind_last_newline(fd, size)
         torn = torn_batch(fd, end)
-        if torn is not None and whole(os.pread(fd, min(size - end, MAX_LINE), end)) is None:
+        if (
+            torn is not None
+            and whole(os.pread(fd, min(size - end, MAX_LINE), end)) is None
+            and not self.was_shortened()
+        ):
+            keep_part(self._folder, self.name, fd, torn, size)
             truncate(fd, torn)
             return torn, b""
         return size, b"\n" if end < size else b""

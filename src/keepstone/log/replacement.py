@@ -56,7 +56,11 @@ class Replacement:
 
     @classmethod
     def begin(cls, log: Log, keep: Keep) -> Replacement | None:
-        """Begin a rewrite, which others that go on have to begin again then; None if there is no log."""
+        """Begin a rewrite, which others that go on have to begin again then; None if there is no log.
+
+        A torn batch is put away first, as a rewrite leaves it out.
+        """
+        log.mend()
         source = log.open_to_read()
         if source is None:
             return None
@@ -141,6 +145,7 @@ class Replacement:
 
     def check(self) -> None:
         """Raise OvertakenError unless the log is the one that was copied, and has only grown."""
+        self._log.mend()
         now, status = self._log.stat(), os.fstat(self.source)
         if now is None or (now.inode, now.size) != (status.st_ino, status.st_size) or self.left < 0:
             raise OvertakenError

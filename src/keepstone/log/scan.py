@@ -1,4 +1,4 @@
-"""Reading a log forwards, hiding torn batches, and backwards from its end.
+"""Reading a log forwards, hiding the torn batch at its end, and backwards from its end.
 
 docs/formats/log.md has the rules. Memory use is constant, except that the lines of a batch are buffered until
 it is complete.
@@ -10,7 +10,7 @@ import hashlib
 import os
 import re
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -45,15 +45,28 @@ class Line:
     """Whether the id or time in ``record`` was derived, and is not in the bytes."""
 
 
+class LogDescriptor(int):
+    """A descriptor to read a log by, which knows whether lines were taken from the log's end by hand."""
+
+    was_shortened: Callable[[], bool]
+    """Returns whether the log is shorter than after the last acknowledged batch."""
+
+
+def was_shortened(fd: int) -> bool:
+    """Tell whether a log that is read by a descriptor is known to be shorter than it was once."""
+    return isinstance(fd, LogDescriptor) and fd.was_shortened()
+
+
 class Scan:
     """Iterator over the valid lines of a log from ``start`` on, in file order, as if it ended at ``end``.
 
-    Torn batches, whose write was never acknowledged, are hidden. An unfinished last line is left out, unless
-    ``unfinished`` is set and it is a whole object without a newline. Unreadable lines have no record.
+    A torn batch at the end, whose write was never acknowledged, is hidden. In other places it was cut short
+    by hand. An unfinished last line is left out, unless ``unfinished`` is set and it is a whole object
+    without a newline. Unreadable lines have no record.
 
     The iteration sets:
         settled: the offset after the last line whose meaning can no longer change.
-        torn: the number of hidden lines of torn batches.
+        torn: the number of hidden lines of the torn batch.
         hidden: these lines.
         rest: the bytes after the last newline.
         unread: the same, if they are neither a line nor the end of a torn batch.
@@ -102,26 +115,23 @@ class Scan:
     def _last(self, run: Run) -> Iterator[Line]:
         record = whole(self.rest) if self._unfinished else None
         last, batch = Line(self._end, self.rest.removeprefix(BOM), len(self.rest), record), batch_of(record)
-        settled = self.settled if run.torn else self._end
+        is_torn = run.torn and not was_shortened(self._fd)
+        settled = self.settled if is_torn else self._end
         joins = record is not None and bool(run.lines) and run.takes(last, batch)
         if joins:
             run.add(last, batch)
-        yield from self._close(run)
+        if is_torn and run.torn and (record is None or joins):
+            self.hidden = run.lines
+            self.torn = len(run.lines)
+        else:
+            yield from self._close(run)
         if record is not None and not joins:
             yield self._named(last)
-        elif record is None and not run.torn:
+        elif record is None and not is_torn:
             self.unread = self.rest.strip()
         self.settled = settled
 
-    def _hide(self, run: Run) -> None:
-        self.torn += len(run.lines)
-        self.hidden += run.lines
-
     def _close(self, run: Run) -> Iterator[Line]:
-        if run.torn:
-            self._hide(run)
-            self.settled = run.lines[-1].offset + run.lines[-1].length
-            return
         for line in run.lines:
             yield self._named(line)
 
@@ -295,7 +305,7 @@ def backwards(fd: int, end: int) -> Iterator[Line]:
 
 
 def torn_batch(fd: int, end: int) -> int | None:
-    """Return the offset of a torn batch that ends at ``end``, or None."""
+    """Return the offset of a torn batch that ends at ``end``, or None; not of one cut short by hand."""
     place = length = 0
     for line in backwards(fd, end):
         batch = batch_of(line.record)
@@ -303,7 +313,7 @@ def torn_batch(fd: int, end: int) -> int | None:
             return None
         place, length = batch
         if place == 1:
-            return line.offset
+            return None if was_shortened(fd) else line.offset
     return None
 
 

@@ -140,7 +140,7 @@ def _append(
     before = log.create()
     if len(lines) > _FEW:
         logs.follow(session, log, before, within=0)
-    begin, after = log.append(lines)
+    begin, after = log.append(lines) if len(lines) == 1 else log.append_batch(lines)
     if len(lines) > _FEW and after.size == begin + sum(map(len, lines)):
         with suppress(UnavailableError):  # Then the whole batch is read.
             offset = begin + sum(map(len, lines[:_FEW]))

@@ -202,8 +202,7 @@ def _append(
     ``new`` is the log's state before and the entries that the lines make, where all of them are new.
     """
     raw = list(map(attrgetter("raw"), written))
-    raw = in_batch(raw) if len(raw) > 1 else raw
-    begin, after = log.append(raw)
+    begin, after = log.append(raw) if len(raw) == 1 else log.append_batch(raw := in_batch(raw))
     # A program that takes no lock may have written in between: only reading tells what stands where.
     alone = after.size == begin + sum(map(len, raw))
     before, entries = new or (after, ())

@@ -85,7 +85,7 @@ def test_log_that_cannot_be_read_is_named_and_the_others_are_looked_at(
         (
             '{"id":"x","type":"note","batch":[1,3]}\n',
             "warning",
-            "1 line of a batch whose write was cut short",
+            "1 line at the end, the beginning of a batch, hidden",
         ),
         ('{"id":"x","type":"note"}', "warning", "the last line has no newline; the next write ends it"),
         ('{"id":"none","pinned":true}\n', "warning", "1 patch without an entry, ignored"),

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.damage import NAME, Damaged, entry, opened
+from tests.damage import NAME, Damaged, entry
 
 from keepstone.errors import StoreError
 from keepstone.filesystem.layout import ARCHIVE
-from keepstone.store.files.maintenance import originals as module
-from keepstone.store.files.maintenance.originals import copy, keep_original, log_of, original_names, originals
+from keepstone.log import kept
+from keepstone.store.files.maintenance.originals import keep_original, log_of, original_names, originals
 
 STAMP = "20260111T143100000000Z"
 
@@ -83,10 +82,10 @@ def test_a_log_is_kept_as_it_is_and_found_again(session: Damaged, *, archive: bo
     session.archive_path.parent.mkdir()
     session.archive_path.write_bytes(b"archived\n")
     name = keep_original(session.folder, session.archive if archive else session.log)
-    [kept] = originals(session.folder, session.log)
-    assert kept.name == f"{ARCHIVE}/{name}"
+    [original] = originals(session.folder, session.log)
+    assert original.name == f"{ARCHIVE}/{name}"
     source = session.archive_path if archive else session.path
-    assert (session.path.parent / kept.name).read_bytes() == source.read_bytes()
+    assert (session.path.parent / original.name).read_bytes() == source.read_bytes()
 
 
 def test_a_disk_that_fails_leaves_no_part_of_an_original(
@@ -95,16 +94,7 @@ def test_a_disk_that_fails_leaves_no_part_of_an_original(
     def fail(_: int) -> None:
         raise StoreError("the disk is full")
 
-    monkeypatch.setattr(module, "sync_file", fail)
+    monkeypatch.setattr(kept, "sync_file", fail)
     with pytest.raises(StoreError, match="full"):
         keep_original(session.folder, session.log)
     assert list((session.path.parent / ARCHIVE).iterdir()) == []
-
-
-@given(st.binary(max_size=40), st.none() | st.integers(0, 50), st.integers(1, 50))
-def test_the_first_bytes_of_a_file_are_added_to_another(data: bytes, length: int | None, chunk: int) -> None:
-    with pytest.MonkeyPatch.context() as patched, opened(data) as source, opened(b"") as target:
-        patched.setattr(module, "_CHUNK", chunk)
-        os.write(target, b"before ")
-        copy(source, target, length)
-        assert os.pread(target, 100, 0) == b"before " + data[:length]

@@ -198,8 +198,11 @@ def _counted(subject: str, fold: Fold, scan: Scan, places: Callable[[], str]) ->
             "error", subject, message, remedy, "what they said is not remembered; all other lines are"
         )
     if scan.torn:
-        message = f"{counted(scan.torn, 'line')} of a batch whose write was cut short, hidden"
-        cost = "nothing: the write never succeeded, and the next one removes what stands at the end"
+        message = f"{counted(scan.torn, 'line')} at the end, the beginning of a batch, hidden"
+        cost = (
+            "nothing if a write was cut short: it never succeeded. If you removed the end of the batch, "
+            'delete the key "batch" in these lines to see them; the next write moves them to an original'
+        )
         yield Finding("warning", subject, message, _FIX, cost)
     if scan.rest:
         message = "the last line has no newline; the next write ends it"

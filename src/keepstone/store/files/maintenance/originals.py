@@ -1,4 +1,4 @@
-"""What logs were before ``doctor --fix`` took lines out of them.
+"""What logs were before ``doctor --fix`` took lines out of them, and torn batches that a writer took away.
 
 An original lies in the folder of archives, under the log's name, the time and
 ``.original``: no session, and part of one. A purge takes its entries' lines out of
@@ -11,16 +11,14 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import UTC, datetime
 
 from keepstone.errors import StoreError
-from keepstone.filesystem.atomic import sync_file, write_all
 from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import ARCHIVE
+from keepstone.log.kept import keep_part
 from keepstone.log.log_file import Log
 
 _ORIGINAL = re.compile(r"(.+)\.\d{8}T\d{12}Z\.original", re.DOTALL)
-_CHUNK = 1 << 20
 
 
 def originals(folder: Folder, log: Log) -> list[Log]:
@@ -49,28 +47,7 @@ def keep_original(folder: Folder, log: Log) -> str:
     Raises:
         StoreError: The disk is full or failed; no copy was made.
     """
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
-    name = f"{log.name.rpartition('/')[2]}.{stamp}.original"
-    folder.make_folder(ARCHIVE)
-    target = folder.open(f"{ARCHIVE}/{name}", os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-    try:
-        with log.reading() as source:
-            if source is not None:
-                copy(source, target)
-        sync_file(target)
-    except StoreError:
-        folder.unlink(f"{ARCHIVE}/{name}")
-        raise
-    finally:
-        os.close(target)
-    folder.sync(ARCHIVE)
-    return name
-
-
-def copy(source: int, target: int, length: int | None = None) -> None:
-    """Copy the first bytes of a file to the end of another, or all of them."""
-    at, left = 0, float("inf") if length is None else length
-    while left > 0 and (chunk := os.pread(source, int(min(_CHUNK, left)), at)):
-        write_all(target, chunk)
-        at += len(chunk)
-        left -= len(chunk)
+    with log.reading() as source:
+        if source is None:
+            raise StoreError(f"{folder.path / log.name} was removed; nothing was changed")
+        return keep_part(folder, log.name, source, 0, os.fstat(source).st_size)

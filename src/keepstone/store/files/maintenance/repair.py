@@ -97,7 +97,7 @@ def _damage(log: Log) -> str:
     if unreadable:
         return f"took {counted(unreadable, 'unreadable line')} out"
     if scan.torn:
-        return f"took {counted(scan.torn, 'line')} of a batch out whose write was cut short"
+        return f"took {counted(scan.torn, 'line')} out, the beginning of a batch at the end"
     return "ended its last line" if scan.rest else ""
 
 

@@ -1,0 +1,41 @@
+"""Copies of what is taken out of logs: a part or a whole, in the folder of archives.
+
+A copy has the log's name, the time and ``.original``. It is no session, and part of one: a purge takes its
+entries' lines out of copies too.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+
+from keepstone.errors import StoreError
+from keepstone.filesystem.atomic import sync_file, write_all
+from keepstone.filesystem.confine import Folder
+from keepstone.filesystem.layout import ARCHIVE
+
+_CHUNK = 1 << 20
+
+
+def keep_part(folder: Folder, log_name: str, source: int, begin: int, end: int) -> str:
+    """Copy the bytes of a log from ``begin`` to ``end``, synced; return the copy's name.
+
+    Raises:
+        StoreError: The disk is full or failed; no copy was made.
+    """
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
+    name = f"{log_name.rpartition('/')[2]}.{stamp}.original"
+    folder.make_folder(ARCHIVE)
+    target = folder.open(f"{ARCHIVE}/{name}", os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    try:
+        while begin < end and (chunk := os.pread(source, min(_CHUNK, end - begin), begin)):
+            write_all(target, chunk)
+            begin += len(chunk)
+        sync_file(target)
+    except StoreError:
+        folder.unlink(f"{ARCHIVE}/{name}")
+        raise
+    finally:
+        os.close(target)
+    folder.sync(ARCHIVE)
+    return name
