@@ -381,6 +381,7 @@ class Session(BoundToProcess):
         """Add an entry that replaces another one from then on; see ``Agent.supersede``."""
         item = item_of(item)
         (record,) = self._records([item])
+        check_content(record)
         has_type = item.get("type") is not None
         step = superseding(entry_id_of(id), record, now(self._clock), has_type=has_type)
         revised = self._store.revise(self.agent, self.id, step)
@@ -389,8 +390,7 @@ class Session(BoundToProcess):
     def reinstate(self, id: str) -> Entry:  # noqa: A002
         """Delete what replaced an entry, and let it hold again; see ``Agent.reinstate``."""
         versions = self._store.history(self.agent, entry_id_of(id), self.id)
-        first = versions[0].line.get("valid_to") if versions else None
-        step = reinstating(id, now(self._clock), first)
+        step = reinstating(id, now(self._clock), versions)
         return self._store.revise(self.agent, self.id, step)[0]
 
     def set(self, key: str, value: Any) -> Entry:

@@ -90,6 +90,16 @@ def test_each_moment_shows_what_was_valid_then(agent: Agent, clock: ManualClock)
     assert shown == [{"paris"}, {"rome"}, {"oslo"}]
 
 
+def test_one_of_old_and_new_holds_at_each_time_where_the_new_is_dated_back(
+    agent: Agent, clock: ManualClock
+) -> None:
+    paris(agent)
+    clock.advance(9 * DAY)
+    agent.supersede("paris", {"id": "rome", "text": "Ada lives in Rome", "ts": START + 3 * DAY})
+    assert [found(agent, as_of=START + day * DAY) for day in (1, 2)] == [{"paris"}] * 2
+    assert [found(agent, as_of=START + day * DAY) for day in (3, 5, 9)] == [{"rome"}] * 3
+
+
 def test_a_hit_says_what_it_replaced(agent: Agent, clock: ManualClock) -> None:
     paris(agent)
     moved(agent, clock, "Rome")
@@ -136,7 +146,14 @@ def test_a_missing_entry_cannot_be_superseded(agent: Agent) -> None:
 
 @pytest.mark.parametrize(
     "item",
-    [{"text": "x", "deleted": True}, {"text": "x", "links": [{"to": "y", "rel": "supersedes"}]}, ["text"]],
+    [
+        {},
+        {"tags": ["x"]},
+        {"text": ""},
+        {"text": "x", "deleted": True},
+        {"text": "x", "links": [{"to": "y", "rel": "supersedes"}]},
+        ["text"],
+    ],
 )
 def test_an_item_that_cannot_be_stored_changes_nothing(agent: Agent, home: Home, item: object) -> None:
     paris(agent)
@@ -179,6 +196,33 @@ def test_reinstating_within_a_chain_deletes_all_after_it(agent: Agent, clock: Ma
 def test_reinstating_gives_back_the_end_an_entry_had(agent: Agent, clock: ManualClock) -> None:
     paris(agent, valid_to=START + 9 * DAY)
     moved(agent, clock, "Rome")
+    assert agent.reinstate("paris").valid_to == START + 9 * DAY
+
+
+def test_reinstating_gives_back_an_end_set_by_an_update(agent: Agent, clock: ManualClock) -> None:
+    paris(agent)
+    clock.advance(DAY)
+    agent.update("paris", valid_to=START + 9 * DAY)
+    moved(agent, clock, "Rome")
+    clock.advance(DAY)
+    agent.update("paris", tags=["x"])
+    assert agent.reinstate("paris").valid_to == START + 9 * DAY
+
+
+def test_reinstating_gives_back_the_end_of_an_entry_added_again(agent: Agent, clock: ManualClock) -> None:
+    paris(agent)
+    agent.delete("paris")
+    paris(agent, valid_to=START + 9 * DAY)
+    moved(agent, clock, "Rome")
+    assert agent.reinstate("paris").valid_to == START + 9 * DAY
+
+
+def test_reinstating_keeps_an_end_that_superseding_did_not_change(agent: Agent, clock: ManualClock) -> None:
+    paris(agent)
+    clock.advance(DAY)
+    agent.update("paris", valid_to=START + 9 * DAY)
+    clock.advance(DAY)
+    agent.supersede("paris", {"text": "Ada lives in Rome", "valid_from": START + 9 * DAY})
     assert agent.reinstate("paris").valid_to == START + 9 * DAY
 
 

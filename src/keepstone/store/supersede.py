@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from keepstone.errors import AlreadySupersededError, EntryExistsError, EntryNotFoundError
-from keepstone.log.line import links_of
-from keepstone.model import SUPERSEDES, Entry, Record
+from keepstone.log.line import format_time, links_of, read_time
+from keepstone.model import SUPERSEDES, Entry, Record, Version
 from keepstone.store.protocol import LiveSession, Revision
 
 
@@ -42,27 +42,47 @@ def superseding(old_id: str, record: Record, ts: str, *, has_type: bool) -> Revi
         new = new | {"links": [*links, {"to": old_id, "rel": SUPERSEDES}]}
         if "embedding" in new:
             new["embedding"] = new.pop("embedding")  # Last in the line, as ``Session.add`` writes it.
-        return [new, {"id": old_id, "ts": ts, "valid_to": new.get("valid_from", new["ts"])}]
+        closed = max(format_time(old.ts), min(ts, new["ts"]))  # ``as_of`` shows both lines from one time on.
+        return [new, {"id": old_id, "ts": closed, "valid_to": new.get("valid_from", new["ts"])}]
 
     return revise
 
 
-def reinstating(old_id: str, ts: str, valid_to: str | None) -> Revision:
+def reinstating(old_id: str, ts: str, versions: Sequence[Version]) -> Revision:
     """Return what deletes all entries that came after one, and opens that one.
 
-    ``valid_to`` is what the entry had when it was made, and gets back. One that is closed otherwise since
-    then is opened also where no newer entry is left: that may have been deleted or purged.
+    It gets back the ``valid_to`` that its ``versions`` say it had before it was superseded. One that is
+    closed is opened also where no newer entry is left: that may have been deleted or purged.
     """
 
     def revise(session: LiveSession) -> list[Record]:
         old = _live(session, old_id)
         later = list(_after(old_id, _newer(session)))
+        newer = session.get(later[0]) if later else None
+        valid_to = _end_before(versions, newer)
         if not later and old.line.get("valid_to") in (None, valid_to):
             raise ValueError(f"nothing supersedes entry {old_id!r:.80}: there is nothing to undo")
         opened = {"id": old_id, "ts": ts, "valid_to": valid_to}
         return [opened, *({"id": entry_id, "deleted": True, "ts": ts} for entry_id in later)]
 
     return revise
+
+
+def _end_before(versions: Sequence[Version], newer: Entry | None) -> str | None:
+    """Return the ``valid_to`` that an entry had before ``newer`` took its place.
+
+    One that had passed by then closed the entry for an earlier one, which is gone.
+    """
+    begin = max((at + 1 for at, version in enumerate(versions) if version.deleted), default=0)
+    ends = [version.line.get("valid_to") for version in versions[begin:]]
+    changes = [at for at in range(len(ends) - 1, 0, -1) if ends[at] != ends[at - 1]]
+    if changes and newer is not None and versions[begin + changes[0]].written < newer.ts:
+        return ends[-1]
+    for at in changes:
+        before = read_time(ends[at - 1])
+        if before is None or before > versions[begin + at].written:
+            return ends[at - 1]
+    return ends[0] if ends else None
 
 
 def _live(session: LiveSession, entry_id: str) -> Entry:
