@@ -742,7 +742,7 @@ class Agent(BoundToProcess):
         sent = names_of(window, "window") or ()
         hits = max(_CONTEXT_HITS, tokens // _TOKENS_A_HIT)
         recalled = [] if query is None else worth_telling(self.recall(query, limit=min(hits, _MOST_HITS)))
-        newest = [entry for info in self._store.sessions(self.slug, 1) for entry in self._newest(info.id)]
+        newest = self._newest()
         found = {(hit.entry.session, hit.entry.id): hit for hit in recalled}
         whole = {(entry.session, entry.id) for entry in newest}
 
@@ -763,11 +763,21 @@ class Agent(BoundToProcess):
         )
         return build(wanted, tokens, counter)
 
-    def _newest(self, session: str) -> list[Entry]:
+    def _newest(self) -> list[Entry]:
+        """Return the newest valid entries of the session with the newest one, the oldest of them first."""
+        now = self._now()
+        last = self._store.select(Scope(self.slug, valid_at=now), 1, newest_first=True)
+        if not last:
+            return []
+        tied = {one.session for one in self._store.select(Scope(self.slug, since=last[0].ts, valid_at=now))}
+        # Of entries with the same time, those of the log that changed last were added last.
+        sessions = self._store.sessions(self.slug) if len(tied) > 1 else ()
+        session = next((info.id for info in sessions if info.id in tied), last[0].session)
+
         def newest(limit: int | None) -> list[Entry]:
             return self._store.entries(self.slug, session, limit, None)
 
-        return newest_valid(newest, _CONTEXT_NEWEST, self._now())
+        return newest_valid(newest, _CONTEXT_NEWEST, now)
 
     def tools(self, format: ToolFormat = "json") -> list[dict[str, Any]]:  # noqa: A002
         """Return the nine tools with which a model uses this memory; ``call`` runs them.

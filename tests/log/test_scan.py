@@ -227,6 +227,11 @@ def test_a_scan_goes_on_where_another_settled(log_of: Opener) -> None:
     assert list(second) == whole[2:]
 
 
+def test_a_first_line_without_a_time_is_not_later_than_the_next(log_of: Opener) -> None:
+    found = list(Scan(log_of(lines(b'{"k":1}', b'{"k":2}', A))))
+    assert [line.record and line.record["ts"] for line in found] == [A["ts"]] * 3
+
+
 def test_a_torn_batch_at_the_end_is_not_settled(log_of: Opener) -> None:
     scan = Scan(log_of(lines(A, *batch(B, C, length=3))))
     list(scan)

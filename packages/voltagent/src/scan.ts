@@ -113,12 +113,26 @@ export class Scan {
       return line;
     }
     const moment = readTime(line.record.ts);
-    this.ts = moment ?? this.ts ?? fstatSync(fd, { bigint: true }).mtimeNs / 1000n;
+    this.ts = moment ?? this.ts ?? this.#beforeAll(fd, line);
     if (moment === null) {
       line.record.ts = formatTime(this.ts);
     }
     this.#giveId(line, line.record);
     return line;
+  }
+
+  /** Return the time of lines before any with a time: the file's, or the next line's if it is earlier. */
+  #beforeAll(fd: number, line: Line): Microseconds {
+    const changed = fstatSync(fd, { bigint: true }).mtimeNs / 1000n;
+    const ahead = new Scan();
+    ahead.settled = line.offset + line.length;
+    for (const { record } of ahead.#complete(fd)) {
+      const moment = readTime(record?.ts);
+      if (moment !== null) {
+        return moment < changed ? moment : changed;
+      }
+    }
+    return changed;
   }
 
   /** Give a line with a payload the id it lacks: the digest of its bytes, with -2, -3 … if that is taken. */

@@ -146,10 +146,18 @@ class Scan:
     def _date(self, line: Line, record: Record) -> None:
         moment = read_time(record.get("ts"))
         if moment is None:
-            moment = self.ts or from_microseconds(os.fstat(self._fd).st_mtime_ns // 1000)
+            moment = self.ts or self._before_all(line)
             record["ts"] = format_time(moment)
             line.derived = True
         self.ts = moment
+
+    def _before_all(self, line: Line) -> datetime:
+        """Return the time of lines before any with a time: the file's, or the next line's if it is earlier."""
+        changed = from_microseconds(os.fstat(self._fd).st_mtime_ns // 1000)
+        later = (
+            read_time((each.record or {}).get("ts")) for each in split(self._fd, line.offset + line.length)
+        )
+        return min(changed, next(filter(None, later), changed))
 
     def _complete(self) -> Iterator[Line]:
         """Yield the lines that end with a newline, and record what follows them."""
