@@ -611,6 +611,7 @@ class Agent(BoundToProcess):
             query_of(query),
             count_of(limit, "limit"),
             now,
+            self._now,
             None if vector is None else unit(vector),
             number_of(min_priority, "min_priority", least=0),
             number_of(min_relevance, "min_relevance", least=0, most=1),

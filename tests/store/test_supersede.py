@@ -100,6 +100,21 @@ def test_one_of_old_and_new_holds_at_each_time_where_the_new_is_dated_back(
     assert [found(agent, as_of=START + day * DAY) for day in (3, 5, 9)] == [{"rome"}] * 3
 
 
+def test_a_recall_during_a_supersede_finds_one_of_both(
+    agent: Agent, home: Home, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paris(agent)
+    reader = home._store.reader  # noqa: SLF001
+
+    def superseded(*args: Any) -> Any:
+        monkeypatch.undo()
+        moved(agent, clock, "Rome")
+        return reader(*args)
+
+    monkeypatch.setattr(home._store, "reader", superseded)  # noqa: SLF001
+    assert found(agent) == {"rome"}
+
+
 def test_a_hit_says_what_it_replaced(agent: Agent, clock: ManualClock) -> None:
     paris(agent)
     moved(agent, clock, "Rome")

@@ -152,7 +152,7 @@ class Scan:
         self.ts = moment
 
     def _before_all(self, line: Line) -> datetime:
-        """Return the time of lines before any with a time: the file's, or the next line's if it is earlier."""
+        """Return the time of lines before any with a time: the file's, or the next line's if earlier."""
         changed = from_microseconds(os.fstat(self._fd).st_mtime_ns // 1000)
         later = (
             read_time((each.record or {}).get("ts")) for each in split(self._fd, line.offset + line.length)

@@ -10,7 +10,7 @@ entry may be found through its neighbours alone.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -143,7 +143,6 @@ class _Search:
         self._verbatim: Collection[int] = ()
         self._echoes: Collection[int] = ()
         """The entries that are the text, if it is no question, or else repeat it."""
-        self._allows = partial(allows, question, scope)
         self._refused = False
         """Whether anything was left out after it was loaded."""
         self._reach = max(REACH, question.neighbours)
@@ -328,17 +327,18 @@ class _Search:
             entries = self._loaded([key for key, _ in block])
             if len(entries) < len(block) and not self._patient:
                 raise ExpiredError("an entry is not where it was found")
-            allowed = [
-                one
-                for one in block
-                if one[0] in entries and allows(self._question, self._scope, entries[one[0]])
-            ]
+            fits = self._filter()
+            allowed = [one for one in block if one[0] in entries and fits(entries[one[0]])]
             self._refused = self._refused or len(allowed) < len(entries)
             for hit in self._explained(found, allowed, entries):
                 (echoes if is_echo(hit.entry, self._text) else hits).append(hit)
             if len(hits) >= most:
                 break
         return [*hits, *lowered(echoes, hits)][:most]
+
+    def _filter(self) -> Callable[[Entry], bool]:
+        """Return what tells whether an entry that was just loaded passes the filters."""
+        return partial(allows, self._question, self._scope, moment=self._question.moment())
 
     def _loaded(self, keys: Sequence[int]) -> Mapping[int, Entry]:
         """Return entries; those around them are loaded with them if hits are to have their neighbours."""
@@ -351,9 +351,8 @@ class _Search:
             if key in around and far <= self._question.neighbours:
                 around[key].append(other)
         entries = self._reader.load(list({*keys, *(other for others in around.values() for other in others)}))
-        allowed = {
-            other: entry for other, entry in entries.items() if allows(self._question, self._scope, entry)
-        }
+        fits = self._filter()
+        allowed = {other: entry for other, entry in entries.items() if fits(entry)}
         in_place = sorted(allowed, key=lambda other: (allowed[other].ts, other))
         for key, others in around.items():
             self._around[key] = tuple(allowed[other] for other in in_place if other in others)

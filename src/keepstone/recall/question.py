@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -21,7 +22,8 @@ class Question:
     text: str
     limit: int
     now: datetime
-    """The time at which priorities are compared."""
+    """The time at which priorities are compared, and which words such as "yesterday" mean."""
+    clock: Callable[[], datetime]
     vector: Vector | None = None
     """What to compare with, instead of the text's own vector."""
     min_priority: float = 0.0
@@ -32,15 +34,21 @@ class Question:
     include_superseded: bool = False
     """Whether entries count that do not hold at that time: superseded, expired and future ones."""
 
+    def moment(self) -> datetime:
+        """Return the time at which entries that were just loaded have to hold.
 
-def allows(question: Question, scope: Scope, entry: Entry) -> bool:
-    """Tell whether an entry passes the filters that the index does not know, and once more the others."""
+        Asked after they were loaded: what a supersede has made by then holds, and what it closed does not.
+        """
+        return self.as_of or max(self.now, self.clock())
+
+
+def allows(question: Question, scope: Scope, entry: Entry, moment: datetime) -> bool:
+    """Tell whether an entry passes the filters that the index does not know, and once more the others.
+
+    It has to hold at a moment, see ``Question.moment``.
+    """
     line = entry.line
-    if not (
-        question.include_superseded
-        or BOUNDS.isdisjoint(line)
-        or is_valid(line, question.as_of or question.now)
-    ):
+    if not (question.include_superseded or BOUNDS.isdisjoint(line) or is_valid(line, moment)):
         return False
     if question.min_priority > 0 and worth_of(line).at(question.now) < question.min_priority:
         return False
