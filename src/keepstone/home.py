@@ -18,7 +18,7 @@ from keepstone.agent import Agent
 from keepstone.errors import KeepstoneError
 from keepstone.filesystem.layout import Layout, layout_of
 from keepstone.filesystem.slug import slug
-from keepstone.log.arguments import Clock, names_of, number_of, system_clock
+from keepstone.log.arguments import Clock, name_of, names_of, number_of, system_clock
 from keepstone.model import BackupInfo, Finding, Scope
 from keepstone.recall.conflicts import ConflictFinder
 from keepstone.recall.filling import catch_up, fill_some
@@ -51,6 +51,7 @@ def open(  # noqa: A001  Called as keepstone.open.
     *,
     layout: str | Layout = "default",
     embedder: EmbedderLike | None = "auto",
+    space: str | None = None,
     durability: Literal["full", "os"] = "full",
     reranker: Reranker | None = None,
     secrets: Literal["keep", "mask", "refuse"] = "keep",
@@ -68,8 +69,10 @@ def open(  # noqa: A001  Called as keepstone.open.
             static, else none). Otherwise ``"none"``, a name such as ``"minilm"``, ``"e5"`` (multilingual),
             ``"static"``, ``"openai:MODEL"`` or ``"http://HOST:PORT/v1?model=MODEL"``, an object with ``id``,
             ``dim``, ``embed_documents`` and ``embed_query``, a LangChain ``Embeddings``, or a function from
-            texts to vectors (a lambda, bound method or partial needs an attribute ``id``). Nothing is loaded
-            before the first recall.
+            texts to vectors. Nothing is loaded before the first recall, unless the embedder has no id, as a
+            bound method, a lambda or a partial: it is known by its vector of a fixed text.
+        space: An id for the embedder's space, in the place of its own: homes with the same id compare
+            their vectors, so say it only of the same model.
         durability: ``"full"`` syncs each write to the disk before it returns; ``"os"`` leaves syncing to
             the system, which is faster but loses the last writes in a power failure.
         reranker: Rescores the best hits of each recall: a function of the query and the list of their
@@ -113,6 +116,7 @@ def open(  # noqa: A001  Called as keepstone.open.
         store,
         root,
         embedder=embedder,
+        space=None if space is None else name_of(space, "space"),
         reranker=reranker,
         secrets=secrets,
         clock=clock or system_clock,
@@ -145,6 +149,7 @@ class Home(BoundToProcess):
         root: Path,
         *,
         embedder: EmbedderLike | None,
+        space: str | None,
         reranker: Reranker | None,
         secrets: Literal["keep", "mask", "refuse"],
         clock: Clock,
@@ -153,7 +158,7 @@ class Home(BoundToProcess):
         self.root = root
         self._store = store
         self._background = Background(self._improve)
-        meaning = Meaning(self._store, embedder, self._background.wake)
+        meaning = Meaning(self._store, embedder, self._background.wake, name=space)
         self._shared = Shared(
             self._store, root, clock, meaning, reranker, ConflictFinder(self._store, clock), _guard(secrets)
         )
@@ -314,7 +319,7 @@ class Home(BoundToProcess):
             from keepstone.recall.conflict_review import findings as conflicts
 
             findings = [*findings, *conflicts(self._store, self._shared.clock)]
-        return [*findings, self._shared.meaning.finding()]
+        return [*findings, *self._shared.meaning.findings()]
 
     def backup(
         self,

@@ -9,7 +9,7 @@ import base64
 import binascii
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, SupportsFloat, TypeAlias
 
@@ -54,6 +54,8 @@ class Space:
     id: str
     """The embedder's id, or ``given:384`` for vectors that callers gave without one."""
     dim: int
+    probe: str = field(default="", compare=False, repr=False)
+    """The embedder's answer to a fixed text, see ``embed.probe``; empty if it was not asked for."""
 
     @property
     def is_given(self) -> bool:

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from keepstone.embed import check_embedder, embed_query, embed_texts
-from keepstone.embed.choose import embedder_of
 from keepstone.embed.wrapped import wrapped_function, wrapped_langchain
 from keepstone.errors import EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError
 from keepstone.vector import Space
@@ -64,9 +63,9 @@ def test_an_object_that_can_be_called_is_named_by_its_class() -> None:
     [Chain().embed_documents, partial(lengths), lambda texts: [*lengths(texts)]],
     ids=["method", "partial", "lambda"],
 )
-def test_bound_method_lambda_and_partial_need_an_id(function: Any) -> None:
-    with pytest.raises(ValueError, match=r'needs an id.*embed\.id = "my-model-1"'):
-        embedder_of(function)
+def test_the_name_of_a_method_lambda_or_partial_identifies_no_model(function: Any) -> None:
+    assert not wrapped_function(function).is_named
+    assert wrapped_function(lengths).is_named
 
 
 def test_lambda_and_partial_with_an_id_are_embedders() -> None:

@@ -181,11 +181,11 @@ def test_refused_secrets_never_reach_the_embedder(tmp_path: Path) -> None:
         assert (embedder.asked, MemoryService(home).get_all_sessions()) == ([], [])
 
 
-def test_opening_with_a_bound_method_asks_for_an_id(tmp_path: Path) -> None:
+def test_a_bound_method_embeds_without_an_id(tmp_path: Path) -> None:
     class Model:
         def encode(self, texts: list[str]) -> Any:
             return [[1.0, 2.0] for _ in texts]
 
-    with pytest.raises(ValueError, match=r"Model\.encode' needs an id"):
-        keepstone.open(tmp_path, embedder=Model().encode)
-    assert list(tmp_path.iterdir()) == []
+    with keepstone.open(tmp_path, embedder=Model().encode) as home:
+        memory = MemoryService(home).create_memory("s1", "use pnpm")
+    assert memory.embedding is not None

@@ -105,7 +105,7 @@ def check_embedder(embedder: Any) -> Space:
             f"{embedder!r:.80} is not an embedder: it needs id, dim, embed_documents(texts) and "
             "embed_query(text)"
         )
-    space = Space(name, int(dim or 0))
+    space = Space(name, int(dim or 0), getattr(embedder, "probe", ""))
     if not name or space.is_given or space.dim < 1:
         raise ValueError(f"an embedder needs an id of its own and a positive dim, not {name!r:.80} and {dim}")
     return space
@@ -276,6 +276,7 @@ class Patient:
         self._has_answered = False
         self._given_up: deque[PendingCall[Any]] = deque()
         self.id = embedder.id
+        self.probe: str = getattr(embedder, "probe", "")
 
     @property
     def dim(self) -> int:

@@ -18,15 +18,23 @@ class Wrapped:
 
     Args:
         name: The id of its space.
+        is_named: Whether the name identifies the model.
         many: Makes the vectors of documents.
         one: Makes the vector of a query.
         dim: Their dimension; default: that of a test vector.
     """
 
     def __init__(
-        self, name: str, many: Callable[[list[str]], Any], one: Callable[[str], Any], dim: int | None = None
+        self,
+        name: str,
+        many: Callable[[list[str]], Any],
+        one: Callable[[str], Any],
+        dim: int | None = None,
+        *,
+        is_named: bool = True,
     ) -> None:
         self.id = name
+        self.is_named = is_named
         self._many = many
         self._one = one
         self._dim = Lazy(lambda: dim or self._found_dim())
@@ -80,11 +88,8 @@ def wrapped_function(function: Callable[[list[str]], Any]) -> Wrapped:
     """Return the embedder of a function from a list of texts to their vectors.
 
     Its attributes ``id`` and ``dim`` are used if it has them. Otherwise its name is the id, so a
-    function whose vectors change must change its name or have an ``id``.
-
-    Raises:
-        ValueError: It is a lambda, a bound method or a partial without an ``id``: its name does not
-            identify a model.
+    function whose vectors change must change its name or have an ``id``. The name of a lambda, a bound
+    method or a partial does not identify a model; ``probe.identified`` does.
 
     Examples:
         >>> def lengths(texts):
@@ -92,19 +97,21 @@ def wrapped_function(function: Callable[[list[str]], Any]) -> Wrapped:
         >>> wrapped_function(lengths).dim
         2
     """
-    name = getattr(function, "id", None) or _name_of(function)
-    return Wrapped(name, function, lambda text: function([text])[0], getattr(function, "dim", None))
+    name = getattr(function, "id", None)
+    is_named = bool(name) or _identifies_a_model(function)
+    dim = getattr(function, "dim", None)
+    one = lambda text: function([text])[0]  # noqa: E731  Of one line, and used once.
+    return Wrapped(name or _name_of(function), function, one, dim, is_named=is_named)
+
+
+def _identifies_a_model(function: Callable[[list[str]], Any]) -> bool:
+    kind = function if hasattr(function, "__qualname__") else type(function)
+    is_bound = not isinstance(getattr(function, "__self__", None), ModuleType | None)
+    return not (is_bound or isinstance(function, partial) or kind.__qualname__.endswith("<lambda>"))
 
 
 def _name_of(function: Callable[[list[str]], Any]) -> str:
     kind = function if hasattr(function, "__qualname__") else type(function)
-    is_bound = not isinstance(getattr(function, "__self__", None), ModuleType | None)
-    if is_bound or isinstance(function, partial) or kind.__qualname__.endswith("<lambda>"):
-        raise ValueError(
-            f"embedder {kind.__qualname__!r:.80} needs an id, as its name does not identify a model. "
-            'Pass a function with an attribute such as embed.id = "my-model-1", or an object with id, dim, '
-            "embed_documents(texts) and embed_query(text)"
-        )
     return f"function:{kind.__module__}.{kind.__qualname__}"
 
 

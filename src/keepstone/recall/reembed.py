@@ -12,7 +12,7 @@ from keepstone.embed.maker import Maker
 from keepstone.errors import EmbedderUnavailableError, StoreError
 from keepstone.model import Entry, Scope
 from keepstone.recall.filling import pending_slices
-from keepstone.recall.selection import AUTO, Choice, best, chosen
+from keepstone.recall.selection import AUTO, Choice, best, chosen, with_probe
 from keepstone.store.protocol import Store
 from keepstone.store.reader import Reader, ask
 from keepstone.text.display import counted
@@ -37,16 +37,17 @@ def embed_all(
     agents = [agent for agent in store.agents() if not any(space.is_given for space in store.spaces(agent))]
     made = _embed(store, maker or Maker(embedder), agents, progress)
     if made:
-        store.set_home_space(check_embedder(embedder))
+        store.set_home_space(with_probe(check_embedder(embedder), choice))
     return made
 
 
 def reembed(store: Store, wanted: Any, progress: Progress | None = None) -> int:
     """Replace all vectors with those of another embedder and record it; see ``Home.reembed``."""
-    embedder = _wanted(best() if isinstance(wanted, str) and wanted == AUTO else chosen(wanted, "named"))
+    choice = best() if isinstance(wanted, str) and wanted == AUTO else chosen(wanted, "named")
+    embedder = _wanted(choice)
     space, agents = check_embedder(embedder), store.agents()
     made = _embed(store, Maker(embedder), agents, progress)
-    store.set_home_space(space)
+    store.set_home_space(with_probe(space, choice))
     for agent in agents:
         for other in store.spaces(agent):
             if other != space and not other.is_given:

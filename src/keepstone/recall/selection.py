@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from keepstone.embed.embedder import Turns
-from keepstone.errors import EmbedderUnavailableError, SpaceMismatchError
+from keepstone.errors import EmbedderUnavailableError, KeepstoneError, SpaceMismatchError
 from keepstone.model import Finding
 from keepstone.store.protocol import Store
 from keepstone.vector import Space
@@ -18,7 +19,11 @@ if TYPE_CHECKING:
     from keepstone.embed import Embedder
     from keepstone.embed.maker import Maker
 
+logger = logging.getLogger("keepstone.recall")
+
 AUTO, NONE = "auto", "none"
+_SERVERS = ("http://", "https://")
+"""How ids of embedders begin that name the address of a server."""
 UNWANTED = "no embedder was wanted"
 """The reason when the caller asked for none."""
 
@@ -44,6 +49,8 @@ class Choice:
     """Whether it asks a server, so that no call should wait for it."""
     remedy: str = ""
     """The command that allows the server that a home names; empty if nothing was refused."""
+    mend: str = ""
+    """The command that makes the home's vectors with an embedder that is here; empty if none is needed."""
 
 
 class Meaning:
@@ -52,16 +59,24 @@ class Meaning:
     Args:
         store: Where the home's space is recorded.
         wanted: What ``keepstone.open`` takes as ``embedder``.
+        name: The id of the space of the named embedder, which a caller may give; default: its own.
         wake: Tells the background that an agent has vectors to be made, or an index to be improved.
         spaces: Where the home's other meanings keep theirs: what one decides changes what all find.
 
     Raises:
         TypeError, ValueError, EmbedderUnavailableError: As for ``embed.choose.embedder_of``.
+        ValueError: A name is given without an embedder.
         SpaceMismatchError: It names an embedder that is not the home's.
     """
 
     def __init__(
-        self, store: Store, wanted: Any, wake: Callable[[str], None], spaces: Spaces | None = None
+        self,
+        store: Store,
+        wanted: Any,
+        wake: Callable[[str], None],
+        spaces: Spaces | None = None,
+        *,
+        name: str | None = None,
     ) -> None:
         if isinstance(wanted, str) and wanted == AUTO:
             wanted = os.environ.get("KEEPSTONE_EMBEDDER") or AUTO
@@ -84,8 +99,10 @@ class Meaning:
         if self.is_unwanted:
             self.named = Choice(None, UNWANTED)
         elif not self._is_auto:
-            self.named = chosen(wanted, "named by the caller")
+            self.named = chosen(wanted, "named by the caller", recorded=store.home_space(), name=name)
             self._claimed = False
+        if name is not None and (self.named is None or self.named.embedder is None):
+            raise ValueError(f"space={name!r:.80} names the space of an embedder: give embedder=, too")
         self.own = None if self.named is None else self.named.embedder
         """The embedder that the caller named."""
         self._check_recorded()
@@ -170,21 +187,36 @@ class Meaning:
             self._claimed = True
             embedder = self.choice().embedder
             if embedder is not None and self._store.home_space() is None:
-                self._store.set_home_space(Space(embedder.id, 0))
+                self._store.set_home_space(Space(embedder.id, 0, getattr(embedder, "probe", "")))
                 self.spaces.clear()
 
     def record(self, space: Space) -> None:
         """Record the space that the first vectors are of."""
         recorded = self._store.home_space()
         if recorded is None or (recorded.id == space.id and not recorded.dim):
-            self._store.set_home_space(space)
+            probe = space.probe or (recorded.probe if recorded is not None else "")
+            self._store.set_home_space(with_probe(replace(space, probe=probe), self.choice()))
             self.spaces.clear()
 
-    def finding(self) -> Finding:
-        """Return the doctor's finding about the embedder."""
+    def findings(self) -> Iterator[Finding]:
+        """Yield the doctor's findings about the embedder, and about agents whose vectors it does not make."""
+        yield self._finding()
+        embedder = self.choice().embedder
+        for agent in self._store.agents() if embedder is not None else ():
+            spaces = self._store.spaces(agent)
+            given = next((space for space in spaces if space.is_given), None)
+            if embedder is not None and given is not None and embedder.id not in {one.id for one in spaces}:
+                message = f"its vectors are {given.id}, which its callers made themselves"
+                cost = "texts that are searched for are compared by their words only"
+                yield Finding("warning", agent, message, reembedding(embedder.id), cost)
+
+    def _finding(self) -> Finding:
         choice = self.choice()
         if choice.embedder is not None:
             return Finding("ok", "embedder", f"{choice.embedder.id}: {choice.reason}")
+        if choice.mend:
+            cost = "entries are found by their words only"
+            return Finding("warning", "embedder", choice.reason, choice.mend, cost)
         level = "warning" if self._is_auto else "ok"
         message = f"none, recall is by words only: {choice.reason}"
         if not choice.remedy:
@@ -198,8 +230,8 @@ class Meaning:
             return
         if recorded.id != embedder.id:
             raise SpaceMismatchError(
-                f"the embedder of this home is {recorded.id!r:.80}, not {embedder.id!r:.80}: leave it out, "
-                "or run: keepstone index --re-embed --embedder NAME"
+                f"the embedder of this home is {recorded.id!r:.80}, not {embedder.id!r:.80}"
+                f"{_compared(embedder, recorded)}: leave it out, or run: {reembedding()}"
             )
         if dim and recorded.dim not in (0, dim):
             raise SpaceMismatchError(
@@ -208,16 +240,77 @@ class Meaning:
             )
 
 
-def chosen(wanted: Any, reason: str) -> Choice:
-    """Return the embedder that a caller names; errors as for ``embed.choose.embedder_of``."""
+def reembedding(name: str = "NAME") -> str:
+    """Return the command that makes all vectors of a home with another embedder."""
+    return f"keepstone index --re-embed --embedder {name}"
+
+
+def whose_vectors(given: str, embedder: str) -> str:
+    """Return the reason why an embedder compares no texts with the vectors that callers gave."""
+    whose = f"the agent's vectors are {given}, which its callers made themselves"
+    return f"{whose}; to search by meaning, run: {reembedding(embedder)}"
+
+
+def with_probe(space: Space, choice: Choice) -> Space:
+    """Return the space of a choice with its embedder's answer to the probe text, if that is a server.
+
+    By it the same model is known at another address.
+    """
+    if space.probe or choice.embedder is None or not choice.remote or choice.embedder.id != space.id:
+        return space
+    from keepstone.embed.probe import probed
+
+    try:
+        return replace(space, probe=probed(choice.embedder))
+    except KeepstoneError as error:  # It has just made vectors; it is known by its address alone then.
+        logger.warning("the embedder did not answer the probe text: %s", type(error).__name__)
+        return space
+
+
+def _compared(embedder: Embedder, recorded: Space) -> str:
+    """Return how an embedder's answer to the probe text differs from that of the home's, for a message."""
+    answer = getattr(embedder, "probe", "")
+    if not answer:
+        return ""
+    if not recorded.probe:
+        return (
+            ", and cannot be compared with it; if it is the same model, say so with "
+            f"keepstone.open(space={recorded.id!r:.80})"
+        )
+    from keepstone.embed.probe import cosine
+
+    return f", and its answer to the probe text differs (cosine {cosine(answer, recorded.probe):.2f})"
+
+
+def chosen(wanted: Any, reason: str, *, recorded: Space | None = None, name: str | None = None) -> Choice:
+    """Return the embedder that a caller names; errors as for ``embed.choose.embedder_of``.
+
+    One without an id of its own, and a server at another address than the recorded one, is known by its
+    answer to a fixed text. ``name`` is an id that the caller gives to its space.
+    """
     from keepstone.embed.choose import embedder_of, is_local, is_remote
     from keepstone.embed.embedder import Patient
 
     embedder = embedder_of(wanted)
     if embedder is None:
         return Choice(None, reason)
+    remote = is_remote(embedder)
+    if name is not None or _needs_probe(embedder, recorded, remote=remote):
+        from keepstone.embed.probe import Identified, identified, is_unnamed
+
+        made = Identified(embedder, name) if name is not None else identified(embedder, recorded)
+        if remote and is_unnamed(made.id):
+            made.id = embedder.id  # A server that answers otherwise is known by its address.
+        return Choice(Patient(made) if not remote else made, reason, remote)
     trusted = is_local(embedder) or is_remote(embedder)
     return Choice(embedder if trusted else Patient(embedder), reason, is_remote(embedder))
+
+
+def _needs_probe(embedder: Embedder, recorded: Space | None, *, remote: bool) -> bool:
+    if remote:
+        is_moved = recorded is not None and recorded.id.startswith(_SERVERS) and recorded.id != embedder.id
+        return is_moved and recorded is not None and bool(recorded.probe)
+    return not getattr(embedder, "is_named", True)
 
 
 def _recorded(space: Space) -> Choice:
@@ -235,7 +328,12 @@ def _recorded(space: Space) -> Choice:
             return Choice(None, reason, remedy=remedy)
         return chosen(space.id, "the home's vectors are made by it")
     except (EmbedderUnavailableError, ValueError) as error:
-        return Choice(None, f"the home's vectors are of {space.id!r:.80}, which cannot be used here: {error}")
+        mend = reembedding()
+        reason = (
+            f"the home's vectors are of {space.id!r:.80}, which cannot be used here: {error}; "
+            f"pass that embedder, or make all vectors again: {mend}"
+        )
+        return Choice(None, reason, mend=mend)
 
 
 def best() -> Choice:

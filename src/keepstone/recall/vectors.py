@@ -23,7 +23,7 @@ from keepstone.log.arguments import count_of
 from keepstone.model import Entry, Record, Scope
 from keepstone.recall import filling
 from keepstone.recall.relevance import Cosines, calibrated
-from keepstone.recall.selection import Meaning
+from keepstone.recall.selection import Meaning, whose_vectors
 from keepstone.store.protocol import Store
 from keepstone.store.reader import HNSW_FROM, Ahead, Reader, Similar, ask
 from keepstone.vector import Space, Vector, check_dim, decode, encode, given_space, settle, unit
@@ -153,8 +153,7 @@ class Vectors:
             choice = self.meaning.choice()  # Another one, if the space was recorded only now.
         if choice.embedder is None or (space is not None and space.id == choice.embedder.id):
             return choice.embedder, space, choice.reason
-        whose = f"the agent's vectors are {space.id if space else ''}, which its callers made themselves"
-        return None, space, whose
+        return None, space, whose_vectors(space.id if space else "", choice.embedder.id)
 
     def query(self, text: str, given: Vector | None) -> tuple[Vector | None, Space | None, str]:
         """Return the vector to search with, its space, and why: a given one goes before that of the text.

@@ -23,7 +23,8 @@ from keepstone.vector import Space
 FILE = ".space.json"
 _FRESH = 1.0
 """Seconds for which what was read counts, so that a recall need not read the file each time."""
-_LONGEST = 4096
+_LONGEST = 1 << 16
+"""Bytes of the file: an answer to the probe text of 8,192 numbers fits."""
 
 
 class HomeSpace:
@@ -44,7 +45,8 @@ class HomeSpace:
     def set(self, space: Space) -> None:
         """Record the space; a home that cannot be written goes without."""
         with suppress(OSError, KeepstoneError), Folder(self._folder, root=self._root, create=True) as folder:
-            said = {"id": space.id, "dim": space.dim, "home": self._root.stat().st_ino}
+            said: dict[str, str | int] = {"id": space.id, "dim": space.dim, "home": self._root.stat().st_ino}
+            said |= {"probe": space.probe} if space.probe else {}
             document = json.dumps(said | {"sum": _sum_of(said)}).encode() + b"\n"
             temporary = f"{FILE}.{os.getpid()}{TEMPORARY}"
             replace_file(folder, FILE, [document], temporary=temporary, durable=False)
@@ -75,7 +77,8 @@ def _parsed(raw: bytes, home: int) -> Space | None:
     name, dim = document.get("id"), document.get("dim")
     if not isinstance(name, str) or not name or not isinstance(dim, int) or isinstance(dim, bool) or dim < 0:
         return None
-    return Space(name, dim)
+    probe = document.get("probe", "")
+    return Space(name, dim, probe if isinstance(probe, str) else "")
 
 
 def _sum_of(document: Mapping[str, object]) -> int:

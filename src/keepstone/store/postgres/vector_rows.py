@@ -106,7 +106,8 @@ class RecordedSpace:
 
     def set(self, space: Space) -> None:
         """Record the space."""
-        value = json.dumps({"id": space.id, "dim": space.dim})
+        probe = {"probe": space.probe} if space.probe else {}
+        value = json.dumps({"id": space.id, "dim": space.dim} | probe)
         self._connections.read(
             "",
             "INSERT INTO home VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value",

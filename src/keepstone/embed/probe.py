@@ -1,0 +1,96 @@
+"""Identification of embedders by their answer to a fixed text.
+
+The name of a bound method or a lambda does not identify a model, and neither does the address of a server.
+Their vector of ``PROBE`` is kept with the space of a home. What answers almost the same is the same embedder.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from contextlib import suppress
+from dataclasses import dataclass
+
+from keepstone.embed.embedder import LOADING_SECONDS, Embedder, ask_within, embed_query
+from keepstone.vector import F32, Matrix, Space, Vector
+
+PROBE = "Seven grey herons waited by the river while the ferry carried letters to the northern villages."
+"""The text. Another one would make all embedders without an id strangers to the homes that they made."""
+SAME = 0.99
+"""The cosine above which two answers are those of one embedder; quantization and hardware change less."""
+
+_UNNAMED = "unnamed:"
+_DECIMALS = 2
+"""Digits of the numbers that the id of a space without a name is made of."""
+
+
+def probed(embedder: Embedder) -> str:
+    """Return an embedder's answer to the text, as it is kept.
+
+    Raises:
+        EmbedderUnavailableError: The embedder failed or timed out.
+        EmbeddingDimMismatchError, InvalidEmbeddingError: It did not return a vector.
+    """
+    vector = ask_within(LOADING_SECONDS, embedder.id, lambda: embed_query(embedder, PROBE))
+    return base64.b64encode(vector.astype(F32).tobytes()).decode()
+
+
+def cosine(one: str, other: str) -> float:
+    """Return how near two answers are, from -1 to 1; 0 if they cannot be compared."""
+    a, b = _vector(one), _vector(other)
+    return 0.0 if a is None or b is None or a.shape != b.shape else float(a @ b)
+
+
+def unnamed(answer: str) -> str:
+    """Return the id of a new space for an embedder without one, made of its answer."""
+    import numpy as np
+
+    rounded = np.round(np.frombuffer(base64.b64decode(answer), F32), _DECIMALS) + 0.0  # Never -0.0.
+    return _UNNAMED + hashlib.sha256(rounded.astype(F32).tobytes()).hexdigest()[:16]
+
+
+def is_unnamed(space: str) -> bool:
+    """Tell whether a space is of an embedder without an id."""
+    return space.startswith(_UNNAMED)
+
+
+def _vector(answer: str) -> Vector | None:
+    import numpy as np
+
+    with suppress(binascii.Error, ValueError):
+        return np.frombuffer(base64.b64decode(answer, validate=True), F32)
+    return None
+
+
+@dataclass(slots=True)
+class Identified:
+    """An embedder under the id of its space, with its answer to the text, if that was asked for."""
+
+    embedder: Embedder
+    id: str
+    probe: str = ""
+
+    @property
+    def dim(self) -> int:
+        """The dimension of its vectors."""
+        return self.embedder.dim
+
+    def embed_documents(self, texts: list[str]) -> Matrix:
+        """Return the vectors of documents."""
+        return self.embedder.embed_documents(texts)
+
+    def embed_query(self, text: str) -> Vector:
+        """Return the vector of a query."""
+        return self.embedder.embed_query(text)
+
+
+def identified(embedder: Embedder, recorded: Space | None) -> Identified:
+    """Return an embedder under the id of the recorded space if it answers as that one's, else of its own.
+
+    Raises:
+        EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError: As for ``probed``.
+    """
+    answer = probed(embedder)
+    is_same = recorded is not None and cosine(answer, recorded.probe) > SAME
+    return Identified(embedder, recorded.id if recorded and is_same else unnamed(answer), answer)
