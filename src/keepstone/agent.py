@@ -63,6 +63,7 @@ from keepstone.store.suggestions import Suggestions
 from keepstone.store.validity import is_valid, newest_valid
 from keepstone.text.passage import marked
 from keepstone.text.tokenizer import containing
+from keepstone.tracing import traced
 from keepstone.vector import VectorLike, unit
 
 if TYPE_CHECKING:
@@ -210,6 +211,7 @@ class Agent(BoundToProcess):
 
         return remove_selected(self._store, self._scope(filters), delete, dry_run=dry_run)
 
+    @traced("purge", {"keepstone.entries": int})
     def purge_where(self, *, dry_run: bool = False, **filters: Unpack[Filters]) -> int:
         """Remove every byte of all entries that pass filters, and return how many; see ``purge``.
 
@@ -320,6 +322,7 @@ class Agent(BoundToProcess):
             raise EntryNotFoundError(f"agent {self.slug!r} has no entry {id!r:.80}")
         return self.session(holders[0]).purge(id)
 
+    @traced("purge")
     def purge_matching(self, text: str, session: str | None = None, *, dry_run: bool = False) -> Purged:
         """Purge entries, sessions, files and suggestions with a text, ignoring case and Unicode normal form.
 
@@ -545,6 +548,7 @@ class Agent(BoundToProcess):
         """
         return related(self._store, self.get(id), rel, count_of(depth, "depth", least=1))
 
+    @traced("recall", {"keepstone.hits": len})
     def recall(
         self,
         query: str | None,
@@ -700,6 +704,7 @@ class Agent(BoundToProcess):
             meaning = Meaning(self._store, embedder, meaning.wake, meaning.spaces)
         return Vectors(self._store, self.slug, meaning, dim)
 
+    @traced("context", {"keepstone.tokens": lambda found: found.tokens})
     def context(
         self,
         query: str | None = None,

@@ -31,6 +31,7 @@ from keepstone.store.changes import Change
 from keepstone.store.opening import open_store, shown_root
 from keepstone.store.protocol import Store
 from keepstone.text.tokenizer import check_language
+from keepstone.tracing import traced
 
 if TYPE_CHECKING:
     from keepstone.embed import EmbedderLike
@@ -241,6 +242,7 @@ class Home(BoundToProcess):
 
         return import_memory(self.agent(agent), source, path)
 
+    @traced("purge")
     def purge_agent(self, slug: str) -> None:
         """Remove every byte of an agent: sessions, archives, files and index.
 

@@ -37,6 +37,7 @@ from keepstone.store.facts import FACT, is_fact, setting, with_key
 from keepstone.store.protocol import Compacted, LiveSession, SessionCheck
 from keepstone.store.supersede import reinstating, superseding
 from keepstone.store.validity import is_valid, newest_valid
+from keepstone.tracing import traced
 from keepstone.vector import EmbeddingLike
 
 T = TypeVar("T")
@@ -56,6 +57,7 @@ class Session(BoundToProcess):
     def __repr__(self) -> str:
         return f"<Session {self.id!r} of agent {self.agent!r}>"
 
+    @traced("add")
     def add(
         self,
         type: str,  # noqa: A002
@@ -113,6 +115,7 @@ class Session(BoundToProcess):
             item["embedding"] = embedding  # Last in the line, where it disturbs readers of the line least.
         return self._added(self._settle([new_record_of(item, self._clock)]))[0]
 
+    @traced("add", {"keepstone.entries": len})
     def add_many(self, items: Iterable[Mapping[str, Any]]) -> list[Entry]:
         """Add many entries with one write and one sync, all or none.
 
@@ -484,6 +487,7 @@ class Session(BoundToProcess):
 
         return self._store.restore(self.agent, self.id, entry_id_of(id), change)
 
+    @traced("purge")
     def purge(self, id: str) -> None:  # noqa: A002
         """Remove every byte of an entry, deleted or not: from log, archive and index.
 
@@ -495,6 +499,7 @@ class Session(BoundToProcess):
         if not self._store.purge(self.agent, self.id, [id]):
             raise EntryNotFoundError(f"session {self.id!r:.80} has no entry {id!r:.80}")
 
+    @traced("purge", {"keepstone.entries": int})
     def purge_many(self, ids: Iterable[str]) -> int:
         """Remove every byte of entries, deleted or not; return how many there were.
 

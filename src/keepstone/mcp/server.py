@@ -24,6 +24,7 @@ from keepstone.mcp.handshake import NAME, TITLE
 from keepstone.mcp.instructions import INSTRUCTIONS
 from keepstone.mcp.resources import View
 from keepstone.mcp.subscriptions import Subscriptions, listen
+from keepstone.mcp.traces import traced
 from keepstone.operations.error_codes import code_of
 from keepstone.operations.tool_definitions import MemoryTool
 from keepstone.operations.toolbox import ToolAnswer
@@ -58,7 +59,7 @@ def create_server(
         if keeps_clients
         else {}
     )
-    return Server(
+    server = Server(
         NAME,
         version=keepstone.__version__,
         title=TITLE,
@@ -74,6 +75,8 @@ def create_server(
         on_subscriptions_listen=handlers.listen,
         **older,
     )
+    server.middleware = [traced]
+    return server
 
 
 class _Handlers:

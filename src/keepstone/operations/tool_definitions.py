@@ -63,6 +63,7 @@ _ORDER = (
     "memory_files",
     "session_history",
 )
+TOOL_NAMES = frozenset(_ORDER)
 
 
 def memory_tools(agent: Agent, session: str, notes: Notes | None = None) -> list[MemoryTool]:

@@ -87,6 +87,8 @@ def create_app(
         openapi_url="/v1/openapi.json",
         generate_unique_id_function=lambda route: route.name,
         responses=shapes.PROBLEM,
+        # FastAPI's own spans hold paths, queries and messages of errors; see ``Counting``.
+        telemetry={"tracing": False, "metrics": False, "logs": False, "operation_spans": False},
     )
     app.state.home, app.state.notes, app.state.place = home, notes, tuple(place)
     app.state.gate, app.state.metrics = Gate(tokens), Metrics()

@@ -7,13 +7,17 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from keepstone.tracing import ERROR, is_configured, span
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds of the histogram's buckets, in seconds."""
 _CLIENT_LEFT = 499
 """The status recorded for a request whose client closed the connection, as in nginx."""
+_SERVER_ERROR = 500
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
@@ -74,6 +78,28 @@ class Counting:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        if is_configured():
+            await self._traced(scope, receive, send)
+        else:
+            await self._counted(scope, receive, send)
+
+    async def _traced(self, scope: Scope, receive: Receive, send: Send) -> None:
+        method = _method(scope)
+        attributes: dict[str, str | int] = {"http.request.method": method}
+        with span(
+            method, "http.server.request.duration", attributes, headers=Headers(scope=scope)
+        ) as current:
+            try:
+                status = await self._counted(scope, receive, send)
+                attributes["http.response.status_code"] = status
+                if status >= _SERVER_ERROR:
+                    attributes[ERROR] = str(status)
+            finally:
+                attributes["http.route"] = _route(scope)
+                current.update_name(f"{method} {_route(scope)}")
+
+    async def _counted(self, scope: Scope, receive: Receive, send: Send) -> int:
+        """Count the response to a request, and return its status."""
         began, status = time.perf_counter(), _CLIENT_LEFT
 
         async def sending(message: Message) -> None:
@@ -91,6 +117,7 @@ class Counting:
         finally:
             self._metrics.in_flight -= 1
             self._metrics.record(_method(scope), _route(scope), status, time.perf_counter() - began)
+        return status
 
 
 def _method(scope: Scope) -> str:
