@@ -102,7 +102,9 @@ def keepstone(
     _: Annotated[
         bool, typer.Option("--version", help="Show the version, with --json all versions.", callback=_version)
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", is_eager=True, hidden=True)] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="With --version only.", is_eager=True, hidden=True)
+    ] = False,
 ) -> None:
     """Memory for AI agents, in files that you can read.
 
