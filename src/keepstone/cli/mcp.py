@@ -57,6 +57,12 @@ HooksOption = Annotated[
     bool,
     typer.Option("--hooks", help="Also hooks that add context and store turns: claude-code, codex, gemini."),
 ]
+SkillOption = Annotated[
+    bool,
+    typer.Option(
+        "--skill", help="Also a skill: when to recall, save, supersede, forget: claude-code, codex, cursor."
+    ),
+]
 NamedOption = Annotated[
     str | None,
     typer.Option(
@@ -106,6 +112,7 @@ def install(
     agent: NamedOption = None,
     read_only: ReadOnlyOption = False,
     hooks: HooksOption = False,
+    skill: SkillOption = False,
     dry_run: DryRunOption = False,
     yes: YesOption = False,
 ) -> None:
@@ -128,7 +135,7 @@ def install(
         command_of(["hook", *place, *(["--agent", agent] if agent else [])], shared=shared) if hooks else None
     )
     chosen = _chosen(clients, everything=everything, shared=shared)
-    changes = _changes(chosen, entry_of, folder if shared else None, hook=hook)
+    changes = _changes(chosen, entry_of, folder if shared else None, hook=hook, skill=skill)
     _write(changes, dry_run=dry_run, yes=yes)
 
 
@@ -144,7 +151,7 @@ def uninstall(
 ) -> None:
     """Take keepstone out of the configuration of MCP clients. Memory stays."""
     chosen = _chosen(clients, everything=everything, shared=shared)
-    changes = _changes(chosen, lambda _: None, folder if shared else None, hook=None)
+    changes = _changes(chosen, lambda _: None, folder if shared else None, hook=None, skill=False)
     _write(changes, dry_run=dry_run, yes=yes)
 
 
@@ -223,9 +230,10 @@ def _changes(
     folder: Path | None,
     *,
     hook: list[str] | None,
+    skill: bool,
 ) -> list[tuple[str, "Change"]]:
     """Return the changes of all files, with the clients' titles. Nothing is written."""
-    from keepstone.mcp.configuration import Change, with_hooks, with_server
+    from keepstone.mcp.configuration import Change, with_hooks, with_server, with_skill
 
     changes = []
     for client in clients:
@@ -235,7 +243,20 @@ def _changes(
         if hooks_file is not None and (hook is not None or entry is None):
             edits.setdefault(hooks_file, []).append(with_hooks(client, hooks_file, hook))
         changes += [(client.title, Change.of(path, *some)) for path, some in edits.items()]
+        skill_file = _skill_file_of(client, folder)
+        if skill_file is not None and (skill or (entry is None and skill_file.exists())):
+            made = with_skill(skill_file, wanted=skill)
+            changes.append((client.title, Change.of(skill_file, made, removes=True)))
     return changes
+
+
+def _skill_file_of(client: "ClientKind", folder: Path | None) -> Path | None:
+    if client.skills_folder is None:
+        return None
+    skills = (
+        client.skills_folder() if folder is None else folder.resolve() / str(client.project_skills_folder)
+    )
+    return skills / "keepstone" / "SKILL.md"
 
 
 def _hooks_file_of(client: "ClientKind", folder: Path | None) -> Path | None:

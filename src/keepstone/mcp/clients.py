@@ -33,6 +33,9 @@ class ClientKind:
     hooks_file: Callable[[], Path] | None = None
     """The user's file for hooks; None for clients without hooks."""
     project_hooks_file: str | None = None
+    skills_folder: Callable[[], Path] | None = None
+    """The user's folder of skills; None for clients without skills."""
+    project_skills_folder: str | None = None
     hook_seconds: int = 1
     """What a second is in the client's timeouts."""
 
@@ -75,6 +78,8 @@ CLIENTS = (
         beside={"type": "stdio"},
         hooks_file=lambda: Path(os.environ.get("CLAUDE_CONFIG_DIR") or _home(".claude"), "settings.json"),
         project_hooks_file=".claude/settings.json",
+        skills_folder=lambda: Path(os.environ.get("CLAUDE_CONFIG_DIR") or _home(".claude"), "skills"),
+        project_skills_folder=".claude/skills",
     ),
     ClientKind(
         "claude-desktop",
@@ -82,7 +87,14 @@ CLIENTS = (
         lambda: _settings("Claude", "claude_desktop_config.json"),
         has_project=False,
     ),
-    ClientKind("cursor", "Cursor", lambda: _home(".cursor", "mcp.json"), ".cursor/mcp.json"),
+    ClientKind(
+        "cursor",
+        "Cursor",
+        lambda: _home(".cursor", "mcp.json"),
+        ".cursor/mcp.json",
+        skills_folder=lambda: _home(".cursor", "skills"),
+        project_skills_folder=".cursor/skills",
+    ),
     ClientKind(
         "vscode",
         "VS Code",
@@ -100,6 +112,8 @@ CLIENTS = (
         is_toml=True,
         hooks_file=lambda: _codex().with_name("hooks.json"),
         project_hooks_file=".codex/hooks.json",
+        skills_folder=lambda: _codex().with_name("skills"),
+        project_skills_folder=".codex/skills",
     ),
     ClientKind(
         "gemini",

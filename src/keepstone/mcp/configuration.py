@@ -21,6 +21,8 @@ from keepstone.mcp.hooks import EVENTS
 _HOOK_SECONDS = 5
 """When the client gives up; we do after 2 s."""
 _BOM = "\ufeff"
+SKILL = Path(__file__).with_name("skill.md")
+"""The skill that tells a model when to recall, save, supersede and forget."""
 
 
 Edit: TypeAlias = Callable[[str], str]
@@ -40,9 +42,11 @@ class Change:
     """None for a file that does not exist."""
     after: str
     edits: tuple[Edit, ...]
+    removes: bool = False
+    """Whether a file that the edits leave empty is removed, with its folder if nothing else is in it."""
 
     @classmethod
-    def of(cls, path: Path, *edits: Edit) -> Change:
+    def of(cls, path: Path, *edits: Edit, removes: bool = False) -> Change:
         """Return the change that edits make to a file as it is now.
 
         Raises:
@@ -52,11 +56,11 @@ class Change:
         text = _decoded(path, before)
         for edit in edits:
             text = edit(text)
-        return cls(path, before, text, edits)
+        return cls(path, before, text, edits, removes)
 
     def again(self) -> Change:
         """Return the same edits of the file as it is now; errors as for ``of``."""
-        return Change.of(self.path, *self.edits)
+        return Change.of(self.path, *self.edits, removes=self.removes)
 
     @property
     def is_needed(self) -> bool:
@@ -82,6 +86,9 @@ class Change:
             ChangedError: The file is not what it was when it was read.
         """
         path = self.path.resolve()
+        if self.removes and not self.after:
+            self._remove(path)
+            return None
         with Folder(path.parent, create=True) as folder:
             self._check_unchanged(path)
             mode = FILE_MODE if self.before is None else stat.S_IMODE(path.stat().st_mode)
@@ -99,6 +106,14 @@ class Change:
                     raise
                 folder.replace(temporary, path.name)
         return backup
+
+    def _remove(self, path: Path) -> None:
+        with Folder(path.parent) as folder:
+            self._check_unchanged(path)
+            folder.unlink(path.name)
+            folder.sync()
+        if not any(path.parent.iterdir()):
+            path.parent.rmdir()
 
     def _back_up(self, folder: Folder, path: Path, content: bytes, mode: int) -> Path:
         backup = path.with_name(f"{path.name}.{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}.bak")
@@ -221,6 +236,18 @@ def with_hooks(client: ClientKind, path: Path, command: Sequence[str] | None) ->
             elif groups:
                 text = jsonc.remove(text, ("hooks", event))
         return text
+
+    return edit
+
+
+def with_skill(path: Path, *, wanted: bool) -> Edit:
+    """Return the edit that makes a file our skill, or without ``wanted`` empties it if it is ours."""
+
+    def edit(text: str) -> str:
+        ours = SKILL.read_text(encoding="utf-8")
+        if text and not text.startswith(ours.partition("description")[0]):
+            raise ValueError(f"{path} is another skill of that name; rename it, nothing was changed")
+        return ours if wanted else ""
 
     return edit
 
