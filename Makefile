@@ -108,6 +108,8 @@ packages: $(RELEASE_INSTALLED) $(VOLTAGENT_INSTALLED)
 
 release-check: environment packages
 	$(BIN)/python scripts/release_fields.py --release $(TAG)
+	$(BIN)/python scripts/plugins.py --check
+	$(BIN)/python scripts/llms_txt.py --check
 	$(RELEASE)/pyroma --min=10 .
 
 # Offline: what zizmor asks of the network are names of versions, which the digests make needless.

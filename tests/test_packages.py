@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
+_PYTHON = re.compile(r"Programming Language :: Python :: 3\.(\d+)")
 
 
 @pytest.fixture(scope="module")
@@ -49,3 +52,11 @@ def test_page_of_the_package_is_the_readme(built: Path) -> None:
         metadata = wheel.read(name).decode()
     assert "Description-Content-Type: text/markdown" in metadata
     assert "\n# keepstone\n" in metadata
+
+
+def test_classifiers_are_the_pythons_that_the_page_about_stability_names() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    minors = [int(found[1]) for found in map(_PYTHON.fullmatch, project["classifiers"]) if found]
+    assert minors == [*range(minors[0], minors[-1] + 1)]
+    assert f"today 3.{minors[0]} to 3.{minors[-1]}" in (ROOT / "docs/stability.md").read_text("utf-8")
+    assert project["requires-python"] == f">=3.{minors[0]}"
