@@ -1,26 +1,40 @@
-"""LlamaIndex: a memory block that keeps what leaves the short-term memory, and recalls it."""
+"""LlamaIndex: a memory block that keeps what leaves the short-term memory, and a store of chats."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from keepstone.agent import Agent
 from keepstone.filesystem.layout import DEFAULT_AGENT
-from keepstone.integrations.homes import in_thread, needs, opened_agent, opened_session, write_in_thread
+from keepstone.integrations.homes import (
+    clock_of,
+    in_thread,
+    needs,
+    opened_agent,
+    opened_session,
+    plain_errors,
+    revise,
+    write_in_thread,
+)
 from keepstone.integrations.texts import called, said, text_of_blocks
+from keepstone.log.arguments import new_id, now
 from keepstone.model import Record
 from keepstone.services.memory_repository import Target
+from keepstone.session import Session
+from keepstone.store.protocol import LiveSession
 
 with needs("llama-index"):
     from llama_index.core.llms import ChatMessage, MessageRole
     from llama_index.core.memory import BaseMemoryBlock
+    from llama_index.core.storage.chat_store import BaseChatStore
     from pydantic import PrivateAttr
 
 _SESSION_KEY = "session_id"
 """Where ``Memory`` puts the session's id into the messages of a block."""
 _WINDOW = 5
 """The newest messages that are the question."""
+_CHAT = "chat_message"
 
 
 class KeepstoneMemoryBlock(BaseMemoryBlock[str]):
@@ -62,18 +76,121 @@ class KeepstoneMemoryBlock(BaseMemoryBlock[str]):
         items: dict[str, list[Record]] = {}
         for message in messages:
             name = str(message.additional_kwargs.get(_SESSION_KEY) or self.name)
-            items.setdefault(name, []).append(_item(message))
+            item = _item(message)
+            item["data"]["additional_kwargs"].pop(_SESSION_KEY, None)
+            items.setdefault(name, []).append(item)
         for name, group in items.items():
             session = opened_session(self._agent, name)
             named = {} if session.id == name else {"session_id": name}
             session.add_many({**item, **named} for item in group)
 
 
-def _item(message: ChatMessage) -> Record:
+class KeepstoneChatStore(BaseChatStore):
+    """Messages of conversations by key, for ``ChatMemoryBuffer`` and by itself.
+
+    Each key is a session of the agent, each message an entry, which recall finds.
+
+    Args:
+        home: What ``keepstone.open`` takes, or a Home.
+        agent: The agent of the home. Memory of other agents cannot be accessed.
+
+    Methods raise ``TimeoutError`` if another process keeps a session locked, and ``OSError`` if the disk
+    fails.
+
+    Examples:
+        >>> store = KeepstoneChatStore(".work-agent")
+        >>> store.add_message("monday", ChatMessage(role="user", content="We use pnpm"))
+        >>> store.get_messages("monday")[0].content
+        'We use pnpm'
+    """
+
+    _agent: Agent = PrivateAttr()
+
+    def __init__(self, home: Target = None, *, agent: str = DEFAULT_AGENT) -> None:
+        """Open the home; nothing is written before the first message."""
+        super().__init__()
+        self._agent = opened_agent(home, agent)
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Return the name that LlamaIndex knows the class by."""
+        return "KeepstoneChatStore"
+
+    def set_messages(self, key: str, messages: list[ChatMessage]) -> None:
+        """Put messages in the place of a key's messages, in one step."""
+        self._change(key, lambda found: [record["id"] for record in found], messages)
+
+    def get_messages(self, key: str) -> list[ChatMessage]:
+        """Return the messages of a key, oldest first."""
+        with plain_errors():
+            return [*map(_message, self._stored(self._session(key)))]
+
+    def add_message(self, key: str, message: ChatMessage) -> None:
+        """Append a message."""
+        self._change(key, lambda _: [], [message])
+
+    def delete_messages(self, key: str) -> list[ChatMessage] | None:
+        """Delete the messages of a key and return them, None if it has none."""
+        return self._change(key, lambda found: [record["id"] for record in found]) or None
+
+    def delete_message(self, key: str, idx: int) -> ChatMessage | None:
+        """Delete the message at a place and return it, None if there is none."""
+        return self._delete(key, idx)
+
+    def delete_last_message(self, key: str) -> ChatMessage | None:
+        """Delete the newest message and return it, None if there is none."""
+        return self._delete(key, -1)
+
+    def get_keys(self) -> list[str]:
+        """Return the keys that have messages."""
+        with plain_errors():
+            found: dict[str, None] = {}
+            for entry in self._agent.iter_entries(types=[_CHAT], include_superseded=True):
+                found[str(entry.line.get(_SESSION_KEY, entry.session))] = None
+            return [*found]
+
+    def _delete(self, key: str, at: int) -> ChatMessage | None:
+        deleted = self._change(key, lambda found: [found[at]["id"]] if -len(found) <= at < len(found) else [])
+        return deleted[0] if deleted else None
+
+    def _change(
+        self,
+        key: str,
+        choose: Callable[[Sequence[Record]], Sequence[str]],
+        added: Sequence[ChatMessage] = (),
+    ) -> list[ChatMessage]:
+        """Delete the messages that a function chooses, add others, and return the deleted ones."""
+        with plain_errors():
+            session = self._session(key)
+            named = {} if session.id == key else {_SESSION_KEY: key}
+            chosen = choose(self._stored(session))
+            ts = now(clock_of(self._agent))
+            lines = [{"id": new_id(), "ts": ts, **_item(one, _CHAT), **named} for one in added]
+            deleted: list[Record] = []
+
+            def change(live: LiveSession) -> list[Record]:
+                there = [entry for one in chosen if (entry := live.get(one)) is not None]
+                deleted.extend(entry.line for entry in there)
+                return [*({"id": entry.id, "ts": ts, "deleted": True} for entry in there), *lines]
+
+            revise(session, change, chosen, create=bool(lines), lines=lines)
+            return [*map(_message, deleted)]
+
+    def _session(self, key: str) -> Session:
+        return opened_session(self._agent, key)
+
+    def _stored(self, session: Session) -> list[Record]:
+        return [record for record in session.records() if record["type"] == _CHAT]
+
+
+def _message(record: Record) -> ChatMessage:
+    return ChatMessage.model_validate(record["data"])
+
+
+def _item(message: ChatMessage, kind: str = "message") -> Record:
     data = message.model_dump(mode="json")
-    data["additional_kwargs"].pop(_SESSION_KEY, None)
     data["role"] = MessageRole(message.role).value
-    return {"type": "message", "text": text_of_blocks(map(_block, data["blocks"])), "data": data}
+    return {"type": kind, "text": text_of_blocks(map(_block, data["blocks"])), "data": data}
 
 
 def _block(block: Record) -> Record:
