@@ -24,6 +24,7 @@ from keepstone.filesystem.open_files import allow_more_files
 if TYPE_CHECKING:
     from keepstone.mcp.clients import ClientKind
     from keepstone.mcp.configuration import Change
+    from keepstone.mcp.memory_tools import Profile
 
 app = typer.Typer(
     name="mcp",
@@ -33,6 +34,12 @@ app = typer.Typer(
 )
 
 ReadOnlyOption = Annotated[bool, typer.Option("--read-only", help="Leave out the tools that write.")]
+ProfileOption = Annotated[
+    str,
+    typer.Option(
+        "--profile", metavar="NAME", help="reference: the tools of the reference memory server, as a drop-in."
+    ),
+]
 WorktreeOption = Annotated[
     bool, typer.Option("--worktree", help="With --agent auto: each worktree has a memory of its own.")
 ]
@@ -81,6 +88,7 @@ def mcp(
     *,
     worktree: WorktreeOption = False,
     read_only: ReadOnlyOption = False,
+    profile: ProfileOption = "keepstone",
 ) -> None:
     """Serve an agent's memory over stdio until standard input ends.
 
@@ -92,13 +100,23 @@ def mcp(
         raise ValueError(f"mcp is missing: {install_command('mcp')}")
     from keepstone.mcp.project import AUTO, UserNotes, agent_of
 
+    chosen = _profile(profile)
     allow_more_files()
     is_auto = agent == AUTO
     with HomeOptions(home, layout).open() as opened:
         slug = opened.agent(agent_of(folder, worktree=worktree) if is_auto else agent).slug
         from keepstone.mcp.stdio import serve
 
-        serve(opened, slug, read_only=read_only, notes=UserNotes(folder) if is_auto else None)
+        notes = UserNotes(folder) if is_auto else None
+        serve(opened, slug, read_only=read_only, notes=notes, profile=chosen)
+
+
+def _profile(name: str) -> "Profile":
+    if name == "reference":
+        return "reference"
+    if name == "keepstone":
+        return "keepstone"
+    raise ValueError(f"unknown profile {name!r:.80}; use keepstone or reference")
 
 
 @app.command(epilog="Example: keepstone mcp install claude-code cursor")
@@ -111,6 +129,7 @@ def install(
     home: HomeOption = None,
     agent: NamedOption = None,
     read_only: ReadOnlyOption = False,
+    profile: ProfileOption = "keepstone",
     hooks: HooksOption = False,
     skill: SkillOption = False,
     dry_run: DryRunOption = False,
@@ -129,6 +148,7 @@ def install(
     def entry_of(client: "ClientKind") -> dict[str, Any]:
         options = ["--agent", agent or (AUTO if client.has_project else DEFAULT), *place]
         options += ["--read-only"] if read_only else []
+        options += ["--profile", _profile(profile)] if profile != "keepstone" else []
         return client.entry(command_of(["mcp", *options], shared=shared))
 
     hook = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from keepstone.notes.notes import Notes
 
 _SCHEME = "keepstone://"
+_JSON = "application/json"
+GRAPH = "memory://knowledge-graph"
+"""The resource of the reference memory server."""
 _PAGE = 100
 _MOST_COMPLETIONS = 100
 """As the protocol allows."""
@@ -77,6 +81,14 @@ def listed(view: View, cursor: str | None) -> types.ListResourcesResult:
 
 
 def _resources(view: View) -> Iterable[types.Resource]:
+    if view.tools.graph is not None:
+        yield types.Resource(
+            name="knowledge-graph",
+            title="Knowledge Graph",
+            uri=GRAPH,
+            description="All entities and relations.",
+            mime_type=_JSON,
+        )
     for info in view.agent.sessions():
         yield _resource("sessions", info.id, f"Session {info.id}", info.size)
     for path in view.agent.files.list():
@@ -101,6 +113,11 @@ def read(view: View, uri: str) -> types.ReadResourceResult:
     Raises:
         MCPError: There is no such resource.
     """
+    if view.tools.graph is not None and uri == GRAPH:
+        text = json.dumps(view.tools.graph.read(), ensure_ascii=False, indent=2)
+        return types.ReadResourceResult(
+            contents=[types.TextResourceContents(uri=uri, mime_type=_JSON, text=text)]
+        )
     kind, _, name = uri.removeprefix(_SCHEME).partition("/")
     if not uri.startswith(_SCHEME) or kind not in _KINDS or not name:
         raise MCPError(INVALID_PARAMS, f"no resource {uri!r:.200}; list the resources", {"uri": uri})

@@ -14,10 +14,11 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from keepstone.mcp.handshake import early_answer
-from keepstone.mcp.instructions import INSTRUCTIONS, READ_ONLY
+from keepstone.mcp.instructions import instructions_of
 
 if TYPE_CHECKING:
     from keepstone.home import Home
+    from keepstone.mcp.memory_tools import Profile
     from keepstone.notes.notes import Notes
 
 logger = logging.getLogger("keepstone.mcp")
@@ -32,7 +33,14 @@ _LAST_ANSWERS = 10.0
 """Seconds that calls in progress get to complete when the input ends."""
 
 
-def serve(home: Home, agent: str, *, read_only: bool = False, notes: Notes | None = None) -> None:
+def serve(
+    home: Home,
+    agent: str,
+    *,
+    read_only: bool = False,
+    notes: Notes | None = None,
+    profile: Profile = "keepstone",
+) -> None:
     """Serve an agent's memory until standard input ends.
 
     Raises:
@@ -40,7 +48,7 @@ def serve(home: Home, agent: str, *, read_only: bool = False, notes: Notes | Non
     """
     found = home.agent(agent)
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="keepstone: %(message)s")
-    instructions = READ_ONLY if read_only else INSTRUCTIONS
+    instructions = instructions_of(profile, read_only=read_only)
     wire = _Wire(instructions)
 
     import anyio
@@ -50,7 +58,7 @@ def serve(home: Home, agent: str, *, read_only: bool = False, notes: Notes | Non
     from keepstone.mcp.resources import View
     from keepstone.mcp.server import create_server
 
-    view = View(found, McpTools(found, read_only=read_only, notes=notes), home, notes)
+    view = View(found, McpTools(found, read_only=read_only, notes=notes, profile=profile), home, notes)
     server = create_server(lambda _: view, instructions)
 
     async def run() -> None:

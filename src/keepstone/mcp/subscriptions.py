@@ -22,7 +22,7 @@ from mcp.server.subscriptions import (
 )
 
 from keepstone.errors import KeepstoneError
-from keepstone.mcp.resources import View, uri_of
+from keepstone.mcp.resources import GRAPH, View, uri_of
 from keepstone.services.async_calls import AsyncCalls
 from keepstone.store.changes import Change
 
@@ -95,5 +95,7 @@ async def _publish(
                 await bus.publish(ResourcesListChanged())
             known = known - {change.session} if change.kind == "remove" else known | {change.session}
             await bus.publish(ResourceUpdated(uri_of("sessions", change.session)))
+            if view.tools.graph is not None and change.session == view.tools.graph.session:
+                await bus.publish(ResourceUpdated(GRAPH))
     except (KeepstoneError, OSError) as error:
         logger.warning("changes are not told any more: %s", type(error).__name__)

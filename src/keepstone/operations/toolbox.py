@@ -62,8 +62,8 @@ class Tool:
     description: str
     """What it does, and when to use it."""
     arguments: Mapping[str, Mapping[str, Any]]
-    """The JSON schema of each argument: a described string, number, integer, boolean, object, array of
-    strings, or one of several of these."""
+    """The JSON schema of each argument: a described string, number, integer, boolean, object whose
+    named properties are all required, array of these, or one of several of these."""
     required: tuple[str, ...]
     run: Callable[..., ToolAnswer]
     """Called with arguments that fit their schemas; those that were not given are left out."""
@@ -213,13 +213,22 @@ def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
         number = isinstance(value, int | float) and not isinstance(value, bool)
         least, most = schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
         return number and math.isfinite(value) and least <= value <= most
-    if kind == "array":
-        return (
-            isinstance(value, list | tuple)
-            and len(value) <= schema["maxItems"]
-            and all(_fits(item, schema["items"]) for item in value)
+    if kind in {"array", "object"}:
+        return _parts_fit(value, schema)
+    return isinstance(value, bool)
+
+
+def _parts_fit(value: Any, schema: Mapping[str, Any]) -> bool:
+    """Tell whether the items of an array, or the properties of an object, fit their schemas."""
+    if schema["type"] == "object":
+        return isinstance(value, Mapping) and all(
+            name in value and _fits(value[name], inner) for name, inner in schema.get("properties", {}).items()
         )
-    return isinstance(value, Mapping if kind == "object" else bool)
+    return (
+        isinstance(value, list | tuple)
+        and len(value) <= schema.get("maxItems", len(value))
+        and all(_fits(item, schema["items"]) for item in value)
+    )
 
 
 def _expected(schema: Mapping[str, Any]) -> str:
@@ -234,9 +243,17 @@ def _expected(schema: Mapping[str, Any]) -> str:
         return f"a number from {schema['minimum']} to {schema['maximum']}"
     if kind == "integer":
         return f"an integer from {schema['minimum']} to {schema['maximum']}"
-    if kind == "array":
-        return f"an array of at most {schema['maxItems']} items, each {_expected(schema['items'])}"
-    return "an object" if kind == "object" else "true or false"
+    if kind in {"array", "object"}:
+        return _expected_parts(schema)
+    return "true or false"
+
+
+def _expected_parts(schema: Mapping[str, Any]) -> str:
+    if schema["type"] == "object":
+        parts = [f"{name} ({_expected(inner)})" for name, inner in schema.get("properties", {}).items()]
+        return " with ".join(["an object", *filter(None, [", ".join(parts)])])
+    most = f" of at most {schema['maxItems']} items" if "maxItems" in schema else ""
+    return f"an array{most}, each {_expected(schema['items'])}"
 
 
 def _shown(value: object) -> str:

@@ -1,0 +1,247 @@
+"""A knowledge graph of entities, observations and relations, in the entries of one session."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from keepstone.integrations.homes import clock_of, revise
+from keepstone.log.arguments import now
+from keepstone.model import RELEVANT, Entry, Record
+from keepstone.store.protocol import LiveSession
+
+if TYPE_CHECKING:
+    from keepstone.agent import Agent
+
+SESSION = "memory"
+"""The session of the graph, where an import of the reference server's ``memory.jsonl`` puts it, too."""
+_ENTITY, _RELATION = "entity", "relation"
+_FOUND = 10
+"""Maximum number of entities that are found without containing the query."""
+Graph = dict[str, list[Record]]
+_Change = Callable[[dict[str, Record], dict[str, Record]], None]
+"""Changes the entities by name and the relations by id."""
+
+
+class KnowledgeGraph:
+    """Entities with observations, and relations between them; each entity and relation is an entry.
+
+    Each change is one step: no other process's change comes between its reading and its writing, and it is
+    written whole or not at all.
+
+    Args:
+        agent: The agent whose memory this is.
+    """
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self._session = agent.session(SESSION)
+        self.session = SESSION
+
+    def create_entities(self, given: Iterable[Record]) -> list[Record]:
+        """Add entities whose names are not there yet, and return these."""
+        made: list[Record] = []
+
+        def change(entities: dict[str, Record], _: dict[str, Record]) -> None:
+            for one in given:
+                if one["name"] not in entities:
+                    entities[one["name"]] = _entity(one)
+                    made.append(_entity(one))
+
+        self._change(change)
+        return made
+
+    def create_relations(self, given: Iterable[Record]) -> list[Record]:
+        """Add relations that are not there yet, and return these."""
+        made: list[Record] = []
+
+        def change(_: dict[str, Record], relations: dict[str, Record]) -> None:
+            for one in map(_relation, given):
+                if _id_of(one) not in relations:
+                    relations[_id_of(one)] = one
+                    made.append(one)
+
+        self._change(change)
+        return made
+
+    def add_observations(self, given: Iterable[Record]) -> list[Record]:
+        """Add observations to entities, and return those that each did not have.
+
+        Raises:
+            ValueError: There is no entity of a name; nothing was written.
+        """
+        results: list[Record] = []
+
+        def change(entities: dict[str, Record], _: dict[str, Record]) -> None:
+            for one in given:
+                name = one["entityName"]
+                if name not in entities:
+                    raise ValueError(f"Entity with name {name} not found")
+                before = entities[name]["observations"]
+                added = [text for text in one["contents"] if text not in before]
+                entities[name] = {**entities[name], "observations": [*before, *added]}
+                results.append({"entityName": name, "addedObservations": added})
+
+        self._change(change)
+        return results
+
+    def delete_entities(self, names: Sequence[str]) -> None:
+        """Delete entities and the relations that begin or end at them."""
+
+        def change(entities: dict[str, Record], relations: dict[str, Record]) -> None:
+            for name in names:
+                entities.pop(name, None)
+            for key, one in [*relations.items()]:
+                if one["from"] in names or one["to"] in names:
+                    del relations[key]
+
+        self._change(change)
+
+    def delete_observations(self, given: Iterable[Record]) -> None:
+        """Delete observations of entities; unknown ones are ignored."""
+
+        def change(entities: dict[str, Record], _: dict[str, Record]) -> None:
+            for one in given:
+                if (entity := entities.get(one["entityName"])) is not None:
+                    left = [text for text in entity["observations"] if text not in one["observations"]]
+                    entities[entity["name"]] = {**entity, "observations": left}
+
+        self._change(change)
+
+    def delete_relations(self, given: Iterable[Record]) -> None:
+        """Delete relations; unknown ones are ignored."""
+
+        def change(_: dict[str, Record], relations: dict[str, Record]) -> None:
+            for one in given:
+                relations.pop(_id_of(one), None)
+
+        self._change(change)
+
+    def read(self) -> Graph:
+        """Return all entities and relations, in the order in which they were made."""
+        return _graph(*self._read())
+
+    def search(self, query: str) -> Graph:
+        """Return the entities that contain a query, in any case, and their relations.
+
+        Where none contains it as it stands, they are those that recall finds relevant.
+        """
+        entities, relations = self._read()
+        asked = query.lower()
+        found = [one for one in entities if any(asked in text.lower() for text in _texts(one))]
+        if not found and asked.strip():
+            hits = self._agent.recall(
+                query, limit=_FOUND, sessions=[SESSION], types=[_ENTITY], min_relevance=RELEVANT
+            )
+            by_name = {one["name"]: one for one in entities}
+            found = [by_name[hit.entry.id] for hit in hits if hit.entry.id in by_name]
+        return _graph(found, _touching(relations, {one["name"] for one in found}))
+
+    def open(self, names: Sequence[str]) -> Graph:
+        """Return the entities of these names, and their relations."""
+        entities, relations = self._read()
+        found = [one for one in entities if one["name"] in names]
+        return _graph(found, _touching(relations, {one["name"] for one in found}))
+
+    def _read(self) -> tuple[list[Record], list[Record]]:
+        entries = self._session.entries(types=[_ENTITY, _RELATION])
+        entities, relations = _parts(entries)
+        return [*entities.values()], [*relations.values()]
+
+    def _change(self, change: _Change) -> None:
+        """Change the graph in one step, and write the entities and relations that differ."""
+        ts = now(clock_of(self._agent))
+
+        def lines(live: LiveSession) -> list[Record]:
+            entries = [*live.select(_ENTITY, ()), *live.select(_RELATION, ())]
+            before, linked = _parts(entries), {entry.id: entry for entry in entries if entry.links}
+            after = (dict(before[0]), dict(before[1]))
+            change(*after)
+            gone = [
+                name
+                for old, new in zip(before, after, strict=True)
+                for name in old
+                if name not in new and live.get(name) is not None
+            ]
+            put = [_entity_line(one) for name, one in after[0].items() if before[0].get(name) != one]
+            put += [_relation_line(one) for key, one in after[1].items() if key not in before[1]]
+            cut = _without_links(linked, set(before[1]) - set(after[1]), {*gone})
+            return [
+                *({"id": one, "ts": ts, "deleted": True} for one in gone),
+                *({**line, "ts": ts} for line in [*put, *cut]),
+            ]
+
+        revise(self._session, lines)
+
+
+def _parts(entries: Iterable[Entry]) -> tuple[dict[str, Record], dict[str, Record]]:
+    """Return entities by name and relations by id; an imported entity has its relations as links."""
+    entities, relations = dict[str, Record](), dict[str, Record]()
+    for entry in entries:
+        data = entry.data
+        if entry.type == _ENTITY:
+            name = str(data.get("name") or entry.id)
+            texts = [str(text) for text in data.get("observations") or [entry.text]]
+            kind = str(data.get("entityType") or _ENTITY)
+            observations = [] if data.get("observations") == [] else texts
+            entities[name] = {"name": name, "entityType": kind, "observations": observations}
+            for link in entry.links:
+                one = {"from": name, "to": link["to"], "relationType": link["rel"]}
+                relations[_id_of(one)] = one
+        elif {"from", "to", "relationType"} <= data.keys():
+            relations[_id_of(data)] = _relation(data)
+    return entities, relations
+
+
+def _without_links(linked: Mapping[str, Entry], removed: set[str], gone: set[str]) -> list[Record]:
+    """Return patches that take removed relations out of the links of entities."""
+    patches: list[Record] = []
+    for name, entry in linked.items():
+        links = [dict(link) for link in entry.links]
+        left = [
+            link
+            for link in links
+            if _id_of({"from": name, "to": link["to"], "relationType": link["rel"]}) not in removed
+        ]
+        if left != links and name not in gone:
+            patches.append({"id": name, "links": left or None})
+    return patches
+
+
+def _entity(given: Mapping[str, Any]) -> Record:
+    return {
+        "name": given["name"],
+        "entityType": given["entityType"],
+        "observations": [*given["observations"]],
+    }
+
+
+def _relation(given: Mapping[str, Any]) -> Record:
+    return {"from": given["from"], "to": given["to"], "relationType": given["relationType"]}
+
+
+def _id_of(relation: Mapping[str, Any]) -> str:
+    return json.dumps([relation["from"], relation["relationType"], relation["to"]], ensure_ascii=False)
+
+
+def _entity_line(entity: Record) -> Record:
+    text = "\n".join([entity["entityType"], *entity["observations"]])  # The name goes before it as a speaker.
+    return {"id": entity["name"], "type": _ENTITY, "text": text, "data": entity}
+
+
+def _relation_line(relation: Record) -> Record:
+    text = f"{relation['from']} {relation['relationType']} {relation['to']}"
+    return {"id": _id_of(relation), "type": _RELATION, "text": text, "data": relation}
+
+
+def _texts(entity: Record) -> list[str]:
+    return [entity["name"], entity["entityType"], *entity["observations"]]
+
+
+def _touching(relations: Iterable[Record], names: set[str]) -> list[Record]:
+    return [one for one in relations if one["from"] in names or one["to"] in names]
+
+
+def _graph(entities: list[Record], relations: list[Record]) -> Graph:
+    return {"entities": entities, "relations": relations}
