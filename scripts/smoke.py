@@ -46,7 +46,7 @@ APART = """
 """.split()
 """The tests of frameworks that need an older ``mcp`` than development has, or bring plugins of pytest."""
 
-SOURCES = ["tests/importing/test_newest_sources.py"]
+SOURCES = ["tests/importing/test_newest_sources.py", "tests/importing/test_newest_services.py"]
 """Imports of what the newest releases of other memory tools write."""
 
 KINDS = {

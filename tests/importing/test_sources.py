@@ -50,7 +50,8 @@ def digests(folder: Path) -> dict[str, str]:
 def test_all_sources_of_the_design_are_there() -> None:
     named = (
         "auto openai-agents langgraph mem0 chroma lancedb basic-memory obsidian mempalace mcp-memory "
-        "mcp-memory-service claude-code codex claude chatgpt letta okf jsonl csv keepstone"
+        "mcp-memory-service claude-code codex claude chatgpt letta okf jsonl csv keepstone "
+        "claude-mem graphiti hindsight supermemory zep"
     )
     assert set(SOURCES) == set(named.split())
 

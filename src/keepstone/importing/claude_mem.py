@@ -1,0 +1,150 @@
+"""claude-mem: its SQLite database, and the JSON that its export script writes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from keepstone.importing.item import Item, Items, Options, Unread, message, named, time_of
+from keepstone.importing.json_text import whole
+from keepstone.importing.origin import Origin
+from keepstone.importing.sqlite_file import ForeignDatabase, foreign_database, is_sqlite
+from keepstone.model import Record
+
+_TABLES = {
+    "prompts": "user_prompts",
+    "observations": "observations",
+    "summaries": "session_summaries",
+    "sessions": "sdk_sessions",
+}
+"""The lists of an export, and the tables of the database."""
+_NEEDED = {"observations", "session_summaries"}
+_LISTS = ("facts", "concepts", "files_read", "files_modified", "files_edited")
+_SECTIONS = ("request", "investigated", "learned", "completed", "next_steps", "notes")
+_TIMES = ("created_at", "created_at_epoch")
+
+
+def is_claude_mem(origin: Origin) -> bool:
+    """Tell whether a file is claude-mem's database, or an export of it."""
+    if origin.is_folder or origin.is_zip:
+        return False
+    if is_sqlite(origin.path):
+        with foreign_database(origin.path) as database:
+            return database.tables >= _NEEDED and "memory_session_id" in database.columns("observations")
+    return _has_mark(origin)
+
+
+def _has_mark(origin: Origin) -> bool:
+    """Tell whether a file begins like an export: its first keys are the time and the query."""
+    with origin.open(origin.path.name) as file:
+        head = file.read(400)
+    return b'"exportedAtEpoch"' in head and b'"query"' in head
+
+
+def read_claude_mem(origin: Origin, _: Options) -> Items:
+    """Yield prompts, observations and summaries; a session for each session of Claude Code."""
+    if is_sqlite(origin.path):
+        with foreign_database(origin.path) as database:
+            yield from _Source(database.name, lambda kind: _rows(database, kind)).items()
+            return
+    with origin.open(origin.path.name) as file:
+        found = whole(file, origin.path.name)
+    lists = found if isinstance(found, dict) else {}
+    yield from _Source(origin.path.name, lambda kind: iter(lists.get(kind) or [])).items()
+
+
+def _rows(database: ForeignDatabase, kind: str) -> Iterator[Any]:
+    table = _TABLES[kind]
+    return database.records(table, "id") if table in database.tables else iter(())
+
+
+class _Source:
+    def __init__(self, name: str, rows: Any) -> None:
+        self._name = name
+        self._rows = rows
+        self._sessions = {
+            row["memory_session_id"]: row
+            for row in rows("sessions")
+            if isinstance(row, dict) and row.get("memory_session_id")
+        }
+        self._projects = {
+            row.get("content_session_id"): named(row.get("project")) for row in self._sessions.values()
+        }
+        self._prompts: dict[tuple[str | None, Any], str] = {}
+        """The ids of prompts, by session and number."""
+
+    def items(self) -> Items:
+        for kind, word, make in (
+            ("prompts", "prompt", self._prompt),
+            ("observations", "observation", self._observation),
+            ("summaries", "summary", self._summary),
+        ):
+            for row in self._rows(kind):
+                number = named(row.get("id")) if isinstance(row, dict) else None
+                place = f"{self._name}: {kind} {number or '?'}"
+                if number is None:
+                    yield Unread(place, "it has no id")
+                    continue
+                line = make(row)
+                if line is None:
+                    yield Unread(place, "it has no text")
+                    continue
+                line = {"id": f"{word}-{number}", "ts": _first(row, _TIMES)} | line
+                yield Item(self._session_of(row), line, place, owner=self._owner(row))
+
+    def _session_of(self, row: Record) -> str:
+        known = self._sessions.get(row.get("memory_session_id"), {})
+        found = named(row.get("content_session_id")) or named(known.get("content_session_id"))
+        return found or named(row.get("memory_session_id")) or "claude-mem"
+
+    def _owner(self, row: Record) -> Record:
+        project = named(row.get("project")) or self._projects.get(self._session_of(row))
+        return {"namespace": (project,)} if project else {}
+
+    def _prompt(self, row: Record) -> Record | None:
+        if not row.get("prompt_text"):
+            return None
+        session, number = self._session_of(row), row.get("prompt_number")
+        self._prompts[session, number] = f"prompt-{row['id']}"
+        return message("user", row["prompt_text"], prompt_number=number)
+
+    def _observation(self, row: Record) -> Record | None:
+        lists = {key: found for key in _LISTS if (found := _list(row.get(key)))}
+        said = [row.get("title"), row.get("subtitle"), row.get("narrative") or row.get("text")]
+        text = "\n".join([*map(str, filter(None, said)), *(f"- {fact}" for fact in lists.get("facts", ()))])
+        kept = ("project", "title", "subtitle", "narrative", "prompt_number", "agent_type", "agent_id")
+        line = self._line(row, named(row.get("type")) or "observation", text, kept, lists)
+        if line is not None and (tags := lists.get("concepts")):
+            line["tags"] = tags
+        return line
+
+    def _summary(self, row: Record) -> Record | None:
+        said = {key: row[key] for key in _SECTIONS if row.get(key)}
+        text = "\n".join(f"{key.replace('_', ' ').capitalize()}: {value}" for key, value in said.items())
+        lists = {key: found for key in _LISTS if (found := _list(row.get(key)))}
+        return self._line(row, "summary", text, ("project", "prompt_number", *said), lists)
+
+    def _line(
+        self, row: Record, kind: str, text: str, kept: tuple[str, ...], lists: Mapping[str, Any]
+    ) -> Record | None:
+        if not text:
+            return None
+        data = {key: row[key] for key in kept if row.get(key) not in (None, "")} | dict(lists)
+        line: Record = {"type": kind, "text": text, "data": data}
+        prompt = self._prompts.get((self._session_of(row), row.get("prompt_number")))
+        return line | ({"links": [{"to": prompt, "rel": "derived_from"}]} if prompt else {})
+
+
+def _first(row: Record, keys: tuple[str, ...]) -> str | None:
+    return next((found for key in keys if (found := time_of(row.get(key))) is not None), None)
+
+
+def _list(value: Any) -> list[str]:
+    """Return a list that is stored as JSON, or as it is."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return [value] if value else []
+    return [str(one) for one in value if one] if isinstance(value, list) else []

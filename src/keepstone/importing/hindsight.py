@@ -1,0 +1,99 @@
+"""Hindsight: archives of documents with their facts, and of a whole bank."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from keepstone.errors import SourceError
+from keepstone.importing.item import Item, Items, Options, Unread, named, time_of
+from keepstone.importing.json_text import whole
+from keepstone.importing.origin import Origin
+from keepstone.model import Record
+
+_MANIFEST = "manifest.json"
+_OBSERVATIONS = "observations.json"
+_DOCUMENTS = "documents/"
+_FACT_KEYS = ("context", "entities", "occurred_start", "occurred_end", "metadata", "chunk_index")
+_OBSERVATION_KEYS = ("occurred_start", "occurred_end", "proof_count")
+_TIMES = ("mentioned_at", "event_date", "occurred_start", "created_at")
+
+
+def is_hindsight(origin: Origin) -> bool:
+    """Tell whether an archive, or an unpacked one, has Hindsight's manifest."""
+    if not (origin.is_folder or origin.is_zip) or _MANIFEST not in origin.names(".json"):
+        return False
+    with origin.open(_MANIFEST) as file:
+        found = whole(file, _MANIFEST)
+    return isinstance(found, dict) and {"schema_version", "source_bank_id"} <= found.keys()
+
+
+def read_hindsight(origin: Origin, _: Options) -> Items:
+    """Yield documents, their facts, and observations; a session for the bank."""
+    with origin.open(_MANIFEST) as file:
+        manifest = whole(file, _MANIFEST)
+    if not isinstance(manifest, dict):
+        raise SourceError(f"{_MANIFEST} is not an object")
+    bank = named(manifest.get("source_bank_id")) or origin.name
+    names = origin.names(".json")
+    for name in names:
+        if name.startswith(_DOCUMENTS):
+            with origin.open(name) as file:
+                found = whole(file, name)
+            if not isinstance(found, dict) or named(found.get("id")) is None:
+                yield Unread(name, "it is not a document with an id")
+                continue
+            yield from _document(found, bank, name)
+    if _OBSERVATIONS in names:
+        with origin.open(_OBSERVATIONS) as file:
+            observations = whole(file, _OBSERVATIONS)
+        for number, one in enumerate(observations if isinstance(observations, list) else [], 1):
+            place = f"{_OBSERVATIONS}, {number}"
+            if not isinstance(one, dict) or not one.get("text"):
+                yield Unread(place, "it is not an observation with a text")
+                continue
+            sources = [
+                {"to": _fact_id(source.get("document_id"), source.get("fact_index")), "rel": "derived_from"}
+                for source in _objects(one.get("sources"))
+            ]
+            line = {"type": "observation", **_said(one, _OBSERVATION_KEYS)}
+            yield Item(bank, line | ({"links": sources} if sources else {}), place)
+    yield from origin.refused
+
+
+def _document(found: Record, bank: str, place: str) -> Items:
+    document = str(found["id"])
+    chunks = _objects(found.get("chunks"))  # In their order.
+    text = found.get("original_text") or "\n".join(str(chunk.get("chunk_text") or "") for chunk in chunks)
+    if text:
+        line: Record = {"id": document, "ts": time_of(found.get("created_at")), "type": "document"}
+        line |= {"text": text} | ({"tags": found["tags"]} if found.get("tags") else {})
+        yield Item(bank, line, place)
+    facts = found.get("facts")
+    for number, fact in enumerate(facts if isinstance(facts, list) else []):
+        where = f"{place}, fact {number}"
+        if not isinstance(fact, dict) or not fact.get("text"):
+            yield Unread(where, "it is not a fact with a text")
+            continue
+        links = [{"to": document, "rel": "derived_from"}] if text else []
+        links += [
+            {"to": _fact_id(document, one["target_fact_index"]), "rel": str(one["relation_type"])}
+            for one in fact.get("causal_relations") or []
+        ]
+        head: Record = {"id": _fact_id(document, number), "type": named(fact.get("fact_type")) or "fact"}
+        yield Item(bank, head | _said(fact, _FACT_KEYS) | ({"links": links} if links else {}), where)
+
+
+def _objects(value: Any) -> list[Record]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _fact_id(document: Any, number: Any) -> str:
+    return f"{document}#{number}"
+
+
+def _said(found: Record, kept: tuple[str, ...]) -> Record:
+    """Return time, text, payload and tags of a fact or an observation."""
+    ts = next((time for key in _TIMES if (time := time_of(found.get(key)))), None)
+    data = {key: found[key] for key in kept if found.get(key) not in (None, [], {})}
+    line: Record = {"ts": ts, "text": str(found["text"])} | ({"data": data} if data else {})
+    return line | ({"tags": found["tags"]} if found.get("tags") else {})

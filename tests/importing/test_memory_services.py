@@ -1,0 +1,272 @@
+"""claude-mem, Graphiti, Zep, Hindsight and supermemory: what each writes, imported with times and sources."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+import keepstone
+from keepstone.agent import Agent
+from keepstone.importing import ImportResult, import_memory
+from keepstone.model import Entry
+
+Record = dict[str, Any]
+CLAUDE_MEM = """
+CREATE TABLE sdk_sessions (id INTEGER PRIMARY KEY, content_session_id TEXT, memory_session_id TEXT,
+    project TEXT);
+CREATE TABLE user_prompts (id INTEGER PRIMARY KEY, content_session_id TEXT, prompt_number INTEGER,
+    prompt_text TEXT, created_at TEXT, created_at_epoch INTEGER);
+CREATE TABLE observations (id INTEGER PRIMARY KEY, memory_session_id TEXT, project TEXT, text TEXT, type TEXT,
+    title TEXT, subtitle TEXT, facts TEXT, narrative TEXT, concepts TEXT, files_read TEXT,
+    files_modified TEXT, prompt_number INTEGER, created_at TEXT, created_at_epoch INTEGER);
+CREATE TABLE session_summaries (id INTEGER PRIMARY KEY, memory_session_id TEXT, project TEXT, request TEXT,
+    learned TEXT, next_steps TEXT, files_read TEXT, created_at TEXT, created_at_epoch INTEGER);
+INSERT INTO sdk_sessions VALUES (1, 'chat-1', 'memory-1', 'ferry');
+INSERT INTO user_prompts VALUES (7, 'chat-1', 1, 'Fix the timetable',
+    '2026-01-11T10:00:00.000Z', 1768125600000);
+INSERT INTO observations VALUES (3, 'memory-1', 'ferry', NULL, 'bugfix', 'Timetable off by one', NULL,
+    '["Noon is 12:00"]', 'The parser counted from zero.', '["gotcha"]', '["a.py"]', '[]', 1,
+    '2026-01-11T10:05:00.000Z', 1768125900000);
+INSERT INTO observations VALUES (4, 'memory-1', 'ferry', NULL, 'change', NULL, NULL, '[]', NULL, '[]', '[]',
+    '[]', 1, '2026-01-11T10:06:00.000Z', 1768125960000);
+INSERT INTO session_summaries VALUES (2, 'memory-1', 'ferry', 'Fix it', 'Noon is 12:00', 'Test it',
+    '["a.py"]',
+    '2026-01-11T11:00:00.000Z', 1768129200000);
+"""
+EDGE: Record = {
+    "uuid": "e1",
+    "group_id": "ada",
+    "source_node_uuid": "n1",
+    "target_node_uuid": "n2",
+    "created_at": "2026-01-11T10:00:00Z",
+    "name": "LIVES_IN",
+    "fact": "Ada lives in Dover",
+    "fact_embedding": [0.1, 0.2],
+    "episodes": ["p1"],
+    "expired_at": "2026-03-01T00:00:00Z",
+    "valid_at": "2025-01-01T00:00:00Z",
+    "invalid_at": "2026-02-01T00:00:00Z",
+    "attributes": {},
+}
+NODE: Record = {"uuid": "n1", "group_id": "ada", "name": "Ada", "labels": ["Person"], "summary": "A sailor"}
+EPISODE: Record = {
+    "uuid": "p1",
+    "group_id": "ada",
+    "name": "call",
+    "source": "message",
+    "source_description": "phone",
+    "content": "Ada: I live in Dover",
+    "valid_at": "2025-01-01T00:00:00Z",
+    "entity_edges": ["e1"],
+}
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Agent:
+    return keepstone.open(tmp_path / "home", embedder="none").agent("a")
+
+
+def auto(agent: Agent, path: Path, source: str) -> ImportResult:
+    """Import what must be recognised as this source, and nothing when it is imported again."""
+    result = import_memory(agent, "auto", path)
+    assert result.source == source
+    again = import_memory(agent, source, path)
+    assert (again.imported, again.unchanged) == (0, result.imported)
+    return result
+
+
+def written(path: Path, value: Any) -> Path:
+    path.write_text(json.dumps(value))
+    return path
+
+
+def entry(agent: Agent, name: str) -> Entry:
+    return agent.get(name)
+
+
+def links(found: Entry) -> list[tuple[str, str]]:
+    return [(link["rel"], link["to"]) for link in found.links]
+
+
+@pytest.fixture
+def claude_mem(tmp_path: Path) -> Path:
+    with apsw.Connection(str(tmp_path / "claude-mem.db")) as database:
+        database.execute(CLAUDE_MEM)
+    return tmp_path / "claude-mem.db"
+
+
+def test_claude_mem_keeps_sessions_facts_and_prompts(agent: Agent, claude_mem: Path) -> None:
+    result = auto(agent, claude_mem, "claude-mem")
+    assert (result.imported, [one.place for one in result.failed]) == (3, ["claude-mem.db: observations 4"])
+    found = entry(agent, "observation-3")
+    assert (found.session, found.type, found.tags) == ("chat-1", "bugfix", ("gotcha",))
+    assert found.text == "Timetable off by one\nThe parser counted from zero.\n- Noon is 12:00"
+    assert found.data["files_read"] == ["a.py"]
+    assert found.ts.isoformat() == "2026-01-11T10:05:00+00:00"
+    assert links(found) == [("derived_from", "prompt-7")]
+    assert entry(agent, "prompt-7").text == "user: Fix the timetable"
+    assert entry(agent, "summary-2").text == "Request: Fix it\nLearned: Noon is 12:00\nNext steps: Test it"
+
+
+def test_an_export_of_claude_mem_is_the_same_memory(agent: Agent, claude_mem: Path, tmp_path: Path) -> None:
+    with apsw.Connection(str(claude_mem)) as database:
+
+        def rows(table: str) -> list[Record]:
+            cursor = database.execute(f"SELECT * FROM {table}")  # noqa: S608
+            names = [one[0] for one in cursor.get_description()]
+            return [dict(zip(names, row, strict=True)) for row in cursor]
+
+        exported = {
+            "exportedAt": "2026-01-12T00:00:00Z",
+            "exportedAtEpoch": 1768176000000,
+            "query": "",
+            "observations": rows("observations"),
+            "sessions": rows("sdk_sessions"),
+            "summaries": rows("session_summaries"),
+            "prompts": rows("user_prompts"),
+        }
+    path = written(tmp_path / "export.json", exported)
+    assert auto(agent, path, "claude-mem").imported == 3
+    assert import_memory(agent, "claude-mem", claude_mem).unchanged == 3
+
+
+def test_each_project_of_claude_mem_can_have_an_agent(tmp_path: Path, claude_mem: Path) -> None:
+    with keepstone.open(tmp_path / "home", embedder="none") as home:
+        import_memory(home.agent("a"), "claude-mem", claude_mem, agent_from="namespace")
+        assert home.agent("ferry").count() == 3
+
+
+def test_facts_of_graphiti_keep_validity_and_sources(agent: Agent, tmp_path: Path) -> None:
+    path = written(tmp_path / "graph.json", {"nodes": [NODE], "edges": [EDGE], "episodes": [EPISODE]})
+    assert auto(agent, path, "graphiti").imported == 3
+    found = entry(agent, "e1")
+    assert (found.session, found.type, found.text) == ("ada", "fact", "Ada lives in Dover")
+    assert [str(time)[:10] for time in (found.valid_from, found.valid_to)] == ["2025-01-01", "2026-02-01"]
+    assert links(found) == [("derived_from", "p1")]
+    assert (found.data["relation"], found.data["source_node_name"]) == ("LIVES_IN", "Ada")
+    assert agent.recall("Where does Ada live?", types=["fact"]) == []
+    assert agent.recall("Where does Ada live?", types=["fact"], as_of="2026-01-15")[0].entry.id == "e1"
+
+
+def test_a_fact_without_an_end_ends_when_it_was_invalidated(agent: Agent, tmp_path: Path) -> None:
+    edges = [{**EDGE, "invalid_at": None}, {**EDGE, "uuid": "e2", "invalid_at": None, "expired_at": None}]
+    auto(agent, written(tmp_path / "edges.json", edges), "graphiti")
+    assert str(entry(agent, "e1").valid_to)[:10] == "2026-03-01"
+    assert entry(agent, "e2").valid_to is None
+
+
+def test_a_neo4j_export_of_graphiti_is_read(agent: Agent, tmp_path: Path) -> None:
+    properties = {key: value for key, value in EDGE.items() if not key.endswith("node_uuid")}
+    lines = [
+        {"type": "node", "id": "0", "labels": ["Entity", "Person"], "properties": NODE},
+        {"type": "node", "id": "1", "labels": ["Episodic"], "properties": EPISODE},
+        {
+            "type": "relationship",
+            "id": "5",
+            "label": "RELATES_TO",
+            "properties": {**properties, "source_uuid": "n1", "target_uuid": "n2"},
+        },
+        {
+            "type": "relationship",
+            "id": "6",
+            "label": "MENTIONS",
+            "properties": {"uuid": "m", "group_id": "ada"},
+        },
+    ]
+    path = tmp_path / "all.json"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    assert auto(agent, path, "graphiti").imported == 3
+    assert entry(agent, "e1").data["source_node_name"] == "Ada"
+
+
+def test_zep_s_facts_and_messages_are_read(agent: Agent, tmp_path: Path) -> None:
+    edge = {key: value for key, value in EDGE.items() if key not in {"group_id", "episodes"}}
+    messages = [
+        {"uuid": "m1", "role": "user", "name": "Ada", "content": "Hi", "created_at": "2026-01-01T00:00:00Z"}
+    ]
+    folder = tmp_path / "zep"
+    folder.mkdir()
+    written(folder / "edges.json", {"edges": [{**edge, "episode_uuids": ["m1"], "user_uuid": "u"}]})
+    written(folder / "thread.json", {"thread_id": "t1", "user_id": "ada", "messages": messages})
+    assert auto(agent, folder, "zep").imported == 2
+    assert links(entry(agent, "e1")) == [("derived_from", "m1")]
+    said = entry(agent, "m1")
+    assert (said.session, said.type, said.data["role"]) == ("t1", "message", "user")
+
+
+def test_an_archive_of_hindsight_keeps_facts_with_their_documents(agent: Agent, tmp_path: Path) -> None:
+    fact = {
+        "fact_type": "world",
+        "mentioned_at": "2026-01-01T00:00:00Z",
+        "entities": ["Ada"],
+        "tags": ["sea"],
+    }
+    caused = {"causal_relations": [{"relation_type": "caused_by", "target_fact_index": 0}]}
+    facts = [{**fact, "text": "Ada sails"}, {**fact, "text": "Ada is tanned", **caused}, {"text": ""}]
+    document = {
+        "id": "d/1",
+        "original_text": "A long talk",
+        "created_at": "2026-01-02T00:00:00Z",
+        "facts": facts,
+    }
+    sources = [{"document_id": "d/1", "fact_index": 0}]
+    with zipfile.ZipFile(tmp_path / "bank.zip", "w") as archive:
+        archive.writestr("manifest.json", json.dumps({"schema_version": 1, "source_bank_id": "ada"}))
+        archive.writestr("documents/000000.json", json.dumps(document))
+        observations = [{"text": "Ada is a sailor", "sources": sources, "proof_count": 2}]
+        archive.writestr("observations.json", json.dumps(observations))
+    result = auto(agent, tmp_path / "bank.zip", "hindsight")
+    assert (result.imported, len(result.failed)) == (4, 1)
+    found = entry(agent, "d/1#1")
+    assert (found.session, found.type, found.tags) == ("ada", "world", ("sea",))
+    assert links(found) == [("derived_from", "d/1"), ("caused_by", "d/1#0")]
+    (observed,) = agent.entries(types=["observation"])
+    assert links(observed) == [("derived_from", "d/1#0")]
+
+
+def test_memories_of_supermemory_keep_versions_and_documents(agent: Agent, tmp_path: Path) -> None:
+    memory = {
+        "spaceContainerTag": "ada",
+        "createdAt": "2026-01-01T00:00:00Z",
+        "updatedAt": "2026-01-05T00:00:00Z",
+    }
+    memories = [
+        {**memory, "id": "m1", "memory": "Ada lives in Calais", "isLatest": False},
+        {
+            **memory,
+            "id": "m2",
+            "memory": "Ada lives in Dover",
+            "parentMemoryId": "m1",
+            "memoryRelations": {"m1": "updates"},
+            "createdAt": "2026-01-03T00:00:00Z",
+            "forgetAfter": "2999-01-01T00:00:00Z",
+        },
+        {**memory, "id": "m3", "memory": "Forgotten", "isForgotten": True},
+    ]
+    document = {
+        "id": "d1",
+        "title": "Call",
+        "content": "I moved",
+        "type": "text",
+        "metadata": {},
+        "memoryEntries": memories,
+    }
+    path = written(tmp_path / "documents.json", {"documents": [document], "pagination": {}})
+    assert auto(agent, path, "supermemory").imported == 3
+    old, new = entry(agent, "m1"), entry(agent, "m2")
+    assert (str(old.valid_to)[:10], str(new.expires)[:4], new.session) == ("2026-01-03", "2999", "ada")
+    assert links(new) == [("updates", "m1"), ("derived_from", "d1")]
+    assert [hit.entry.id for hit in agent.recall("Ada lives", types=["memory"])] == ["m2"]
+
+
+def test_files_of_other_programs_are_not_taken_for_these(agent: Agent, tmp_path: Path) -> None:
+    folder = tmp_path / "vault"
+    (folder / ".obsidian").mkdir(parents=True)
+    (folder / "app.json").write_text("{broken")
+    (folder / "note.md").write_text("---\ntags: [a]\n---\nA note")
+    assert import_memory(agent, "auto", folder).source == "obsidian"
