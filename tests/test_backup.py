@@ -54,6 +54,13 @@ def test_a_backup_holds_every_log_archive_and_file_as_it_is(home: Home, target: 
     assert f"{SESSIONS}/.archive/s.ndjson" in contents(target)
 
 
+def test_a_backup_holds_suggestions(home: Home, target: Path) -> None:
+    made = home.agent("a").suggest("add", item="Ada likes tea", why="she said so")
+    home.backup(target)
+    with keepstone.open(target) as copy:
+        assert copy.agent("a").suggestions() == [made]
+
+
 def test_a_backup_says_what_is_in_it(home: Home, target: Path) -> None:
     size = sum(len(data) for data in contents(home.root).values())
     assert home.backup(target) == BackupInfo(target, 2, 2, 4, 1, size)

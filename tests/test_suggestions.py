@@ -308,3 +308,13 @@ def test_purging_an_agent_removes_its_suggestions(agent: keepstone.Agent) -> Non
     agent.suggest("add", item="Ada likes tea", why="she said so")
     agent._store.purge_agent(AGENT)  # noqa: SLF001
     assert agent.suggestions(None) == []
+
+
+def test_the_doctor_names_lines_that_change_nothing(filed: keepstone.Agent, tmp_path: Path) -> None:
+    made = filed.suggest("add", item="Ada likes tea", why="she said so")
+    filed.accept(made.id)
+    with (tmp_path / "home" / LINES).open("a") as file:
+        file.write(f'damaged\n{{"id": "{made.id}", "state": "undone", "ts": "2026-01-01T00:00:00Z"}}\n')
+    with keepstone.open(tmp_path / "home") as home:
+        [found] = [finding for finding in home.doctor() if "suggestions" in finding.subject]
+    assert (found.level, found.message[:7]) == ("warning", "2 lines")

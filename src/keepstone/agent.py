@@ -365,10 +365,9 @@ class Agent(BoundToProcess):
     def _with_matching_names(self, text: str, entries: tuple[tuple[str, str], ...]) -> Purged:
         contains = containing(text)
         sessions = sorted(info.id for info in self.sessions() if contains(info.id))
-        suggestions: tuple[str, ...] = ()
-        with suppress(ValueError):  # A store of one agent keeps none.
-            suggestions = tuple(holding(self._store.suggestion_lines(self.slug), contains))
-        return Purged(entries, tuple(sessions), tuple(self.files.matching(text)), suggestions)
+        lines = self._store.suggestion_lines(self.slug) if self._store.keeps_suggestions else ()
+        files = tuple(self.files.matching(text))
+        return Purged(entries, tuple(sessions), files, tuple(holding(lines, contains)))
 
     def history(self, id: str, session: str | None = None) -> list[Version]:  # noqa: A002
         """Return all versions of an entry, oldest first; a deletion is a version with ``deleted`` set.
@@ -494,7 +493,7 @@ class Agent(BoundToProcess):
         """
         if state is not None and state not in STATES:
             raise ValueError(f"state must be one of {', '.join(STATES)} or None, not {state!r:.80}")
-        return self._suggestions.list(state)
+        return self._suggestions.select(state)
 
     def accept(self, id: str, by: str | None = None) -> Suggestion:  # noqa: A002
         """Carry a suggestion out in one step, and keep who accepted it. Only a person should decide this.

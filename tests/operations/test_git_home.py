@@ -275,3 +275,28 @@ def test_without_git_the_error_says_so(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(StoreError, match="git is not installed"):
         init(tmp_path / "home", LAYOUTS["default"])
+
+
+def test_suggestions_of_both_branches_are_merged(devices: tuple[Path, Path]) -> None:
+    one, two = devices
+    agent(one).suggest("pin", ["a"], why="from one")
+    made = agent(two).suggest("delete", ["b"], why="from two")
+    agent(two).accept(made.id, by="Ada")
+    pull(one, two)
+    found = {item.why: (item.state, item.decided_by) for item in agent(one).suggestions(None)}
+    assert found == {"from one": ("open", None), "from two": ("accepted", "Ada")}
+    assert [entry.id for entry in agent(one).entries()] == ["a", "c"]
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_purge_takes_suggestions_of_the_other_branch(devices: tuple[Path, Path], *, swapped: bool) -> None:
+    one, two = devices
+    agent(one).suggest("pin", ["a"], why="secret words")
+    pull(two, one)
+    agent(two).suggest("supersede", ["a"], "secret words", why="from two")
+    agent(one).purge("a")
+    agent(one).suggest("pin", ["b"], why="kept")
+    here, there = (two, one) if swapped else (one, two)
+    pull(here, there)
+    assert [item.why for item in agent(here).suggestions(None)] == ["kept"]
+    assert b"secret words" not in (here / "agents/a/memory/suggestions.ndjson").read_bytes()

@@ -34,6 +34,21 @@ def _fill(folder: Path) -> None:
         log.write(b'{"role":"user","content":"Hi"}\n{damaged\n{"role":"user","content":"Hi"}\n')
 
 
+def test_suggestions_move_and_stay_decided(tmp_path: Path, dsn: str) -> None:
+    with keepstone.open(tmp_path / "from") as home:
+        entry = home.agent("a").add("Use OAuth")
+        made = home.agent("a").suggest("pin", [entry.id], why="a reason")
+        home.agent("a").accept(made.id, by="Ada")
+    files, database = _stores(tmp_path / "from", dsn)
+    with closing(files), closing(database), closing(FileStore(tmp_path / "back", LAYOUTS["default"])) as back:
+        move(files, database)
+        move(database, back)
+        move(database, back, merge=True)
+        assert back.suggestion_lines("a") == files.suggestion_lines("a")
+    with keepstone.open(tmp_path / "back") as home:
+        assert home.agent("a").undo(made.id).state == "undone"
+
+
 def _stores(folder: Path, dsn: str) -> tuple[FileStore, PostgresStore]:
     return FileStore(folder, LAYOUTS["default"]), PostgresStore(dsn)
 

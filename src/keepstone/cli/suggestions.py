@@ -82,7 +82,7 @@ def review(agent: "Agent", *, by: ByOption = None) -> Answer:
 def _asked() -> str:
     while True:
         try:
-            answer = typer.prompt(f"[{_KEYS}]", "", show_default=False, err=True).strip().lower()[:1]
+            answer = str(typer.prompt(f"[{_KEYS}]", "", show_default=False, err=True)).strip().lower()[:1]
         except typer.Abort:  # The end of the input.
             return "q"
         if answer in ("", *"ynuq"):

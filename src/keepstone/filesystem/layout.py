@@ -135,14 +135,18 @@ class Layout:
         return _below(root, self.files.split("/"), self.check_agent(agent))
 
     def beside(self, root: Path, agent: str, name: str) -> Path:
-        """Return the path of a file beside an agent's sessions folder; ValueError if there is one agent only.
+        """Return the path of a file beside an agent's sessions folder, see ``template_beside``."""
+        return _below(root, self.template_beside(name).split("/"), self.check_agent(agent))
 
-        In layouts other than the default it is inside that folder, with a leading dot.
+    def template_beside(self, name: str) -> str:
+        """Return where a file beside the sessions folder is; in other layouts than the default inside it.
+
+        ValueError if there is one agent only.
         """
         if _AGENT not in self.sessions:
             raise ValueError(f"a layout with one agent has no {name}; use the layout 'default' or 'cache'")
-        folder = self.sessions_folder(root, agent)
-        return folder.with_name(name) if self == LAYOUTS["default"] else folder / f".{name}"
+        inside = f"{self.sessions}/.{name}"
+        return inside if self != LAYOUTS["default"] else f"{self.sessions.rpartition('/')[0]}/{name}"
 
     def index_folder(self, root: Path, agent: str, schema: int) -> Path:
         """Return the folder of an agent's index of version ``schema``; deleting it loses nothing."""

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from keepstone.errors import StoreError
 from keepstone.filesystem.git_command import git
-from keepstone.filesystem.layout import ARCHIVE, PURGED, Layout
+from keepstone.filesystem.layout import ARCHIVE, PURGED, SUGGESTIONS, Layout
 from keepstone.log.union import Knowledge, merged_lines, side_of
 from keepstone.store.files import purge_digests
 from keepstone.store.removal_marks import digest
+from keepstone.store.suggestion_lines import lines_of, united
 
 _HEADS = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REBASE_HEAD", "REVERT_HEAD")
 """What git calls the other side where it says so; of a plain merge it does in the environment."""
@@ -29,10 +30,17 @@ def merge_log(base: Path, ours: Path, theirs: Path, path: str) -> None:
     place = Path(path)
     is_archive = place.parent.name == ARCHIVE
     folder = place.parent.parent if is_archive else place.parent
+    if place.name == SUGGESTIONS:
+        folder = folder / "sessions"
     session = Layout("sessions", "files", place.suffix or ".ndjson").session_of(place.name) or place.stem
     heads = _other_heads()
     here = _digests(_content(folder / PURGED), _show("HEAD", folder / PURGED))
     there = _digests(*(_show(head, folder / PURGED) for head in heads))
+    if place.name.removeprefix(".") == SUGGESTIONS:
+        old, our_lines, their_lines = (lines_of(version.read_bytes()) for version in (base, ours, theirs))
+        kept = united(our_lines, their_lines, lambda *one: digest(*one) in here | there, old)
+        ours.write_bytes(b"".join(kept))
+        return
     archive = folder / ARCHIVE / place.name
     our = Knowledge(lambda name: digest(session, name) in here, lambda: _live_in([_content(archive)]))
     their = Knowledge(

@@ -17,6 +17,7 @@ from keepstone.filesystem.layout import (
     LOCK,
     PURGE,
     PURGED,
+    SUGGESTIONS,
     TEMPORARY,
     Layout,
 )
@@ -51,10 +52,14 @@ def init(root: Path, layout: Layout) -> list[str]:
             f"{sessions}/{ARCHIVE}/*{extension} merge={DRIVER} -text",
             *(f"{sessions}/{name} merge=union -text" for name in (PURGED, DROPPED)),
         ]
+        if "{agent}" in layout.sessions:
+            suggestions = layout.template_beside(SUGGESTIONS).replace("{agent}", "*")
+            attributes += [f"/{suggestions} merge={DRIVER} -text"]
         files = f"/{layout.files.replace('{agent}', '*')}"
         ignored = ["/.index/", "/.tokens.*", f"{files}/.keepstone.*"]
         ignored += [f"{sessions}/{name}" for name in (f"*{LOCK}", f"*{TEMPORARY}", PURGE)]
         ignored += [f"{sessions}/{ARCHIVE}/*{TEMPORARY}"]
+        ignored += [f"{sessions.rpartition('/')[0]}/{SUGGESTIONS}{end}" for end in (LOCK, TEMPORARY)]
         written = [GIT_ATTRIBUTES] if _write_block(root / GIT_ATTRIBUTES, attributes) else []
         written += [".gitignore"] if _write_block(root / ".gitignore", ignored) else []
         merge_driver.register(root)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from keepstone.agent import Agent
 from keepstone.log.line import format_time
@@ -62,23 +62,16 @@ def make(agent: Agent) -> list[Suggestion]:
 
 def effects(agent: Agent, suggestion: Suggestion) -> list[Effect]:
     """Return what a suggestion would change, as its entries are now; entries that are gone are left out."""
-    item: Record = dict(suggestion.item or {})
-    there = (
-        list(agent.iter_entries(ids=suggestion.entries, include_superseded=True))
-        if suggestion.entries
-        else []
-    )
-    changes: dict[str, Callable[[Entry], Record | None]] = {
-        "tag": lambda entry: entry.line | {"tags": [*dict.fromkeys((*entry.tags, *item["tags"]))]},
-        "pin": lambda entry: entry.line | {"pinned": True},
-    }
-    kind = there[0].type if there else "note"
-    new: Record = {"ts": format_time(suggestion.ts), "type": kind} | item
+    item, ids = suggestion.item or {}, suggestion.entries
+    there = [*agent.iter_entries(ids=ids, include_superseded=True)] if ids else []
+    new: Record = {"ts": format_time(suggestion.ts), "type": there[0].type if there else "note"} | item
     if suggestion.do == "supersede" and there:
         return [Effect(there[0].id, there[0].line, new)]
-    found = [Effect(entry.id, entry.line, changes.get(suggestion.do, _nothing)(entry)) for entry in there]
+    found = [Effect(entry.id, entry.line, _after(suggestion.do, entry, item)) for entry in there]
     return [*found, Effect("new", None, new)] if suggestion.do in ("merge", "add") else found
 
 
-def _nothing(_: Entry) -> Any:
-    return None
+def _after(do: str, entry: Entry, item: Record) -> Record | None:
+    if do == "tag":
+        return entry.line | {"tags": [*dict.fromkeys((*entry.tags, *item["tags"]))]}
+    return entry.line | {"pinned": True} if do == "pin" else None

@@ -222,7 +222,8 @@ def _parts_fit(value: Any, schema: Mapping[str, Any]) -> bool:
     """Tell whether the items of an array, or the properties of an object, fit their schemas."""
     if schema["type"] == "object":
         return isinstance(value, Mapping) and all(
-            name in value and _fits(value[name], inner) for name, inner in schema.get("properties", {}).items()
+            name in value and _fits(value[name], inner)
+            for name, inner in schema.get("properties", {}).items()
         )
     return (
         isinstance(value, list | tuple)

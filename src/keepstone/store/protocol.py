@@ -345,12 +345,12 @@ class EntryStore(Protocol):
     def gone(self, agent: str, session: str) -> Container[str]:
         """Return a container of the ids that a session had: deleted, archived, or recorded as purged."""
 
-    def suggestion_lines(self, agent: str) -> list[bytes]:
-        """Return the lines of an agent's suggestions, newlines included, in the order of writing.
+    @property
+    def keeps_suggestions(self) -> bool:
+        """Whether suggestions can be kept; if not, the two methods below raise ValueError."""
 
-        Raises:
-            ValueError: The store has one agent only, and keeps no suggestions.
-        """
+    def suggestion_lines(self, agent: str) -> list[bytes]:
+        """Return the lines of an agent's suggestions, newlines included, in the order of writing."""
 
     def change_suggestions(self, agent: str, change: Callable[[list[bytes]], list[bytes]]) -> None:
         """Write the lines that a function makes of those of an agent's suggestions, in one atomic step.

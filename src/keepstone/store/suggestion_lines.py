@@ -142,6 +142,18 @@ def fold(lines: Iterable[bytes]) -> dict[str, Held]:
     return found
 
 
+def unreadable_lines(lines: Iterable[bytes]) -> list[bytes]:
+    """Return the lines that are neither a suggestion nor a decision about one, or say another state."""
+    read = [(raw, parse(raw) or {}) for raw in lines]
+    known = set(fold(raw for raw, _ in read))
+    return [
+        raw
+        for raw, line in read
+        if not (_is_suggestion(line) and line.get("state", "open") == "open")
+        and not (line.get("id") in known and _is_decision(line))
+    ]
+
+
 def without(lines: Sequence[bytes], session: str, ids: Collection[str] | None) -> list[bytes]:
     """Return lines without the suggestions that name one of the ids, or any entry of the session (None)."""
     read = [(raw, parse(raw)) for raw in lines]
@@ -153,6 +165,35 @@ def without(lines: Sequence[bytes], session: str, ids: Collection[str] | None) -
         return not (line.get("id") in gone if isinstance(line.get("id"), str) else _names(line, session, ids))
 
     return [raw for raw, line in read if stays(raw, line)]
+
+
+def lines_of(raw: bytes) -> list[bytes]:
+    """Return the lines of a file, each with its newline."""
+    return [line + b"\n" for line in raw.split(b"\n") if line]
+
+
+def ids_in(lines: Iterable[bytes]) -> set[str]:
+    """Return the ids of suggestions; of a damaged line its digest."""
+    return {_id_of(raw) for raw in lines}
+
+
+def united(
+    ours: Sequence[bytes],
+    theirs: Sequence[bytes],
+    is_purged: Callable[[str, str], bool],
+    base: Collection[bytes] = (),
+) -> list[bytes]:
+    """Return the lines of both sides; what either removed since the base, or purged, is left out.
+
+    ``is_purged`` takes a session and an id: no session for that of a suggestion.
+    """
+    lines = [raw for raw in ours if raw in theirs or raw not in base]
+    lines += [raw for raw in theirs if raw not in ours and raw not in base]
+    lines = [raw for raw in lines if not is_purged("", _id_of(raw))]
+    read = [line for raw in lines if (line := parse(raw)) is not None]
+    for session, eid in {place for line in read for place in _places(line) if is_purged(*place)}:
+        lines = without(lines, session, {eid})
+    return lines
 
 
 def holding(lines: Iterable[bytes], contains: Callable[[str], bool]) -> list[str]:
@@ -178,15 +219,20 @@ def _text_of(raw: bytes) -> str:
 
 
 def _names(line: Record, session: str, ids: Collection[str] | None) -> bool:
-    steps = line["steps"] if _is_decision(line) and "steps" in line else []
-    seen = {(place, eid) for place, eid, _ in seen_in(line)}
-    seen |= {(step["session"], eid) for step in steps for eid in step["before"]}
+    seen = _places(line)
     if ids is None:
         return any(place == session for place, _ in seen)
     listed = (value for key in ("entries", "evidence") if isinstance(value := line.get(key), list))
     return any(eid in ids for _, eid in seen) or any(
         one in ids for one in chain.from_iterable(listed) if isinstance(one, str)
     )
+
+
+def _places(line: Record) -> set[tuple[str, str]]:
+    """Return session and id of the entries that a line is known to be about."""
+    steps = line["steps"] if _is_decision(line) and "steps" in line else []
+    seen = {(session, eid) for session, eid, _ in seen_in(line)}
+    return seen | {(step["session"], eid) for step in steps for eid in step["before"]}
 
 
 def seen_in(line: Record) -> list[tuple[str, str, str | None]]:

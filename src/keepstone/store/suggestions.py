@@ -45,7 +45,7 @@ class Suggestions:
         self._store.change_suggestions(self._agent, change)
         return Held(line).value
 
-    def list(self, state: str | None) -> list[Suggestion]:
+    def select(self, state: str | None) -> list[Suggestion]:
         """Return the suggestions in a state, or all of them, in the order of their lines."""
         for held in fold(self._store.suggestion_lines(self._agent)).values():
             self._settle(held)
@@ -207,12 +207,14 @@ def _planned(line: Record, targets: Sequence[Entry], record: Record | None, ts: 
     by_session: dict[str, list[tuple[Record | None, Record]]] = {}
     for entry in targets:
         tags = [*dict.fromkeys((*entry.tags, *(line.get("item") or {}).get("tags", ())))]
-        later = {
+        keys: dict[str, Record] = {
             "delete": {"deleted": True},
             "tag": {"tags": tags},
             "pin": {"pinned": True},
-        }.get(line["do"], {"valid_to": (record or {}).get("valid_from", ts)})
-        by_session.setdefault(entry.session, []).append((entry.line, {"id": entry.id, "ts": ts} | later))
+        }
+        closed: Record = {"valid_to": (record or {}).get("valid_from", ts)}
+        later = {"id": entry.id, "ts": ts} | keys.get(line["do"], closed)
+        by_session.setdefault(entry.session, []).append((entry.line, later))
     if record is not None:
         links = [{"to": entry.id, "rel": SUPERSEDES} for entry in targets]
         new = record | ({"links": [*record.get("links", ()), *links]} if links else {})

@@ -20,6 +20,7 @@ from keepstone.log.scan import Line
 from keepstone.model import Record
 from keepstone.store.protocol import Files, Store
 from keepstone.store.removal_marks import DroppedMark, PurgedIds, digest
+from keepstone.store.suggestion_lines import united
 
 _VECTORS_AT_ONCE = 1_000
 _AT_ONCE = 2
@@ -151,11 +152,21 @@ def move(
     for agent in agents:
         _move_files(source, target, agent, moved)
         target.take_dropped(agent, source.dropped_marks(agent))
+        _move_suggestions(source, target, agent)
     target.sync()
     for agent in gone:
         _check_marks(source, target, agent)
     moved.agents, moved.sessions = len(agents), len(sessions)
     return moved
+
+
+def _move_suggestions(source: MovableStore, target: MovableStore, agent: str) -> None:
+    lines = source.suggestion_lines(agent) if source.keeps_suggestions else []
+    purged = target.purged(agent).ids
+    if lines:
+        target.change_suggestions(
+            agent, lambda there: united(there, lines, lambda *one: digest(*one) in purged)
+        )
 
 
 def _move_purges(source: MovableStore, target: MovableStore, agent: str) -> frozenset[str]:

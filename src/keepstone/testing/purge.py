@@ -119,7 +119,9 @@ def check_suggestions(factory: Factory) -> None:
     """Lines of suggestions are kept by agent, changed in one step, and go with the entries they name."""
     lines = [b'{"id":"1","entries":["a"]}\n', b'{"id":"2","entries":["b"],"seen":[["s1","b",null]]}\n']
     with factory() as store:
-        same(store.suggestion_lines(AGENT), [], "an unknown agent has none")
+        same(
+            (store.keeps_suggestions, store.suggestion_lines(AGENT)), (True, []), "an unknown agent has none"
+        )
         store.append(AGENT, "s1", [record(name, "walnut") for name in "abc"])
         store.change_suggestions(OTHER, lambda _: [*lines])
         store.change_suggestions(AGENT, lambda old: [*old, *lines])

@@ -292,3 +292,40 @@ def test_a_log_of_damage_alone_makes_no_session(devices: Devices) -> None:
     result = devices.sync(0)
     assert (result.changed, len(result.skipped)) == ([], 1)
     assert [info.id for info in devices.agent(0).sessions()] == ["main"]
+
+
+def test_suggestions_and_decisions_travel(devices: Devices) -> None:
+    made = devices.agent(0).suggest("pin", ["a"], why="from 0")
+    devices.agent(1).suggest("pin", ["b"], why="from 1")
+    devices.settled()
+    assert [one.why for one in devices.agent(1).suggestions()] == ["from 1", "from 0"]
+    devices.agent(1).accept(made.id, by="Ada")
+    devices.settled()
+    [accepted] = devices.agent(0).suggestions("accepted")
+    assert (accepted.id, accepted.decided_by, devices.agent(0).get("a").pinned) == (made.id, "Ada", True)
+
+
+def test_a_purged_suggestion_does_not_come_back(devices: Devices) -> None:
+    devices.agent(0).suggest("pin", ["a"], why="secret words")
+    devices.agent(0).suggest("add", item="other words", why="x")
+    devices.settled()
+    devices.agent(0).purge_matching("other words")
+    devices.agent(1).suggest("pin", ["a"], why="more secret words")
+    devices.agent(0).purge("a")
+    devices.settled()
+    assert [devices.agent(number).suggestions(None) for number in (0, 1)] == [[], []]
+    assert not any(
+        "words" in path.read_text("utf-8", "replace")
+        for path in devices.shared.rglob("*.*")
+        if path.is_file()
+    )
+
+
+def test_homes_of_one_agent_sync_without_suggestions(tmp_path: Path) -> None:
+    layout = LAYOUTS["bmad"]
+    for name in ("one", "two"):
+        with keepstone.open(tmp_path / name, layout=layout) as home:
+            home.agent("default").add(f"from {name}")
+            sync(home, layout, tmp_path / "shared")
+    with keepstone.open(tmp_path / "two", layout=layout) as home:
+        assert {entry.text for entry in home.agent("default").entries()} == {"from one", "from two"}

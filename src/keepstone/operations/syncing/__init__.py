@@ -12,12 +12,13 @@ import os
 from collections.abc import Container, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from keepstone.errors import InvalidAgentIdError
 from keepstone.filesystem.atomic import replace_file
 from keepstone.filesystem.confine import Folder, border
-from keepstone.filesystem.layout import ARCHIVE, INDEX, PURGED, SYNC, Layout, lock_file
+from keepstone.filesystem.layout import ARCHIVE, INDEX, PURGED, SUGGESTIONS, SYNC, Layout, lock_file
 from keepstone.filesystem.lock import Lock
 from keepstone.home import Home
 from keepstone.log.conflict_copies import original_of
@@ -37,11 +38,14 @@ from keepstone.operations.syncing.devices import (
     write_manifest,
 )
 from keepstone.store import removal_marks
-from keepstone.store.files import purge_digests
+from keepstone.store.files import purge_digests, suggestion_file
 from keepstone.store.opening import is_database
+from keepstone.store.suggestion_lines import lines_of, united
 from keepstone.text.display import counted
 
 _LOCK = "lock"
+_SUGGESTIONS = f".{SUGGESTIONS}"
+"""The name of the suggestions in a device's folder, where a session's log cannot have it."""
 
 
 @dataclass(slots=True)
@@ -204,6 +208,26 @@ def _take(home: Home, layout: Layout, device: Device, result: Synced) -> None:
                 theirs = Side(lines, {line.key for line in lines}, theirs.ids, theirs.live)
             if _merge(home, layout, agent, session, theirs, digests):
                 result.changed.append(f"{agent}/{session}")
+        _take_suggestions(home, layout, device, agent, digests)
+
+
+def _take_suggestions(
+    home: Home, layout: Layout, device: Device, agent: str, purged_there: Container[str]
+) -> None:
+    """Add the suggestions of another device, and what was decided there; remove what was purged there."""
+    path = layout.sessions_folder(home.root, agent)
+    is_given = (agent, _SUGGESTIONS) in device.listed and "{agent}" in layout.sessions
+    if not is_given or not path.is_dir():
+        return
+    here = _digests_in(path) | _digests_in(purge_digests.vanished(home.root, agent))
+
+    def is_purged(*one: str) -> bool:
+        return (key := purge_digests.digest(*one)) in here or key in purged_there
+
+    place, raw = layout.beside(home.root, agent, SUGGESTIONS), device.read(agent, _SUGGESTIONS) or b""
+    if raw or place.is_file():
+        both = partial(united, theirs=lines_of(raw), is_purged=is_purged)
+        suggestion_file.change(place, home.root, both, lambda _: None, durable=True)
 
 
 def _purge(home: Home, layout: Layout, agent: str, digests: frozenset[str]) -> int:
@@ -284,8 +308,9 @@ def _give(home: Home, layout: Layout, shared: Folder, place: str) -> None:
             files = {
                 layout.session_file(session): name for session, name in _sessions(folder, layout).items()
             }
-            for file, name in sorted({**files, PURGED: PURGED}.items()):
-                raw = _published(folder, layout, name)
+            for file, name in sorted({**files, PURGED: PURGED, _SUGGESTIONS: agent}.items()):
+                is_log = file != _SUGGESTIONS
+                raw = _published(folder, layout, name) if is_log else _suggestions(home, layout, agent)
                 entry = (len(raw), digest(raw))
                 if old.get((agent, file)) != entry:
                     replace_file(shared, f"{place}/{agent}/{file}", [raw], temporary=f"{place}/{TEMPORARY}")
@@ -313,6 +338,13 @@ def _published(folder: Folder, layout: Layout, name: str) -> bytes:
         with _log(folder, layout, f"{ARCHIVE}/{name}").reading() as archived:
             tombstones = [] if archived is None else list(_tombstones(archived, side.ids))
     return b"".join([*tombstones, *(line.key[0] + b"\n" for line in side.lines)])
+
+
+def _suggestions(home: Home, layout: Layout, agent: str) -> bytes:
+    """Return an agent's suggestions; none in a layout of one agent."""
+    if "{agent}" not in layout.sessions:
+        return b""
+    return b"".join(suggestion_file.read(layout.beside(home.root, agent, SUGGESTIONS), home.root))
 
 
 def _tombstones(fd: int, there: Container[str]) -> Iterable[bytes]:

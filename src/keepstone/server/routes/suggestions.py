@@ -61,7 +61,7 @@ def accept_suggestion(
     home: HomeWriting, agent: AgentName, suggestion: SuggestionName, body: Decision | None = None
 ) -> Response:
     """Carry a suggestion out in one step. Only a person should decide this."""
-    return answer(suggestion_document(home.agent(agent).accept(suggestion, body and body.by)))
+    return answer(suggestion_document(home.agent(agent).accept(suggestion, _person(body))))
 
 
 @router.post("/{suggestion}/reject", **responds(answers.Suggestion))
@@ -69,7 +69,7 @@ def reject_suggestion(
     home: HomeWriting, agent: AgentName, suggestion: SuggestionName, body: Decision | None = None
 ) -> Response:
     """Keep that a suggestion is not wanted."""
-    return answer(suggestion_document(home.agent(agent).reject(suggestion, body and body.by)))
+    return answer(suggestion_document(home.agent(agent).reject(suggestion, _person(body))))
 
 
 @router.post("/{suggestion}/undo", **responds(answers.Suggestion))
@@ -77,4 +77,8 @@ def undo_suggestion(
     home: HomeWriting, agent: AgentName, suggestion: SuggestionName, body: Decision | None = None
 ) -> Response:
     """Take back in one step what an accepted suggestion changed."""
-    return answer(suggestion_document(home.agent(agent).undo(suggestion, body and body.by)))
+    return answer(suggestion_document(home.agent(agent).undo(suggestion, _person(body))))
+
+
+def _person(body: Decision | None) -> str | None:
+    return None if body is None else body.by

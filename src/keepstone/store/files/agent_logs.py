@@ -68,7 +68,7 @@ class AgentLogs:
         leave: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.agent = agent
-        self._root, self.layout = root, layout
+        self.root, self.layout = root, layout
         self._index_folder = layout.index_folder(root, agent, SCHEMA)
         self._durable = durable
         self._most_logs = most_logs
@@ -105,7 +105,7 @@ class AgentLogs:
                 self.is_finished = True
             if create and not self.is_made:
                 # It exists, but the process that made it may have been killed before it synced the name.
-                Folder(self.folder.path, root=self._root, create=True, durable=self._durable).close()
+                Folder(self.folder.path, root=self.root, create=True, durable=self._durable).close()
                 self.is_made = True
 
     # Logs
@@ -171,7 +171,7 @@ class AgentLogs:
         with self._guard:
             if self._index is None:
                 self._check_place()
-                index = open_index(self._index_folder, self._root, self.agent, self._language)
+                index = open_index(self._index_folder, self.root, self.agent, self._language)
                 try:
                     self._check_place()  # Its folder may have been removed and made again since.
                 except UnavailableError:
@@ -186,7 +186,7 @@ class AgentLogs:
 
     def second_index(self) -> AbstractContextManager[Index | None]:
         """Open a second connection to the index, for long work; see ``second_connection``."""
-        return second_connection(self.index, self._index_folder, self._root, self._language)
+        return second_connection(self.index, self._index_folder, self.root, self._language)
 
     def asking(self, question: Callable[Concatenate[Index, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Query the index, again if it had to be recreated; UnavailableError if it cannot answer."""

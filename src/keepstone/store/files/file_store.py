@@ -318,7 +318,7 @@ class FileStore:
 
     def _forget(self, agent: str, session: str, ids: Sequence[str] | None) -> None:
         wanted = None if ids is None else frozenset(ids)
-        if "{agent}" in self._layout.sessions and self.suggestion_lines(agent):
+        if self.keeps_suggestions and self.suggestion_lines(agent):
             self.change_suggestions(agent, lambda lines: without(lines, session, wanted))
 
     @again_if_moved
@@ -457,6 +457,10 @@ class FileStore:
         with self._using(agent) as logs:
             return lookup.entry_counts(logs, session) if logs else {}
 
+    @property
+    def keeps_suggestions(self) -> bool:
+        return "{agent}" in self._layout.sessions
+
     def suggestion_lines(self, agent: str) -> list[bytes]:
         return suggestion_file.read(self._layout.beside(self.root, agent, SUGGESTIONS), self.root)
 
@@ -464,7 +468,9 @@ class FileStore:
     def change_suggestions(self, agent: str, change: Callable[[list[bytes]], list[bytes]]) -> None:
         path = self._layout.beside(self.root, agent, SUGGESTIONS)
         self._layout.refuse_twin(self.root, agent)
-        suggestion_file.change(path, self.root, change, durable=self._durable)
+        folder = self._layout.sessions_folder(self.root, agent)
+        forget = partial(purge_digests.record_suggestions, folder, self.root)
+        suggestion_file.change(path, self.root, change, forget, durable=self._durable)
 
     def gone(self, agent: str, session: str) -> Container[str]:
         with self._using(agent) as logs:

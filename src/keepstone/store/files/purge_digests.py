@@ -19,6 +19,8 @@ from keepstone.log.union import read_side
 from keepstone.store.removal_marks import PurgedIds, digest
 
 _KEY = "purged"
+NO_SESSION = ""
+"""In the place of a session in the digest of a suggestion's id."""
 
 
 def is_recording(folder: Folder, root: Path) -> bool:
@@ -34,6 +36,14 @@ def is_recording(folder: Folder, root: Path) -> bool:
 def record(folder: Folder, session: str, ids: Iterable[str]) -> None:
     """Write the digests of purged ids, synced, and make the file if it is missing."""
     _write(folder, [digest(session, entry_id) for entry_id in ids])
+
+
+def record_suggestions(path: Path, root: Path, ids: Iterable[str]) -> None:
+    """Record the ids of suggestions that are removed, as those of no session, if purges are recorded."""
+    if path.is_dir():
+        with Folder(path, root=root) as folder:
+            if is_recording(folder, root):
+                record(folder, NO_SESSION, ids)
 
 
 def record_agent(root: Path, layout: Layout, agent: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -10,6 +11,7 @@ from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import LOCK
 from keepstone.filesystem.lock import Lock
 from keepstone.log.log_file import Log
+from keepstone.store.suggestion_lines import ids_in, lines_of
 
 
 def read(path: Path, root: Path) -> list[bytes]:
@@ -21,8 +23,18 @@ def read(path: Path, root: Path) -> list[bytes]:
         return []
 
 
-def change(path: Path, root: Path, revision: Callable[[list[bytes]], list[bytes]], *, durable: bool) -> None:
-    """Write what a function makes of the lines, synced; one that only adds lines appends them."""
+def change(
+    path: Path,
+    root: Path,
+    revision: Callable[[list[bytes]], list[bytes]],
+    forget: Callable[[set[str]], None],
+    *,
+    durable: bool,
+) -> None:
+    """Write what a function makes of the lines, synced; one that only adds lines appends them.
+
+    ``forget`` is called with the ids of suggestions before they are removed.
+    """
     with (
         Folder(path.parent, root=root, create=True, durable=durable) as folder,
         closing(_log(folder, path, durable=durable)) as log,
@@ -31,6 +43,7 @@ def change(path: Path, root: Path, revision: Callable[[list[bytes]], list[bytes]
         lines = _lines(log)
         revised = revision([*lines])
         if revised[: len(lines)] != lines:
+            forget(ids_in(lines) - ids_in(revised))
             log.replace(revised)
         elif len(revised) > len(lines):
             log.append(revised[len(lines) :])
@@ -42,7 +55,4 @@ def _log(folder: Folder, path: Path, *, durable: bool = True) -> Log:
 
 def _lines(log: Log) -> list[bytes]:
     with log.reading() as fd:
-        if fd is None:
-            return []
-        with open(fd, "rb", closefd=False) as file:
-            return [raw.removesuffix(b"\n") + b"\n" for raw in file]
+        return [] if fd is None else lines_of(os.pread(fd, os.fstat(fd).st_size, 0))

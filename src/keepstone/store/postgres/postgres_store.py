@@ -125,6 +125,10 @@ class PostgresStore:
         ids = gone_in(entry_lists.lines(self._connections, agent, session, "true"))
         return GoneIds(session, ids, purged_rows.purged(self._connections, agent).ids)
 
+    @property
+    def keeps_suggestions(self) -> bool:
+        return True
+
     def suggestion_lines(self, agent: str) -> list[bytes]:
         return suggestion_rows.lines(self._connections, agent)
 

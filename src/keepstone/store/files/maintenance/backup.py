@@ -17,7 +17,7 @@ from pathlib import Path
 from keepstone.errors import StoreError
 from keepstone.files import AgentFiles, locked_files
 from keepstone.filesystem.confine import FOLDER_MODE, Folder, border, sync_folder
-from keepstone.filesystem.layout import ARCHIVE, DROPPED, LOCK, PURGE, Layout
+from keepstone.filesystem.layout import ARCHIVE, DROPPED, LOCK, PURGE, SUGGESTIONS, Layout
 from keepstone.filesystem.lock import Lock
 from keepstone.log.log_file import Log
 from keepstone.model import BackupInfo
@@ -131,12 +131,23 @@ class BackupRun:
             if logs is not None:
                 copy = self._copy_at(self._layout.sessions_folder(made, agent), made, tell)
                 changed = copy.follow(logs.folder, session_units(logs))
+        changed = self._copy_suggestions(agent, made, tell) or changed
         place = self._layout.files_folder(self._root, agent)
         with suppress(FileNotFoundError, NotADirectoryError), Folder(place, root=self._root) as folder:
             copy = self._copy_at(self._layout.files_folder(made, agent), made, tell)
             unit = Unit(AgentFiles(place, root=self._root).list, lambda: locked_files(folder))
             changed = copy.follow(folder, {"files": unit}) or changed
         return changed
+
+    def _copy_suggestions(self, agent: str, made: Path, tell: Callable[[int], None]) -> bool:
+        if "{agent}" not in self._layout.sessions:
+            return False
+        path, there = (self._layout.beside(root, agent, SUGGESTIONS) for root in (self._root, made))
+        if not path.is_file():
+            return False
+        with Folder(path.parent, root=self._root) as folder:
+            unit = Unit(lambda: [path.name], lambda: _marks(folder, path.name))
+            return self._copies.setdefault(there, Copy(there.parent, made, tell)).follow(folder, {"": unit})
 
     def _copy_at(self, place: Path, made: Path, tell: Callable[[int], None]) -> Copy:
         return self._copies.setdefault(place, Copy(place, made, tell))

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from keepstone.errors import CorruptLogError, KeepstoneError
 from keepstone.filesystem.confine import MovedError
-from keepstone.filesystem.layout import ARCHIVE, DROPPED, LOCK, TEMPORARY, Layout, lock_file
+from keepstone.filesystem.layout import ARCHIVE, DROPPED, LOCK, SUGGESTIONS, TEMPORARY, Layout, lock_file
 from keepstone.index import DamagedError, UnavailableError, check
 from keepstone.log.conflict_copies import original_of
 from keepstone.log.fold import Fold
@@ -20,10 +20,12 @@ from keepstone.log.log_file import Log, stat_of
 from keepstone.log.scan import Line, Scan
 from keepstone.model import Finding, Record
 from keepstone.secrets.detection import kinds_in, masked, secrets_in
+from keepstone.store.files import suggestion_file
 from keepstone.store.files.agent_logs import AgentLogs
 from keepstone.store.files.dropped import dropped_at
 from keepstone.store.files.maintenance.originals import log_of, original_names, originals
 from keepstone.store.files.purge_marks import PurgeMarks
+from keepstone.store.suggestion_lines import unreadable_lines
 from keepstone.text.display import counted
 
 NEWEST = 1 << 20
@@ -51,6 +53,7 @@ def examine(
 ) -> list[Finding]:
     """Return what was looked at of an agent, and what is wrong. ``progress`` receives bytes of logs."""
     findings = [*_folder(logs, layout), *_archives(logs), *_marks(logs), *_index(logs, deep=deep)]
+    findings += _suggestions(logs, layout)
     entries = 0
     search = SecretSearch(logs.agent, deep=deep)
     dropped = dropped_at(logs.folder)
@@ -274,6 +277,15 @@ def _marks(logs: AgentLogs) -> list[Finding]:
     message = f"{pending} purge(s) begun and not yet ended"
     remedy = f"end the programs that still read this home, then: {_FIX}"
     return [Finding("warning", logs.agent, message, remedy, "purged bytes may still be on the disk")]
+
+
+def _suggestions(logs: AgentLogs, layout: Layout) -> Iterator[Finding]:
+    """Find lines that are neither a suggestion nor a decision about one; they change nothing."""
+    if "{agent}" in layout.sessions:
+        path = layout.beside(logs.root, logs.agent, SUGGESTIONS)
+        if unread := len(unreadable_lines(suggestion_file.read(path, logs.root))):
+            message = f"{counted(unread, 'line')} that say no suggestion, or another state than was decided"
+            yield Finding("warning", f"{logs.agent}/{path.name}", message, "remove them", "they are ignored")
 
 
 def _index(logs: AgentLogs, *, deep: bool) -> list[Finding]:
