@@ -405,6 +405,7 @@ def test_an_agent_is_purged_with_everything(http: httpx.Client) -> None:
     assert code(http.delete("/v1/agents/passing")) == (404, "agent_not_found")
 
 
+DECISIONS = {call: f"{call}_suggestion" for call in ("accept", "reject", "undo")}
 FACTS = {"set": "set_fact", "value": "get_fact", "values": "list_facts", "unset": "unset_fact"}
 PUBLIC = {
     "Home": {
@@ -422,8 +423,7 @@ PUBLIC = {
         "session_summaries": "list_session_summaries",
         "entries": "list_agent_entries", "iter_entries": "list_agent_entries", "count": "count_agent_entries",
         "delete_where": "delete_where", "purge_where": "purge_where",
-        "suggest": "suggest", "suggestions": "list_suggestions", "accept": "accept_suggestion",
-        "reject": "reject_suggestion", "undo": "undo_suggestion",
+        "suggest": "suggest", "suggestions": "list_suggestions", **DECISIONS,
     },
     "Session": {
         "add_messages": "add_messages", "messages": "messages",

@@ -11,7 +11,7 @@ from keepstone import Agent
 
 PAGES = (
     *("sessions", "session", "timeline", "chat", "recall", "context"),
-    *("memory", "files", "overview", "doctor", "agents", "settings"),
+    *("memory", "files", "suggestions", "overview", "doctor", "agents", "settings"),
 )
 
 
@@ -21,6 +21,7 @@ def furnished(site: Site, agent: Agent) -> None:
     session.add("message", {"role": "assistant", "content": "Passkeys, since March."})
     session.add("decision", {"content": "Passkeys for sign-in"}, priority=0.95, tags=["auth"], pinned=True)
     agent.files.write("plan.md", "Call Ana")
+    agent.suggest("tag", [agent.add("Call Ana").id], {"tags": ["calls"]}, why="it is a call")
     site.notes.add("Amounts are whole cents", "Project")
 
 

@@ -23,6 +23,7 @@ PAGES = (
     ("context", "Context", "x"),
     ("memory", "Notes", "m"),
     ("files", "Files", "f"),
+    ("suggestions", "Suggestions", "u"),
     ("overview", "Overview", "o"),
     ("doctor", "Doctor", "d"),
     ("agents", "Agents", "a"),

@@ -34,6 +34,7 @@ from keepstone.web.pages import (
     session,
     sessions,
     settings,
+    suggestions,
     timeline,
 )
 from keepstone.web.site import Hook, Permissions, Place, Site, address
@@ -55,6 +56,7 @@ _BUILDS: dict[str, tuple[str, Build]] = {
     "context": ("Context", context.build),
     "memory": ("Notes", memory.build),
     "files": ("Files", files.build),
+    "suggestions": ("Suggestions", suggestions.build),
     "overview": ("Overview", overview.build),
     "doctor": ("Doctor", doctor.build),
     "agents": ("Agents", agents.build),
