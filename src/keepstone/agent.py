@@ -785,7 +785,7 @@ class Agent(BoundToProcess):
         return newest_valid(newest, _CONTEXT_NEWEST, now)
 
     def tools(self, format: ToolFormat = "json") -> list[dict[str, Any]]:  # noqa: A002
-        """Return the nine tools with which a model uses this memory; ``call`` runs them.
+        """Return the ten tools with which a model uses this memory; ``call`` runs them.
 
         They are those of the MCP server.
 

@@ -20,6 +20,7 @@ MAIN = {**AGENT, "session": "a/b ü"}
 SPARE = {**AGENT, "session": "spare"}
 PLAN = {**AGENT, "key": "plan/1"}
 CAUSE = {**AGENT, "entry": "cause/1"}
+NOWHERE = {**AGENT, "suggestion": "nowhere"}
 FILE = {**AGENT, "path": "plans/today.md"}
 FULL = {
     "id": "cause/1", "type": "decision", "data": {"decision": "Use OAuth", "by": "Ada"}, "ts": "2026-01-11",
@@ -89,6 +90,12 @@ SCRIPT = [
     Step("delete_entry", CAUSE),
     Step("purge_entry", CAUSE),
     Step("purge_entries", MAIN, body={"ids": ["effect"]}),
+    Step("suggest", AGENT, body={"do": "add", "item": {"text": "Ada likes tea"}, "why": "x"}, status=201),
+    Step("list_suggestions", AGENT, {"state": "all"}),
+    Step("get_suggestion", NOWHERE, status=404),
+    Step("accept_suggestion", NOWHERE, body={"by": "Ada"}, status=404),
+    Step("reject_suggestion", NOWHERE, status=404),
+    Step("undo_suggestion", NOWHERE, status=404),
     Step("purge_matching", AGENT, body={"text": "one", "dry_run": True}),
     Step("write_file", FILE, body={"content": "Call Ada\n"}),
     Step("append_file", FILE, body={"content": "one more\n"}),

@@ -405,13 +405,12 @@ def test_an_agent_is_purged_with_everything(http: httpx.Client) -> None:
     assert code(http.delete("/v1/agents/passing")) == (404, "agent_not_found")
 
 
-DECISIONS = {call: f"{call}_suggestion" for call in ("accept", "reject", "undo")}
+SUGGESTIONS = {call: f"{call}_suggestion" for call in ("accept", "reject", "undo")}
+SUGGESTIONS |= {"suggest": "suggest", "suggestions": "list_suggestions"}
 FACTS = {"set": "set_fact", "value": "get_fact", "values": "list_facts", "unset": "unset_fact"}
 PUBLIC = {
-    "Home": {
-        "agents": "list_agents", "purge_agent": "purge_agent", "sync": "index", "rebuild": "index",
-        "embed": "index", "reembed": "index", "doctor": "mend", "backup": "backup", "watch": "watch",
-    },
+    "Home": {"agents": "list_agents", "purge_agent": "purge_agent", "sync": "index", "rebuild": "index",
+        "embed": "index", "reembed": "index", "doctor": "mend", "backup": "backup", "watch": "watch"},
     "Agent": {
         "new_session": "new_session", "sessions": "list_sessions", "get": "get_entry",
         "update": "update_entry", "add": "add_entry", **FACTS,
@@ -420,10 +419,9 @@ PUBLIC = {
         "supersede": "supersede_entry", "reinstate": "reinstate_entry",
         "conflicts": "conflicts", "related": "related_entries", "recall": "recall", "context": "context",
         "entry_counts": "count_entries", "dropped_sessions": "list_dropped_sessions",
-        "session_summaries": "list_session_summaries",
-        "entries": "list_agent_entries", "iter_entries": "list_agent_entries", "count": "count_agent_entries",
-        "delete_where": "delete_where", "purge_where": "purge_where",
-        "suggest": "suggest", "suggestions": "list_suggestions", **DECISIONS,
+        "session_summaries": "list_session_summaries", "entries": "list_agent_entries",
+        "iter_entries": "list_agent_entries", "count": "count_agent_entries",
+        "delete_where": "delete_where", "purge_where": "purge_where", **SUGGESTIONS,
     },
     "Session": {
         "add_messages": "add_messages", "messages": "messages",

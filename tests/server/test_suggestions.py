@@ -14,6 +14,7 @@ def suggested(http: httpx.Client, text: str) -> tuple[str, str]:
     entry = http.post(f"{AGENT}/sessions/suggested/entries", json={"type": "note", "text": text}).json()["id"]
     made = http.post(PATH, json={"do": "pin", "entries": [entry], "why": "a reason", "by": "nightly"})
     assert made.status_code == 201
+    assert http.get(made.headers["location"]).json() == made.json()
     return entry, made.json()["id"]
 
 

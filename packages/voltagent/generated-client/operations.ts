@@ -125,6 +125,7 @@ const proposed = { body: { do: "add" as const, entries: [], item: { text: "Ada l
 const made = await data("suggest", POST(`${AGENT}/suggestions`, { ...agent, ...proposed }));
 same((await data("list_suggestions", GET(`${AGENT}/suggestions`, agent))).suggestions.map(({ id }) => id), [made.id]);
 const one = { params: { path: { agent: "typed", suggestion: made.id } }, body: { by: "Ada" } };
+same((await data("get_suggestion", GET(`${AGENT}/suggestions/{suggestion}`, one))).state, "open");
 same((await data("accept_suggestion", POST(`${AGENT}/suggestions/{suggestion}/accept`, one))).decided_by, "Ada");
 same((await data("undo_suggestion", POST(`${AGENT}/suggestions/{suggestion}/undo`, one))).state, "undone");
 const other = await data("suggest", POST(`${AGENT}/suggestions`, { ...agent, ...proposed }));

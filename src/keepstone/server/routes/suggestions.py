@@ -7,10 +7,20 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import AfterValidator, ConfigDict, Field
 
+from keepstone.errors import EntryNotFoundError
 from keepstone.operations import answers
 from keepstone.operations.documents import suggestion_document
 from keepstone.server import shapes
-from keepstone.server.parts import AgentName, HomeWriting, Reading, Writing, answer, decoded, responds
+from keepstone.server.parts import (
+    AgentName,
+    HomeWriting,
+    Reading,
+    Writing,
+    answer,
+    decoded,
+    path_of,
+    responds,
+)
 from keepstone.server.requests import Body, Many, Values
 
 router = APIRouter(prefix="/agents/{agent}/suggestions", tags=["suggestions"])
@@ -49,11 +59,20 @@ def list_suggestions(memory: Reading, state: StateQuery = "open") -> Response:
     return answer(shapes.Suggestions(suggestions=[*map(suggestion_document, found)]))
 
 
-@router.post("", **responds(answers.Suggestion, 201))
+@router.post("", **responds(answers.Suggestion, 201, location=True))
 def suggest(memory: Writing, body: NewSuggestion) -> Response:
     """Propose a change of memory. No entry is changed: a person accepts or rejects it."""
     made = memory.suggest(body.do, body.entries, body.item, why=body.why, evidence=body.evidence, by=body.by)
-    return answer(suggestion_document(made), 201)
+    return answer(suggestion_document(made), 201, {"Location": path_of(memory, "suggestions", made.id)})
+
+
+@router.get("/{suggestion}", **responds(answers.Suggestion))
+def get_suggestion(memory: Reading, suggestion: SuggestionName) -> Response:
+    """Show a suggestion in whatever state."""
+    for found in memory.suggestions(None):
+        if found.id == suggestion:
+            return answer(suggestion_document(found))
+    raise EntryNotFoundError(f"agent {memory.slug!r} has no suggestion {suggestion!r:.80}")
 
 
 @router.post("/{suggestion}/accept", **responds(answers.Suggestion))
