@@ -22,6 +22,7 @@ from keepstone.log import log_file as log_module
 from keepstone.log import rewrite
 from keepstone.log.line import entry_of
 from keepstone.log.log_file import Log
+from keepstone.log.scan import LogDescriptor
 from keepstone.model import Scope
 from keepstone.vector import unit
 
@@ -200,7 +201,7 @@ class LateLog(Log):
     meanwhile = staticmethod(lambda: None)
 
     @contextmanager
-    def reading(self) -> Iterator[int | None]:
+    def reading(self) -> Iterator[LogDescriptor | None]:
         with super().reading() as fd:
             act, self.meanwhile = self.meanwhile, lambda: None
             act()

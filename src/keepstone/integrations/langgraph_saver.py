@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from keepstone.filesystem.layout import DEFAULT_AGENT
 from keepstone.integrations.homes import in_thread, needs, opened_agent, plain_errors, write_in_thread
@@ -257,7 +257,7 @@ class KeepstoneSaver(BaseCheckpointSaver[str]):
         parent = data["parent"]
         return CheckpointTuple(
             config=_config(thread.id, place),
-            checkpoint={**thread.loaded(data["checkpoint"]), "channel_values": values},
+            checkpoint=cast("Checkpoint", thread.loaded(data["checkpoint"]) | {"channel_values": values}),
             metadata=thread.loaded(data["metadata"]),
             parent_config=_config(thread.id, place._replace(checkpoint_id=parent)) if parent else None,
             pending_writes=[(write["task_id"], write["channel"], thread.loaded(write)) for write in writes],

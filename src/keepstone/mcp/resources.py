@@ -121,12 +121,12 @@ def read(view: View, uri: str) -> types.ReadResourceResult:
     kind, _, name = uri.removeprefix(_SCHEME).partition("/")
     if not uri.startswith(_SCHEME) or kind not in _KINDS or not name:
         raise MCPError(INVALID_PARAMS, f"no resource {uri!r:.200}; list the resources", {"uri": uri})
-    text = _text(view, kind, unquote(name))
-    if text is None:
+    found = _text(view, kind, unquote(name))
+    if found is None:
         raise MCPError(INVALID_PARAMS, f"no resource {uri!r:.200}; list the resources", {"uri": uri})
     media = "text/markdown" if kind == "notes" else "text/plain"
     return types.ReadResourceResult(
-        contents=[types.TextResourceContents(uri=uri, mime_type=media, text=text)]
+        contents=[types.TextResourceContents(uri=uri, mime_type=media, text=found)]
     )
 
 

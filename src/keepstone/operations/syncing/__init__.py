@@ -222,7 +222,7 @@ def _take_suggestions(
     here = _digests_in(path) | _digests_in(purge_digests.vanished(home.root, agent))
 
     def is_purged(*one: str) -> bool:
-        return (key := purge_digests.digest(*one)) in here or key in purged_there
+        return (key := removal_marks.digest(*one)) in here or key in purged_there
 
     place, raw = layout.beside(home.root, agent, SUGGESTIONS), device.read(agent, _SUGGESTIONS) or b""
     if raw or place.is_file():
