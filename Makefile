@@ -22,7 +22,7 @@ SECONDS ?= 120
 RELEASE := .venv-release/bin
 RELEASE_INSTALLED := .venv-release/installed
 
-.PHONY: help packages release-check workflows docs-site publish-mcp image container run-environment environment run serve test test-voltagent offline-voltagent snapshots lowest newest frameworks sources wheels faults fuzz check check-voltagent without-node docs lock bench clean
+.PHONY: help packages release-check workflows docs-site publish-mcp image container run-environment environment run serve test test-voltagent offline-voltagent snapshots lowest newest frameworks sources wheels faults fuzz quality check check-voltagent without-node docs lock bench clean
 .DEFAULT_GOAL := help
 
 help:
@@ -43,6 +43,7 @@ help:
 	@echo "make image   build the container's image; make container carries out its steps without a daemon"
 	@echo "make workflows  check .github and the Dockerfile"
 	@echo "make docs    serve the documentation while you write"
+	@echo "make quality run what holds the quality of recall (LONGMEMEVAL=FOLDER adds a part of that benchmark)"
 	@echo "make bench   print the figures (FIGURES=bench/notes.py chooses)"
 	@echo "make lock    resolve the dependencies into the seven locks"
 	@echo "make clean   remove what make made"
@@ -171,6 +172,11 @@ fuzz: environment
 	@end=$$(($$(date +%s) + $(SECONDS))); while \
 		HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest -q -m hypothesis $(FUZZED) -n auto --timeout 900 || exit 1; \
 		[ $$(date +%s) -lt $$end ]; do :; done
+
+# Floors on conversations of our own; with LONGMEMEVAL=FOLDER also on a part of LongMemEval's development half.
+quality: environment
+	$(BIN)/python -m pytest -q tests/quality -n auto
+	$(BIN)/python bench/longmemeval.py $(LONGMEMEVAL) --questions 60 --least any@5=0.9 MRR=0.85
 
 bench: environment
 	@for figure in $(FIGURES); do echo "== $$figure"; $(BIN)/python $$figure || exit 1; done

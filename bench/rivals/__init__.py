@@ -1,0 +1,1 @@
+"""Other memories, asked the same questions of LongMemEval in the same loop."""
