@@ -46,8 +46,11 @@ APART = """
 """.split()
 """The tests of frameworks that need an older ``mcp`` than development has, or bring plugins of pytest."""
 
-SOURCES = ["tests/importing/test_newest_sources.py", "tests/importing/test_newest_services.py"]
-"""Imports of what the newest releases of other memory tools write."""
+SOURCES = """
+    tests/importing/test_newest_sources.py tests/importing/test_newest_services.py
+    tests/integrations/test_mem0.py
+""".split()
+"""Imports of what the newest releases of other memory tools write, and the adapter of mem0."""
 
 KINDS = {
     "lowest": (OLDEST, "requirements-lowest.lock", TESTS),

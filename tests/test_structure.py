@@ -42,6 +42,7 @@ SHARED_NAMES = {
     "files.py": "agents' own files: the folder, the routes, the commands and the page",
     "maintenance.py": "maintenance of a home: the commands, and the conformance checks about it",
     "memory.py": "the notes manager, in the terminal and in the browser",
+    "mem0.py": "mem0: its memories as an import, and as a vector store",
     "notes.py": "notes: the class, the routes and the commands",
     "openai.py": "OpenAI's API: its embeddings, and its messages",
     "paging.py": "pages with a cursor: of lists in the store, and of answers of the server",
