@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -67,6 +68,30 @@ class Space:
 def given_space(dim: int) -> Space:
     """Return the space of vectors of this dimension that come without an embedder."""
     return Space(f"{_GIVEN}{dim}", dim)
+
+
+SAMPLE = 64
+"""Vectors of a space that tell what cosines are usual: all of fewer, else the first by ``drawn``."""
+_FEWEST = 8
+"""Vectors that suffice for that."""
+
+
+def drawn(entry_id: str) -> str:
+    """Return the place of an entry's vector among those that a sample is taken of: a digest of its id.
+
+    PostgreSQL computes the same. Which vectors are drawn does not depend on the order of writing.
+    """
+    return hashlib.md5(entry_id.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
+
+
+def quartiles(cosines: Sequence[float]) -> tuple[float, float] | None:
+    """Return median and upper quartile of a vector's cosines with a sample; None if there are too few."""
+    from statistics import quantiles  # Ten times as quick as NumPy's for so few.
+
+    if len(cosines) < _FEWEST:
+        return None
+    _, median, upper = quantiles(cosines, method="inclusive")
+    return median, upper
 
 
 def unit(value: Any) -> Vector:

@@ -47,7 +47,7 @@ class Rewritten:
     moved: Mapping[int, tuple[int, int]]
     """The new offset and length of each kept line, by its old offset."""
     saved: int = 0
-    """Bytes by which the log became shorter."""
+    """Bytes by which the log became shorter, the marks of batches aside."""
     gone: Sequence[str] = ()
     """Ids of live entries that were archived."""
 
@@ -115,7 +115,7 @@ def _compacted(
             if not plan.aged.isdisjoint(new.later or ()):
                 raise OvertakenError  # What is archived for its age was changed since.
             after = placing.put(new, named, plan.aged)
-    return Rewritten(before, after, new.moved, before.size - after.size, sorted(plan.aged))
+    return Rewritten(before, after, new.moved, before.size - after.size - plan.marks, sorted(plan.aged))
 
 
 def _archive(old: Sequence[_Old], archive: Log, new: Replacement, placing: Placing) -> None:
@@ -195,6 +195,8 @@ class _Plan:
         self._fold = Fold()
         self._first: dict[str, int] = {}
         self._versions: set[str] = set()
+        self.marks = 0
+        """Bytes of the log that mark lines as parts of batches."""
         self.scan = self._scan()
         for line in self.scan:
             self._fold.add(line)
@@ -210,6 +212,8 @@ class _Plan:
         return Scan(self._new.source, unfinished=True, end=self._new.size)
 
     def _note(self, line: Line) -> None:
+        if line.record is not None and "batch" in line.record and not line.derived:
+            self.marks += line.length - len(explicit(line))
         entry_id = id_of(line.record) if line.record is not None else None
         if entry_id is None:
             return

@@ -13,7 +13,7 @@ from keepstone.index.vectors.hnsw import Graph, is_large
 from keepstone.index.vectors.hnsw import load as load_graph
 from keepstone.index.vectors.scope_filter import Range
 from keepstone.index.vectors.vector_table import sample
-from keepstone.vector import Matrix, Space
+from keepstone.vector import SAMPLE, Matrix, Space
 
 if TYPE_CHECKING:
     import apsw
@@ -28,8 +28,8 @@ ALL = 0
 NEWER = 8192
 """Maximum number of vectors newer than their generation; a tenth of the generation if that is more."""
 
-_SAMPLE = 64
-"""Vectors that are sampled to learn what cosines are usual."""
+_FEW = 1_000
+"""Vectors up to which a sample is taken again after each change."""
 
 
 class _Published(NamedTuple):
@@ -112,7 +112,7 @@ class VectorCache:
             if self.scan is not None:
                 self.scan.remove(vids)
         highest = (database.row("SELECT coalesce(max(vid), 0) FROM vector") or (0,))[0]
-        if highest > 2 * self._sampled:
+        if highest > 2 * self._sampled or (highest <= _FEW and (gone or highest != self._highest)):
             self.sample = None
         self._highest = highest
         self.is_due = database.path is not None and self._is_due(database, highest, len(gone))
@@ -158,7 +158,7 @@ class VectorCache:
         """Take and return ``sample``."""
         import numpy as np
 
-        vids, self.sample = sample(database, self.number, self.space.dim, _SAMPLE)
+        vids, self.sample = sample(database, self.number, self.space.dim, SAMPLE)
         self._sampled, self._sample_size, self._sample_vids = (
             self._highest,
             len(vids),

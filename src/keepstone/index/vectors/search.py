@@ -18,10 +18,7 @@ from keepstone.index.vectors.graph_upkeep import Due, GraphUpkeep
 from keepstone.index.vectors.scope_filter import EVERYTHING, filter_of
 from keepstone.index.vectors.segment import ChangedError
 from keepstone.model import Scope
-from keepstone.vector import Space, Vector
-
-_FEWEST = 8
-"""Vectors that suffice to learn what cosines are usual."""
+from keepstone.vector import Space, Vector, quartiles
 
 _TRIES = 3
 """How often a generation is made or opened for one query, before every vector is read instead."""
@@ -93,21 +90,15 @@ class VectorSearch:
 
     def cosine_quartiles(self, vector: Vector, space: Space) -> tuple[float, float] | None:
         """Return median and upper quartile of a vector's cosines with a space; None if it has few vectors."""
-        from statistics import quantiles  # Ten times as quick as NumPy's for so few.
-
         with self._database as database:
             held = self._spaces.get(space)
-            # A sample counts as it was when vectors were last compared; one that is too small does not.
-            is_known = held is not None and held.sample is not None and len(held.sample) >= _FEWEST
-            if held is None or not is_known or held.connection is not database.connection:
+            # A sample counts as it was when vectors were last compared.
+            if held is None or held.sample is None or held.connection is not database.connection:
                 held = self.held(space)
             if held is None:
                 return None
             matrix = held.take_sample(database) if held.sample is None else held.sample
-        if len(matrix) < _FEWEST:
-            return None
-        _, median, upper = quantiles(times(matrix, vector).tolist(), method="inclusive")
-        return median, upper
+        return quartiles(times(matrix, vector).tolist())
 
     def held(self, space: Space) -> VectorCache | None:
         """Return what is held of a space, as SQLite has it now; None without vectors. The guard is held."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from heapq import nsmallest
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from keepstone.index.entries import conditions, indexed
 from keepstone.index.vectors.buffer import BLOCK, Block, matrix_of, times
 from keepstone.log.fold import Folded
 from keepstone.model import Entry, Scope
-from keepstone.vector import F32, Matrix, Space, Vector, decode
+from keepstone.vector import F32, Matrix, Space, Vector, decode, drawn
 
 _INSERT = "INSERT INTO vector(space, eid, made, f32) VALUES(?, ?, ?, ?)"
 # CROSS JOIN keeps SQLite to this order: from the session to its entries to their vectors.
@@ -172,19 +173,19 @@ def cosines(database: Database, space: int, eids: Sequence[int], vector: Vector)
 
 
 def sample(database: Database, space: int, dim: int, count: int) -> tuple[list[int], Matrix]:
-    """Return at most ``count`` vectors of a space, of rows at even distances, after their numbers."""
+    """Return at most ``count`` vectors of a space, the first by ``drawn``, after their numbers."""
     import numpy as np
 
-    sql = "SELECT (SELECT min(eid) FROM vector WHERE space=?1), (SELECT max(eid) FROM vector WHERE space=?1)"
-    first, last = database.row(sql, (space,)) or (None, None)
-    if first is None:
-        return [], np.empty((0, dim), np.float32)
-    places = np.linspace(first, last, count).astype(np.int64).tolist()
+    named = "FROM vector v CROSS JOIN entry e ON e.eid=v.eid JOIN session s ON s.sid=e.sid WHERE v.space=?"
+    found = database.rows(f"SELECT v.eid, e.id, s.name {named}", (space,))
+    if len(found) > count:
+        found = nsmallest(count, found, key=lambda row: (drawn(row[1]), row[2]))
     rows = database.rows(
-        "SELECT v.vid, v.f32 FROM (SELECT DISTINCT (SELECT eid FROM vector WHERE space=?1 AND eid>=c.value "
-        "ORDER BY eid LIMIT 1) AS eid FROM json_each(?2) c) p JOIN vector v ON v.space=?1 AND v.eid=p.eid",
-        (space, json.dumps(places)),
+        "SELECT v.vid, v.f32 FROM json_each(?2) c CROSS JOIN vector v ON v.space=?1 AND v.eid=c.value",
+        (space, json.dumps([eid for eid, _, _ in found])),
     )
+    if not rows:
+        return [], np.empty((0, dim), np.float32)
     return [vid for vid, _ in rows], matrix_of([raw for _, raw in rows], dim)
 
 

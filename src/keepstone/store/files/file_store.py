@@ -369,7 +369,7 @@ class FileStore:
                 return []
             holders = lookup.holders(logs, entry_id) if session is None else {session: None}
             found = []
-            for name, known in holders.items():
+            for name, known in sorted(holders.items(), key=lambda one: one[0]):
                 record = known or LiveEntries(logs, logs.log(name), name).get(entry_id)
                 if record is not None:
                     found.append(entry_of(agent, name, record))

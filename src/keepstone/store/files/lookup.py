@@ -93,13 +93,14 @@ def linked(logs: AgentLogs, ids: Sequence[str], rel: str | None, limit: int) -> 
     def links(record: Record) -> bool:
         return any(link["to"] in wanted and rel in (None, link.get("rel")) for link in links_of(record))
 
-    return _entries(logs, links, Index.linked, ids, rel, limit)[:limit]
+    found = _entries(logs, links, Index.linked, ids, rel, limit)
+    return sorted(found, key=lambda entry: entry.session)[:limit]
 
 
 def pinned(logs: AgentLogs) -> list[Entry]:
-    """Return the live entries that are pinned, by time."""
+    """Return the live entries that are pinned, by time and then by session."""
     found = _entries(logs, lambda record: record.get("pinned") is True, Index.pinned)
-    return sorted(found, key=lambda entry: entry.ts)
+    return sorted(found, key=lambda entry: (entry.ts, entry.session))
 
 
 def standing(logs: AgentLogs, limit: int) -> list[Entry]:

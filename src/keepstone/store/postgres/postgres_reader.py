@@ -20,10 +20,10 @@ from keepstone.store.postgres.connecting import PLANNED_ONCE, Connections
 from keepstone.store.postgres.entry_lists import FROM, LOADED, conditions, loaded
 from keepstone.store.postgres.entry_rows import shown, stored
 from keepstone.store.postgres.vector_rows import Query
-from keepstone.store.postgres.vector_samples import FEWEST_SAMPLED, VectorSamples
+from keepstone.store.postgres.vector_samples import VectorSamples
 from keepstone.store.postgres.word_scores import HolderCounts, WordQuery, holds_phrase, phrase_query
 from keepstone.store.reader import HNSW_FROM, Ahead, Candidate, Matches, Similar
-from keepstone.vector import Space, Vector
+from keepstone.vector import Space, Vector, quartiles
 
 _SMALL = 5_000
 """Vectors of a session below which the plan of their comparison is kept."""
@@ -224,10 +224,7 @@ class PostgresReader:
             query = self._samples.query(self._agent, space, vector)
             [rows] = self._ask([query])
             self._sampled = self._samples.take(self._agent, space, vector, rows)
-        found = sorted(self._sampled or ())
-        if len(found) < FEWEST_SAMPLED:
-            return None
-        return found[len(found) // 2], found[3 * len(found) // 4]
+        return quartiles(self._sampled or ())
 
     def _is_small(self, space: str, scope: Scope) -> bool:
         """Tell whether to compare all vectors in scope takes less time than to plan that."""

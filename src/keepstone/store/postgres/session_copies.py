@@ -15,7 +15,7 @@ from keepstone.log.line import (
 )
 from keepstone.log.rewrite import only_counts
 from keepstone.log.scan import Line
-from keepstone.log.titles import is_title
+from keepstone.log.titles import is_title, title_of
 from keepstone.model import Record
 from keepstone.store.decay import Decay
 from keepstone.store.postgres.connecting import Connections
@@ -60,10 +60,14 @@ def _compact(held: LockedSession, decay: Decay | None) -> Compacted:
         and live[one].place != line.offset
         and not only_counts(line)
     }
+    titles = (line.offset for line, _ in rows if is_title(line.record or {}))
+    title = max(titles, default=None)  # Those before the last one say nothing any more.
     archive, dropped = [], []
     for line, is_folded in rows:
         entry_id = id_of(line.record or {})
         if entry_id not in live and is_title(line.record or {}):
+            if line.offset != title or title_of(line.record or {}) is None:
+                dropped.append((line.offset, False))
             continue
         is_first = entry_id in live and live[entry_id].place == line.offset
         if is_folded or (entry_id is not None and only_counts(line)):
@@ -75,10 +79,8 @@ def _compact(held: LockedSession, decay: Decay | None) -> Compacted:
     _apply_compaction(held, archive, dropped)
     kept = {one: folded for one, folded in live.items() if one not in aged}
     moment = {line.offset: read_time(line.record["ts"]) for line, _ in rows if line.record is not None}
-    size = 0
     for one, folded in kept.items():
         raw = dump_read(folded.record)
-        size += len(raw)
         is_folded = folded.place in archive or (folded.place, True) in dropped
         held.do(
             "INSERT INTO lines VALUES (%s, %s, %s, %s, false, %s, %s, %s)",
@@ -93,7 +95,7 @@ def _compact(held: LockedSession, decay: Decay | None) -> Compacted:
                 "INSERT INTO lines VALUES (%s, %s, %s, false, true, %s, %s, %s)",
                 (*held.place, held.next_seq + number, stored(one), ts, raw),
             )
-    return _finish_compaction(held, sorted(aged), size)
+    return _finish_compaction(held, sorted(aged))
 
 
 def _apply_compaction(
@@ -106,7 +108,7 @@ def _apply_compaction(
     held.do(f"UPDATE lines SET archived = true {where} AND NOT folded", (*held.place, [*archive]))
 
 
-def _finish_compaction(held: LockedSession, aged: Sequence[str], size: int) -> Compacted:
+def _finish_compaction(held: LockedSession, aged: Sequence[str]) -> Compacted:
     before = info_in(held).size
     names = [stored(one) for one in aged]
     keys = held.connection.execute(
@@ -119,6 +121,8 @@ def _finish_compaction(held: LockedSession, aged: Sequence[str], size: int) -> C
         held.place,
     )
     recount(held)
+    held.flush()
+    size = info_in(held).size
     held.do(
         "UPDATE sessions SET next_seq = %s, compacted = %s WHERE agent = %s AND session = %s",
         (held.next_seq + len(aged), size, *held.place),

@@ -9,28 +9,23 @@ from typing import Any
 from keepstone.store.postgres.entry_rows import stored
 from keepstone.store.postgres.statements import Statement
 from keepstone.store.postgres.vector_format import vector_of
-from keepstone.vector import Vector
+from keepstone.vector import SAMPLE, Vector
 
-_SAMPLED, FEWEST_SAMPLED = 64, 8
-"""Vectors of a sample, and the fewest that suffice."""
 _MANY = 1_000
-"""Keys between the first and the last one from which on a sample is kept."""
+"""Vectors above which a sample is kept."""
 _KEPT = 60.0
 """Seconds for which it is kept."""
 
 
 def _sampled(agent: str, space: str, what: str, *values: object) -> Statement:
-    """Return the query of something about vectors of an agent whose keys are at even distances."""
-    those = "SELECT key FROM vectors WHERE agent = %s AND space = %s"
-    own = [agent, stored(space)]
+    """Return the query of something about the vectors of an agent that are the first by ``drawn``."""
     return (
-        f"WITH bounds AS (SELECT ({those} ORDER BY key LIMIT 1) AS low, "
-        f"({those} ORDER BY key DESC LIMIT 1) AS high), "
-        f"chosen AS (SELECT DISTINCT ({those} AND key >= low + (high - low) * step / {_SAMPLED - 1} "
-        f"ORDER BY key LIMIT 1) AS key FROM bounds, generate_series(0, {_SAMPLED - 1}) AS step) "
-        f"SELECT {what}, (SELECT high - low FROM bounds) FROM chosen JOIN vectors v ON v.key = chosen.key "
+        "WITH those AS (SELECT v.key, e.id, e.session FROM vectors v "
+        "JOIN entries e ON e.agent = v.agent AND e.key = v.key WHERE v.agent = %s AND v.space = %s), "
+        f"chosen AS (SELECT key FROM those ORDER BY md5(id), session LIMIT {SAMPLE}) "
+        f"SELECT {what}, (SELECT count(*) FROM those) FROM chosen JOIN vectors v ON v.key = chosen.key "
         "WHERE v.agent = %s AND v.space = %s",
-        [*own, *own, *own, *values, *own],
+        [agent, stored(space), *values, agent, stored(space)],
     )
 
 
@@ -60,7 +55,7 @@ class VectorSamples:
 
             at, sample = time.monotonic(), np.array([vector_of(raw) for raw in found])
             found = (sample @ vector).tolist()
-        if rows and rows[0][1] >= _MANY:
+        if rows and rows[0][1] > _MANY:
             known[agent, space] = (at, sample)
         self._known = known
         return found

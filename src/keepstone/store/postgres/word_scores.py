@@ -133,7 +133,7 @@ class WordQuery:
             for at in range(len(tokens))
         ]
         sums = []
-        for word in dict.fromkeys(map(tuple, words)):
+        for word in words:  # Each of two words with one stem counts, as in the index of files.
             parts = " + ".join(f"w{place[one]} * (t{place[one]} / (t{place[one]} + damping))" for one in word)
             has_all = " AND ".join(f"t{place[one]} > 0" for one in word)
             sums.append(f"CASE WHEN {has_all} THEN {parts} ELSE 0 END")
