@@ -8,6 +8,7 @@ import pytest
 
 import keepstone
 from keepstone.store.files.file_store import FileStore
+from keepstone.store.files.purge import Eraser
 from keepstone.testing import ManualClock
 
 AGENT = "coder"
@@ -192,6 +193,21 @@ def test_purging_an_entry_removes_what_names_it(agent: keepstone.Agent) -> None:
     agent.purge(one.id)
     assert agent.suggestions(None) == [kept]
     assert not any(one.id.encode() in raw for raw in agent._store.suggestion_lines(AGENT))  # noqa: SLF001
+
+
+def test_a_killed_purge_leaves_no_suggestion(
+    filed: keepstone.Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = filed.add("Use OAuth")
+    filed.suggest("supersede", [entry.id], "hunter2", why="a reason")
+
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Eraser, "_purge", die)
+    with pytest.raises(KeyboardInterrupt):
+        filed.purge(entry.id)
+    assert b"hunter2" not in (tmp_path / "home" / LINES).read_bytes()
 
 
 @pytest.mark.parametrize("call", ["clear", "remove", "drop"])

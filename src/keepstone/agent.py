@@ -467,8 +467,6 @@ class Agent(BoundToProcess):
         given = None if item is None else dict(item_of(item))
         ids, based_on = names_of(entries, "entries") or (), names_of(evidence, "evidence") or ()
         check_suggestion(do, ids, given)
-        if given is not None and not {"id", "ts", "embedding"}.isdisjoint(given):
-            raise ValueError("a suggested item has no id, ts or embedding: it gets them when it is accepted")
         if given is not None and do != "tag":
             check_content(record_of(given, self._shared.clock))
         targets = [self.get(one) for one in ids]
@@ -512,6 +510,8 @@ class Agent(BoundToProcess):
         ts = now(self._shared.clock)
 
         def new(suggestion: Suggestion, targets: Sequence[Entry]) -> Record:
+            if not all(map(self.holds, targets)):
+                raise ValueError(f"an entry of suggestion {suggestion.id!r:.80} is not valid now: reject it")
             item = {"type": targets[0].type if targets else "note"} | (suggestion.item or {})
             record = record_of(item | {"id": suggestion.id, "ts": ts}, self._shared.clock)
             self._shared.meaning.claim(self.slug)

@@ -28,8 +28,8 @@ def test_suggest_lists_what_it_made(cli: Command) -> None:
 def test_review_asks_one_by_one(cli: Command) -> None:
     yes, no, _ = suggested(cli.home, "Use OAuth", "Use passkeys", "Use links")
     shown = cli("review", "--by", "Ada", text="y\nn\n\n")
-    assert "why: about Use OAuth" in shown.stdout
-    assert "pinned: None -> True" in shown.stdout
+    assert "why: about Use OAuth" in shown.stderr
+    assert "pinned: None -> True" in shown.stderr
     assert "accepted 1, rejected 1, open 1" in shown.stdout
     decided = {one["id"]: one for one in cli.json("suggestions", "--state", "all")["suggestions"]}
     assert (decided[yes]["state"], decided[yes]["decided_by"]) == ("accepted", "Ada")
@@ -40,7 +40,7 @@ def test_review_shows_the_words_that_go_and_come(cli: Command) -> None:
     with keepstone.open(cli.home) as home:
         agent = home.agent("default")
         agent.suggest("supersede", [agent.add("Use OAuth").id], "Use passkeys", why="newer")
-    shown = cli("review", text="q\n").stdout
+    shown = cli("review", text="q\n").stderr
     assert "- Use OAuth" in shown
     assert "+ Use passkeys" in shown
 
@@ -62,7 +62,7 @@ def test_review_goes_on_after_an_outdated_suggestion(cli: Command) -> None:
         [first, _] = agent.suggestions()
         again = agent.suggest("tag", first.entries, {"tags": ["auth"]}, why="x")
     shown = cli("review", text="y\ny\ny\n")
-    assert "changed since" in shown.stdout
+    assert "changed since" in shown.stderr
     assert [one["id"] for one in cli.json("suggestions", "--state", "outdated")["suggestions"]] == [again.id]
 
 

@@ -49,3 +49,12 @@ def test_a_token_for_one_agent_proposes_but_does_not_decide(
         assert limited.post(PATH, json={"do": "add", "item": {"text": "x"}, "why": "y"}).status_code == 201
         assert code(limited.post(f"{PATH}/{made}/{call}")) == (403, "forbidden")
     assert made in [one["id"] for one in http.get(PATH).json()["suggestions"]]
+
+
+def test_a_purged_suggestion_is_in_no_kept_answer(http: httpx.Client) -> None:
+    body = {"do": "add", "item": {"text": "the word is hunter2"}, "why": "a reason"}
+    key = {"Idempotency-Key": "suggested-once"}
+    made = http.post(PATH, json=body, headers=key).json()
+    assert http.post(PATH, json=body, headers=key).json() == made
+    http.post(f"{AGENT}/purge", json={"text": "hunter2"})
+    assert code(http.post(PATH, json=body, headers=key)) == (409, "answer_forgotten")

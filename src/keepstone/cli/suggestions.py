@@ -8,7 +8,7 @@ from rich.text import Text
 
 from keepstone.cli.command import Answer, agent_command
 from keepstone.cli.diff import shown_change
-from keepstone.cli.screen import print_view, table
+from keepstone.cli.screen import console, table
 from keepstone.errors import SuggestionOutdatedError
 from keepstone.operations.documents import suggestion_document
 from keepstone.text.display import clipped, counted, moment, one_line
@@ -58,8 +58,8 @@ def review(agent: "Agent", *, by: ByOption = None) -> Answer:
     decided: list[tuple[str, int]] = []
     try:
         while at < len(found):
-            print_view(_view(found[at], f"{at + 1} of {len(found)}"))
-            print_view(Text("\n").join(shown_change(*effect) for effect in effects(agent, found[at])))
+            _say(_view(found[at], f"{at + 1} of {len(found)}"))
+            _say(Text("\n").join(shown_change(*effect) for effect in effects(agent, found[at])))
             answer = _asked()
             if answer == "q":
                 break
@@ -79,6 +79,11 @@ def review(agent: "Agent", *, by: ByOption = None) -> Answer:
     return Answer({"accepted": accepted, "rejected": rejected}, Text(words if found else "no suggestions"))
 
 
+def _say(view: Text) -> None:
+    """Show what belongs to a question, beside the answer of the command."""
+    console(stderr=True).print(view, crop=False)
+
+
 def _asked() -> str:
     while True:
         try:
@@ -93,7 +98,7 @@ def _accepted(agent: "Agent", suggestion: "Suggestion", by: str | None) -> bool:
     try:
         agent.accept(suggestion.id, by)
     except SuggestionOutdatedError as error:
-        print_view(Text(one_line(str(error)), "yellow"))
+        _say(Text(one_line(str(error)), "yellow"))
         return False
     return True
 
@@ -103,13 +108,13 @@ def _undone(
 ) -> int:
     """Take back the last decision; return the suggestion to show next."""
     if not decided:
-        print_view(Text("nothing to undo"))
+        _say(Text("nothing to undo"))
         return at
     how, index = decided.pop()
     if how == "n":
         return index
     agent.undo(found[index].id, by)
-    print_view(Text(f"undone: {one_line(found[index].id)}"))
+    _say(Text(f"undone: {one_line(found[index].id)}"))
     return at
 
 

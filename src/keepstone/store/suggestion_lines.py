@@ -88,6 +88,8 @@ def check(do: str, entries: Sequence[str], item: Mapping[str, Any] | None) -> No
         raise ValueError(f"{do} takes {span} different entries, not {len(entries)}")
     if (item is None) != (do in ("delete", "pin")):
         raise ValueError(f"{do} takes {'no item' if do in ('delete', 'pin') else 'an item'}")
+    if item is not None and not {"id", "ts", "embedding"}.isdisjoint(item):
+        raise ValueError("a suggested item has no id, ts or embedding: it gets them when it is accepted")
     if do == "tag" and not (item and set(item) == {"tags"} and _are_names(item["tags"])):
         raise ValueError('tag takes an item with the tags to add: {"tags": ["…"]}')
 

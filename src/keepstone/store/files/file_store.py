@@ -469,8 +469,18 @@ class FileStore:
         path = self._layout.beside(self.root, agent, SUGGESTIONS)
         self._layout.refuse_twin(self.root, agent)
         folder = self._layout.sessions_folder(self.root, agent)
-        forget = partial(purge_digests.record_suggestions, folder, self.root)
+        removed: set[str] = set()
+
+        def forget(ids: set[str]) -> None:
+            removed.update(ids)
+            purge_digests.record_suggestions(folder, self.root, ids)
+            self.erasures.note(agent)
+
         suggestion_file.change(path, self.root, change, forget, durable=self._durable)
+        if removed:
+            self.erasures.note(agent)
+            for tell in self.erased:
+                tell(agent)
 
     def gone(self, agent: str, session: str) -> Container[str]:
         with self._using(agent) as logs:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
+from keepstone.store.postgres.answer_rows import forgetting
 from keepstone.store.postgres.connecting import Connection, Connections
 from keepstone.store.postgres.locked_session import LockedSession
 from keepstone.store.suggestion_lines import without
@@ -23,7 +24,9 @@ def change(connections: Connections, agent: str, revision: Callable[[list[bytes]
         with connection.transaction():
             connections.enter(connection, agent)
             connection.execute("INSERT INTO agents VALUES (%s) ON CONFLICT DO NOTHING", (agent,))
-            _revise(connection, agent, revision)
+            if _revise(connection, agent, revision):
+                for sql, values in forgetting(connections, agent):
+                    connection.execute(sql.encode(), values)
 
     connections.run(work)
     connections.writes += 1
@@ -35,7 +38,8 @@ def forget(held: LockedSession, ids: Collection[str] | None) -> None:
     _revise(held.connection, held.agent, lambda lines: without(lines, held.name, ids))
 
 
-def _revise(connection: Connection, agent: str, revision: Callable[[list[bytes]], list[bytes]]) -> None:
+def _revise(connection: Connection, agent: str, revision: Callable[[list[bytes]], list[bytes]]) -> bool:
+    """Write what a function makes of the lines; tell whether any of them went."""
     connection.execute("SELECT 1 FROM agents WHERE agent = %s FOR UPDATE", (agent,))
     old = [bytes(line) for (line,) in connection.execute(_LINES.encode(), (agent,)).fetchall()]
     new = revision([*old])
@@ -47,3 +51,4 @@ def _revise(connection: Connection, agent: str, revision: Callable[[list[bytes]]
         numbered = "unnest(%s::bytea[]) WITH ORDINALITY AS u (line, n)"
         sql = f"INSERT INTO suggestions SELECT %s, n + {last}, line FROM {numbered}"
         connection.execute(sql.encode(), (agent, agent, new[kept:]))
+    return not kept and bool(old) and old != new
