@@ -31,7 +31,7 @@ SHARED_NAMES = {
     "agents.py": "agents: the command, the routes, the list in the terminal and in the browser",
     "anthropic.py": "Anthropic's API: its messages, and its memory tool",
     "app.py": "the object that a framework runs: Typer's, FastAPI's and Textual's",
-    "changes.py": "changes of sessions: their values and cursors, and the routes that stream them",
+    "changes.py": "changes of sessions: values, cursors, the routes that stream them, and lists by day",
     "chat.py": "the conversation: the command and the page that open it",
     "diff.py": "what changed: of a session between two times, and between two versions of a text",
     "doctor.py": "the doctor, and the page that shows its findings",

@@ -10,7 +10,7 @@ from tests.web.conftest import Browse, Site, serious_faults, serve
 from keepstone import Agent
 
 PAGES = (
-    *("sessions", "session", "timeline", "chat", "recall", "context"),
+    *("sessions", "session", "timeline", "changes", "chat", "recall", "context"),
     *("memory", "files", "suggestions", "overview", "doctor", "agents", "settings"),
 )
 

@@ -29,6 +29,7 @@ MODULES = (
     "moving",
     "git",
     "diff",
+    "changes",
 )
 """The modules of commands, in the order of the help."""
 

@@ -168,4 +168,8 @@ COMMANDS = {
         "diff",
         "Show which entries of a session were added, removed or changed between two times or git revisions.",
     ),
+    "changes": (
+        "changes",
+        "Show what was added, edited, superseded and deleted, by day, the newest first.",
+    ),
 }

@@ -18,6 +18,7 @@ ASSETS = "/_keepstone"
 PAGES = (
     ("sessions", "Sessions", "s"),
     ("timeline", "Timeline", "t"),
+    ("changes", "Changes", "h"),
     ("chat", "Chat", "c"),
     ("recall", "Recall", "r"),
     ("context", "Context", "x"),

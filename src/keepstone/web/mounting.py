@@ -24,6 +24,7 @@ from keepstone.web.elements import EXPECTED, empty
 from keepstone.web.frame import ASSETS, WITH_NOTES, frame
 from keepstone.web.pages import (
     agents,
+    changes,
     chat,
     context,
     doctor,
@@ -52,6 +53,7 @@ _BUILDS: dict[str, tuple[str, Build]] = {
     "session": ("Session", session.build),
     "chat": ("Chat", chat.build),
     "timeline": ("Timeline", timeline.build),
+    "changes": ("Changes", changes.build),
     "recall": ("Recall", recall.build),
     "context": ("Context", context.build),
     "memory": ("Notes", memory.build),

@@ -80,7 +80,7 @@ class SuggestionsPage:
             say("h2", title)
             say("p", clipped(suggestion.why, _LONGEST))
             for change in changes:
-                _draw_change(change)
+                draw_change(change)
             if suggestion.evidence:
                 say("p", f"Based on {clipped(', '.join(suggestion.evidence), 200)}", "hint")
             say("p", f"{suggestion.by or 'a program'}, {moment(suggestion.ts)}", "hint")
@@ -128,7 +128,8 @@ def _title(suggestion: Suggestion) -> str:
     return "Add a new entry" if suggestion.do == "add" else f"{suggestion.do.capitalize()} {count}"
 
 
-def _draw_change(change: Effect) -> None:
+def draw_change(change: Effect) -> None:
+    """Show the words of an entry that go and come."""
     with box("pre", "diff", tabindex="0", aria_label=f"Change of {change.id}"):
         old, new = _words(change.before), _words(change.after)
         for kind, text in word_diff(old, new, Budget()):

@@ -1,0 +1,66 @@
+"""What changed in an agent's memory between two times, entry by entry, as its logs tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from operator import attrgetter
+from typing import NamedTuple
+
+from keepstone.agent import Agent
+from keepstone.log.line import apply, create, is_put, is_tombstone, read_time
+from keepstone.model import Record
+from keepstone.store.suggestion_lines import digest
+
+
+class Changed(NamedTuple):
+    """One change of an entry."""
+
+    ts: datetime
+    session: str
+    id: str
+    kind: str
+    """``"added"``, ``"edited"``, ``"superseded"`` or ``"deleted"``."""
+    before: Record | None
+    """The entry before; None for a new one, and where a compaction has folded it away."""
+    after: Record | None
+
+
+def changes(agent: Agent, since: datetime, until: datetime | None = None) -> list[Changed]:
+    """Return what changed from a time on and before another, the newest first; access counts aside.
+
+    What a compaction or a purge has removed from the logs is left out.
+    """
+    found = [
+        change
+        for info in agent.sessions()
+        if info.modified >= since
+        for change in _of_session(agent, info.id)
+        if since <= change.ts and (until is None or change.ts < until)
+    ]
+    return sorted(found, key=attrgetter("ts"), reverse=True)
+
+
+def _of_session(agent: Agent, session: str) -> Iterator[Changed]:
+    state: dict[str, Record] = {}
+    for line in agent.session(session).export():
+        name, before, at = str(line.get("id")), state.get(str(line.get("id"))), read_time(line.get("ts"))
+        if before is None and (is_tombstone(line) or not is_put(line)):
+            continue  # It changes nothing.
+        after = None if is_tombstone(line) else create(line) if before is None else apply(before, line)
+        state.pop(name, None)
+        if after is not None:
+            state[name] = after
+        if at is None or digest(before) == digest(after):
+            continue
+        yield Changed(at, session, name, _kind(before, after), before, after)
+        edited = read_time(line.get("modified"))
+        if before is None and edited is not None and edited > at:
+            yield Changed(edited, session, name, "edited", None, after)
+
+
+def _kind(before: Record | None, after: Record | None) -> str:
+    if before is None or after is None:
+        return "added" if before is None else "deleted"
+    is_closed = after.get("valid_to") is not None and before.get("valid_to") != after["valid_to"]
+    return "superseded" if is_closed else "edited"

@@ -1,0 +1,99 @@
+"""The changes page: what happened to an agent's memory on one day, with what was there before."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
+
+from keepstone.operations.day_changes import Changed, changes
+from keepstone.operations.suggesting import Effect
+from keepstone.text.display import counted
+from keepstone.web.elements import aside, attempt, box, button, empty, link, say, tell
+from keepstone.web.frame import frame
+from keepstone.web.live import Live
+from keepstone.web.pages.suggestions import draw_change
+from keepstone.web.phrases import local
+from keepstone.web.site import Place
+
+_LEAD = "What was added, edited, superseded and deleted on a day, the newest first."
+_MOST = 200
+"""Changes of a day that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """The changes of a day."""
+
+    changes: list[Changed]
+
+
+class ChangesPage:
+    """State of the page: the day."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        today = local(datetime.now(UTC)).date()
+        try:
+            self.day = date.fromisoformat(place.query.get("day", ""))
+        except ValueError:
+            self.day = today
+        self.is_today = self.day == today
+
+    async def build(self) -> None:
+        """Draw the page."""
+        with frame(self.place, "changes", "Changes", _LEAD):
+            with box(classes="row"):
+                self._go("Day before", -1)
+                say("h2", f"{self.day:%A, %Y-%m-%d}")
+                if not self.is_today:
+                    self._go("Day after", 1)
+            self.sum = say("p", "", "answer-line", role="status")
+            self.live = Live(self._load, self._draw)
+            self.list = box(classes="suggestions")
+            await self.live.start()
+
+    def _go(self, title: str, days: int) -> None:
+        day = self.day + timedelta(days=days)
+        link(title, self.place.link("changes", day=day.isoformat()), "button quiet")
+
+    def _load(self) -> Day:
+        zone = local(datetime.now(UTC)).tzinfo
+        begin = datetime(self.day.year, self.day.month, self.day.day, tzinfo=zone)
+        return Day(changes(self.place.agent, begin, begin + timedelta(days=1)))
+
+    def _draw(self, found: Day) -> None:
+        kinds = Counter(change.kind for change in found.changes)
+        self.sum.text = ", ".join(f"{number:,} {kind}" for kind, number in kinds.items()) or "No changes."
+        self.list.clear()
+        with self.list:
+            if not found.changes:
+                empty("A quiet day", "Nothing of this agent's memory changed on it.")
+            for change in found.changes[:_MOST]:
+                self._draw_one(change)
+            if len(found.changes) > _MOST:
+                say("p", f"{counted(len(found.changes) - _MOST, 'more change')} before these.", "hint")
+
+    def _draw_one(self, change: Changed) -> None:
+        title = f"{change.kind.capitalize()} at {local(change.ts):%H:%M}"
+        with box("section", "change suggestion", role="group", aria_label=f"{title}: {change.id}"):
+            with box(classes="row"):
+                say("strong", title)
+                href = self.place.link("session", id=change.session, entry=change.id)
+                link(f"{change.session} / {change.id}", href, "hint")
+                if change.kind == "deleted" and not self.place.read_only:
+                    words = f"Restore {change.id}"
+                    button("Restore", partial(self._restore, change), "quiet", aria_label=words)
+            draw_change(Effect(change.id, change.before, change.after))
+
+    async def _restore(self, change: Changed) -> None:
+        with attempt():
+            await aside(self.place.agent.restore, change.id, change.session)
+            tell("Restored")
+        await self.live.refresh()
+
+
+async def build(place: Place) -> None:
+    """Draw the page."""
+    await ChangesPage(place).build()

@@ -1,0 +1,34 @@
+"""The changes page: a day of an agent's memory."""
+
+from playwright.sync_api import expect
+from tests.web.conftest import Browse, Site
+
+from keepstone import Agent
+
+
+def test_a_day_shows_what_came_and_went(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.add("Use OAuth here", id="auth")
+    agent.update("auth", "Use passkeys here")
+    page = browse(site.url(agent.slug, "changes"))
+    expect(page.get_by_role("status").first).to_have_text("1 edited, 1 added")
+    edited = page.get_by_role("group").first
+    expect(edited.locator("del")).to_have_text("OAuth")
+    expect(edited.locator("ins")).to_have_text("passkeys")
+
+
+def test_a_deleted_entry_is_restored(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.add("Use OAuth here", id="auth")
+    agent.delete("auth")
+    page = browse(site.url(agent.slug, "changes"))
+    page.get_by_role("button", name="Restore auth").click()
+    expect(page.get_by_text("2 added, 1 deleted")).to_be_visible()
+    assert agent.get("auth").text == "Use OAuth here"
+
+
+def test_another_day_is_a_link_away(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.add("long ago", ts="2026-01-11T12:00:00Z")
+    page = browse(site.url(agent.slug, "changes", day="2026-01-12"))
+    expect(page.get_by_role("heading", name="A quiet day")).to_be_visible()
+    page.get_by_role("link", name="Day before").click()
+    expect(page.get_by_role("heading", name="Sunday, 2026-01-11")).to_be_visible()
+    expect(page.get_by_text("long ago")).to_be_visible()
