@@ -160,8 +160,8 @@ class Entry:
         return _moment(self.ts), self.session, self.type, self.id, self.text
 
     def as_dict(self) -> Record:
-        """Return the entry in the shape of its log line, as a copy."""
-        return dict(self.line)
+        """Return the entry in the shape of its log line, as a copy, without the number of its life."""
+        return {key: value for key, value in self.line.items() if key != "life"}
 
     @property
     def summary(self) -> str | None:

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from keepstone.log.fold import Fold
 from keepstone.log.scan import Scan
-from keepstone.log.union import Knowledge, Side, merged_lines, read_side
+from keepstone.log.sides import Purged, Side, never_purged, read_side
+from keepstone.log.union import merged
 
 
 def at(minute: int) -> str:
@@ -39,18 +40,19 @@ def opened(lines: list[Any]) -> Iterator[int]:
         yield file.fileno()
 
 
-def side(lines: list[Any]) -> Side:
-    with opened(lines) as fd:
-        return read_side(fd)
+def side(lines: list[Any], archive: list[Any] | None = None) -> Side:
+    with opened(lines) as fd, opened(archive or []) as old:
+        return read_side(fd, old)
 
 
-NOTHING = Knowledge()
+def union(base: list[Any], *sides: list[Any] | Side, purged: Purged = never_purged) -> list[bytes]:
+    """Return the log that two sides make, each given by its log or as a side."""
+    ours, theirs = (one if isinstance(one, Side) else side(one) for one in sides)
+    return merged(ours, theirs, purged, side(base)).log
 
 
-def union(
-    base: list[Any], ours: list[Any], theirs: list[Any], our: Knowledge = NOTHING, their: Knowledge = NOTHING
-) -> list[bytes]:
-    return merged_lines(side(base), side(ours), side(theirs), our, their)
+def purged_once(name: str) -> int:
+    return int(name == "a")
 
 
 def folded(lines: list[bytes]) -> dict[str, dict[str, Any]]:
@@ -66,9 +68,9 @@ BASE = [made("a", 0), made("b", 1)]
 
 
 def test_what_both_sides_added_is_there_by_time() -> None:
-    merged = union(BASE, [*BASE, made("c", 5), made("d", 9)], [*BASE, made("e", 7)])
-    assert list(texts(merged)) == ["a", "b", "c", "e", "d"]
-    assert len(merged) == 5
+    lines = union(BASE, [*BASE, made("c", 5), made("d", 9)], [*BASE, made("e", 7)])
+    assert list(texts(lines)) == ["a", "b", "c", "e", "d"]
+    assert len(lines) == 5
 
 
 def test_the_later_of_two_edits_holds() -> None:
@@ -87,9 +89,9 @@ def test_patches_of_both_sides_are_kept() -> None:
 @pytest.mark.parametrize("swapped", [False, True])
 def test_a_tombstone_wins_over_earlier_and_later_edits(minute: int, *, swapped: bool) -> None:
     ours, theirs = [*BASE, dead("a", 10)], [*BASE, made("a", minute, "edited")]
-    merged = union(BASE, theirs, ours) if swapped else union(BASE, ours, theirs)
-    assert list(texts(merged)) == ["b"]
-    assert len(merged) == 4
+    lines = union(BASE, theirs, ours) if swapped else union(BASE, ours, theirs)
+    assert list(texts(lines)) == ["b"]
+    assert len(lines) == 4
 
 
 def test_a_restoration_after_a_common_deletion_holds() -> None:
@@ -103,74 +105,94 @@ def test_a_deleted_and_compacted_entry_is_not_brought_back_by_an_edit() -> None:
 
 
 def test_an_entry_archived_for_its_age_comes_back_with_an_edit() -> None:
+    aged = side([made("b", 1)], [made("a", 0)])
     theirs = [*BASE, {"id": "a", "ts": at(9), "pinned": True}]
-    merged = union(BASE, [made("b", 1)], theirs, Knowledge(archived=lambda: {"a"}))
-    assert folded(merged)["a"]["pinned"] is True
-    assert texts(merged)["a"] == "a"
-    assert list(texts(union(BASE, [made("b", 1)], BASE, Knowledge(archived=lambda: {"a"})))) == ["b"]
+    lines = union(BASE, aged, theirs)
+    assert folded(lines)["a"]["pinned"] is True
+    assert texts(lines)["a"] == "a"
+    assert list(texts(union(BASE, aged, BASE))) == ["b"]
 
 
 def test_a_purged_entry_leaves_no_line() -> None:
     ours = [made("b", 1)]
     theirs = [*BASE, made("a", 9, "edited"), {"id": "a", "access": 3}]
-    for merged in (
-        union(BASE, ours, theirs, Knowledge(purged="a".__eq__)),
-        union(BASE, theirs, ours, Knowledge(), Knowledge(purged="a".__eq__)),
-        union([], ours, theirs, Knowledge(purged="a".__eq__)),
-    ):
-        assert b'"a"' not in b"".join(merged)
+    for one, other in ((ours, theirs), (theirs, ours)):
+        result = merged(side(one), side(other), purged_once)
+        assert b'"a"' not in b"".join([*result.log, *result.archive])
 
 
 def test_an_entry_added_again_after_its_purge_stays() -> None:
-    known = Knowledge(purged="a".__eq__)
-    again = made("a", 20, "again")
-    assert texts(union(BASE, [made("b", 1), again], BASE, known))["a"] == "again"
+    again = made("a", 20, "again", life=2)
+    assert texts(union(BASE, [made("b", 1), again], BASE, purged=purged_once))["a"] == "again"
 
 
-def compacted(name: str, made_at: int, changed_at: int, text: str) -> dict[str, Any]:
-    return made(name, made_at, text, modified=at(changed_at))
+@pytest.mark.parametrize("minute", [0, 30])
+def test_the_end_of_a_life_leaves_a_later_life_alone(minute: int) -> None:
+    again = [*BASE, dead("a", 15), made("a", minute, "again", life=2)]
+    for sides in ((again, [*BASE, dead("a", 40)]), ([*BASE, dead("a", 40)], again)):
+        assert texts(union(BASE, *sides))["a"] == "again"
+
+
+def test_an_edit_of_an_ended_life_changes_nothing_of_the_later_one() -> None:
+    again = [*BASE, dead("a", 2), made("a", 3, "again", life=2)]
+    assert texts(union(BASE, again, [*BASE, made("a", 30, "edited")]))["a"] == "again"
+
+
+def test_a_life_that_both_sides_began_is_one_entry() -> None:
+    base = [*BASE, dead("a", 2)]
+    ours, theirs = [*base, made("a", 5, "ours", life=2)], [*base, made("a", 6, "theirs", life=2)]
+    assert texts(union(base, ours, theirs)) == {"b": "b", "a": "theirs"}
+
+
+def compacted(changed_at: int, text: str) -> Side:
+    """Return a side that compacted after it had edited ``a``."""
+    archive = [made("a", 0), made("a", changed_at, text)]
+    return side([made("a", 0, text, modified=at(changed_at)), made("b", 1)], archive)
 
 
 def test_a_compaction_and_an_edit_keep_the_edit_and_the_time() -> None:
     base = [*BASE, made("a", 2, "second")]
-    ours = [compacted("a", 0, 2, "second"), made("b", 1)]
-    record = folded(union(base, ours, [*base, made("a", 9, "third")]))["a"]
+    record = folded(union(base, compacted(2, "second"), [*base, made("a", 9, "third")]))["a"]
     assert (record["text"], record["ts"]) == ("third", at(0))
 
 
 @pytest.mark.parametrize(("minute", "expected"), [(6, "ours"), (9, "theirs")])
 def test_an_edit_beside_a_compacted_later_edit_keeps_time_and_order(minute: int, expected: str) -> None:
-    ours = [compacted("a", 0, 8, "ours"), made("b", 1)]
-    record = folded(union(BASE, ours, [*BASE, made("a", minute, "theirs")]))["a"]
+    record = folded(union(BASE, compacted(8, "ours"), [*BASE, made("a", minute, "theirs")]))["a"]
     assert (record["text"], record["ts"]) == (expected, at(0))
 
 
 def test_two_compactions_keep_the_later_edit() -> None:
-    ours, theirs = (
-        [compacted("a", 0, 8, "ours"), made("b", 1)],
-        [compacted("a", 0, 9, "theirs"), made("b", 1)],
-    )
-    for merged in (union(BASE, ours, theirs), union(BASE, theirs, ours)):
-        record = folded(merged)["a"]
+    for sides in (
+        (compacted(8, "ours"), compacted(9, "theirs")),
+        (compacted(9, "theirs"), compacted(8, "ours")),
+    ):
+        record = folded(union(BASE, *sides))["a"]
         assert (record["text"], record["ts"]) == ("theirs", at(0))
+
+
+def test_a_folded_line_that_a_person_edited_is_an_edit() -> None:
+    edited = side(
+        [made("a", 0, "by hand", modified=at(8)), made("b", 1)], [made("a", 0), made("a", 8, "ours")]
+    )
+    assert texts(union(BASE, edited, compacted(8, "ours")))["a"] == "by hand"
 
 
 def test_lines_of_a_batch_are_not_hidden_by_lines_between_them() -> None:
     batch = [made(name, 10 + place, batch=[place, 3]) for place, name in enumerate("xyz", 1)]
-    merged = union(BASE, [*BASE, *batch], [*BASE, made("m", 12)])
-    assert set(texts(merged)) == {"a", "b", "x", "y", "z", "m"}
-    assert b"batch" not in b"".join(merged)
+    lines = union(BASE, [*BASE, *batch], [*BASE, made("m", 12)])
+    assert set(texts(lines)) == {"a", "b", "x", "y", "z", "m"}
+    assert b"batch" not in b"".join(lines)
 
 
 def test_damaged_lines_of_both_sides_are_kept() -> None:
-    merged = union(BASE, [*BASE, b"{damaged"], [*BASE, b"also damaged"])
-    assert {b"{damaged\n", b"also damaged\n"} <= set(merged)
+    lines = union(BASE, [*BASE, b"{damaged"], [*BASE, b"also damaged"])
+    assert {b"{damaged\n", b"also damaged\n"} <= set(lines)
 
 
 def test_an_archive_keeps_the_history_of_deleted_entries() -> None:
-    ours, theirs = [*BASE, dead("a", 5)], [*BASE, made("b", 6, "old")]
-    merged = merged_lines(side(BASE), side(ours), side(theirs), Knowledge(), Knowledge(), is_archive=True)
-    assert len(merged) == 4
+    ours, theirs = side([], [*BASE, dead("a", 5)]), side([], [*BASE, made("b", 6, "old")])
+    assert len(merged(ours, theirs).archive) == 4
 
 
 def line(name: str, minute: int, kind: str, text: str) -> dict[str, Any]:
@@ -202,6 +224,6 @@ def test_a_union_loses_no_line_and_is_the_same_from_both_sides(
 @given(LINES, LINES)
 def test_a_union_with_an_unchanged_side_is_the_changed_one(base: list[Any], ours: list[Any]) -> None:
     assert folded(union(base, [*base, *ours], base)) == folded(union(base, base, [*base, *ours]))
-    assert folded(union(base, [*base, *ours], base)) == folded(
-        [json.dumps(line).encode() + b"\n" for line in [*base, *ours]]
-    )
+    lines = [json.dumps(line, separators=(",", ":")).encode() for line in [*base, *ours]]
+    alone = folded(list(dict.fromkeys(lines)))  # The same line again says nothing.
+    assert folded(union(base, [*base, *ours], base)).keys() == alone.keys()

@@ -24,15 +24,21 @@ ARCHIVE = ".archive"
 PURGE = ".purge.ndjson"
 """The ids of purges in progress, inside a sessions folder."""
 PURGED = ".purged.ndjson"
-"""Digests of purged ids in a home under git, inside a sessions folder."""
+"""The journal of erasures: digests of the ids of which lives were erased, inside a sessions folder."""
 GIT_ATTRIBUTES = ".gitattributes"
 """What tells git how to merge the files of a home, inside the root."""
 FORMAT_FILE = ".format.json"
 """The version of a home's files, inside the root; without it they are of version 1."""
 FORMAT = 1
 """The newest version that this keepstone reads. It never wrote the file, as nothing has changed yet."""
-SYNC = ".sync"
-"""What a home knows of its syncing, inside the folder of derived data."""
+STATE = ".keepstone"
+"""The folder of what a home must not forget beside its memory, inside the root: nothing in it is derived."""
+VANISHED = f"{STATE}/gone"
+"""The journals of agents that were purged whole, inside the root, by digests of their names."""
+ERASED = "erased.ndjson"
+"""The name of such a journal."""
+SYNC = f"{STATE}/sync"
+"""What a home knows of its syncing, inside the root."""
 DROPPED = ".dropped.ndjson"
 """The marks of dropped collections, inside a sessions folder."""
 SUGGESTIONS = "suggestions.ndjson"
@@ -305,11 +311,11 @@ def _check_template(template: object) -> None:
     if (
         len(parts) - len(names) > 1
         or not all(map(_FOLDER_NAME.fullmatch, names))
-        or parts[0].casefold() == INDEX
+        or parts[0].casefold() in (INDEX, STATE)
     ):
         raise ValueError(
             f"{template!r} is not a folder template; join plain names with '/', {_AGENT} at most once, "
-            f"and do not start with {INDEX}"
+            f"and do not start with {INDEX} or {STATE}"
         )
 
 

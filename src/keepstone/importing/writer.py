@@ -21,7 +21,7 @@ from keepstone.filesystem.layout import session_id_of
 from keepstone.importing.item import Item, Unread, content_digest
 from keepstone.importing.owner import AgentFrom
 from keepstone.log.arguments import record_of, system_clock
-from keepstone.log.line import body_of, dump
+from keepstone.log.line import body_of, dump, life_of
 from keepstone.log.merging import check_content
 from keepstone.log.where import same
 from keepstone.model import Record
@@ -38,7 +38,7 @@ _BATCH_BYTES = 4 << 20
 _OPEN_SESSIONS = 64
 _Key = tuple[str, str]
 """An agent's slug and a session's id."""
-_UNCOMPARED = frozenset({"ts", "modified", "access", "embedding"})
+_UNCOMPARED = frozenset({"ts", "modified", "access", "embedding", "life"})
 
 
 @dataclass(slots=True)
@@ -144,7 +144,8 @@ class Writer:
         if line.get("id") is None:
             line = line | {"id": self._id_of(key, line)}
         record = record_of(line, system_clock)
-        return record if self._guard is None else self._guard(key[1], [record])[0]
+        record = record if self._guard is None else self._guard(key[1], [record])[0]
+        return record | ({"life": life} if (life := life_of(line)) > 1 else {})
 
     def _id_of(self, key: _Key, line: Record) -> str:
         """Return an id made of a record's content; equal ones in one source are numbered."""
@@ -226,7 +227,8 @@ class Writer:
             there = agent.get(entry_id, session.id).line
         except EntryNotFoundError:
             return None if entry_id in gone else record
-        if self._resume or self._was_edited_here(agent, session, there, record):
+        is_over = life_of(there) > life_of(record)  # The id was added again since.
+        if is_over or self._resume or self._was_edited_here(agent, session, there, record):
             return None
         if _says_same(there, record) and ("embedding" not in record or "embedding" in there):
             return None

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypedDict
 
 from uuid_utils import uuid7
 
-from keepstone.log.line import DEFAULT_TYPE, format_time, instant, plain
+from keepstone.log.line import DEFAULT_TYPE, NewId, format_time, instant, plain
 from keepstone.log.merging import check_content
 from keepstone.log.time_words import moment_of
 from keepstone.log.where import conditions_of
@@ -41,12 +41,13 @@ _OF_BODY = ("text", "data", "data_merge")
 _FOR_THE_LOG = {
     "deleted": "delete the entry instead",
     "batch": "add_many makes batches",
+    "life": "it numbers the lives of an id; put such a key into data",
 }
 
 
 def new_id() -> str:
     """Return a new id: a UUIDv7, which sorts by time (RFC 9562)."""
-    return str(uuid7())
+    return NewId(uuid7())
 
 
 def system_clock() -> datetime:
@@ -96,8 +97,10 @@ def record_of(item: Mapping[str, Any], clock: Clock) -> Record:
     """Return a new entry's record from a mapping with a log line's keys; id and time have defaults."""
     given = dict(_mapping(item, "an item"))
     entry_id, ts, kind = given.pop("id", None), given.pop("ts", None), given.pop("type", None)
+    if type(given.get("life")) is int:
+        del given["life"]  # Of a line that was read; the session says which life begins.
     head = {
-        "id": new_id() if entry_id is None else entry_id_of(entry_id),
+        "id": new_id() if entry_id is None else str(entry_id_of(entry_id)),
         "ts": now(clock) if ts is None else format_time(instant(ts)),
         "type": DEFAULT_TYPE if kind is None else name_of(kind, "type"),
     }

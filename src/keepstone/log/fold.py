@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from keepstone.log.line import apply, create, id_of, is_put, is_tombstone
+from keepstone.log.line import apply, create, id_of, is_put, is_tombstone, life_of
 from keepstone.log.scan import Line
 from keepstone.log.titles import is_title
 from keepstone.model import Record
@@ -69,7 +69,16 @@ def step(known: Folded | None, line: Line) -> Folded | None:
     record = line.record
     if record is None or is_tombstone(record) or (known is None and not is_put(record)):
         return None
-    if known is None:
+    if known is None or begins_life(known.record, record):
         return Folded(create(record), line.offset, line.offset, line.length, not line.derived)
     at, length = (line.offset, line.length) if is_put(record) else (known.at, known.length)
     return Folded(apply(known.record, record), known.place, at, length, pristine=False)
+
+
+def begins_life(entry: Record, later: Record) -> bool:
+    """Tell whether a line begins a later life of its id than the entry that is there.
+
+    A tombstone stands between two lives of one log. An archive has none where the entry before was put there
+    for its age.
+    """
+    return "life" in later and is_put(later) and life_of(later) > life_of(entry)

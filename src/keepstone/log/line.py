@@ -23,7 +23,7 @@ MAX_LINE = 16 * 1024 * 1024
 ENVELOPE = frozenset({"id", "ts", "type"})
 RESERVED = frozenset(
     "deleted priority access pinned tags links aliases summary "
-    "valid_from valid_to expires modified embedding batch".split()
+    "valid_from valid_to expires modified embedding batch life".split()
 )
 DEFAULT_TYPE = "event"
 _OF_MESSAGES = frozenset(
@@ -221,6 +221,23 @@ def is_put(record: Record) -> bool:
 def is_tombstone(record: Record) -> bool:
     """Tell whether a line is a tombstone."""
     return record.get("deleted") is True
+
+
+class NewId(str):
+    """An id that was made just now, so that no line can have it."""
+
+    __slots__ = ()
+
+
+def life_of(record: Record) -> int:
+    """Return which life of its id a line says that it begins, 1 if it says none.
+
+    Examples:
+        >>> life_of({"id": "a", "text": "again", "life": 2}), life_of({"id": "a", "text": "first"})
+        (2, 1)
+    """
+    life = record.get("life")
+    return life if type(life) is int and life > 1 else 1
 
 
 def create(record: Record) -> Record:

@@ -1,255 +1,269 @@
-"""Merging versions of a log that grew apart from a common one: nothing that either side wrote is lost.
+"""Merging two versions of a session: nothing that either side wrote is lost, and what one ended stays ended.
 
-The lines are those of both sides, ordered by time, less those that a side folded away. A tombstone wins over
-the other side's edits of the entry, wherever it stands in time, and a purge wins over everything.
+Invariant (docs/decisions/0028-an-id-has-lives.md): a session is the set of the lines that were ever written
+to it, each of one life of an id, so a merge is the union of two sets. The lines of one life have the order of
+each side, and of two sides that of their times; a later life of an id stands behind the earlier one, whatever
+the times are. A tombstone is the last line of its life.
 """
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from heapq import merge
-from tempfile import TemporaryFile
+from typing import NamedTuple
 
-from keepstone.log.line import EPOCH, id_of, is_put, is_tombstone, parse, read_time
-from keepstone.log.rewrite import explicit
-from keepstone.log.scan import Line, Scan
+from keepstone.log.line import EPOCH, apply, create, dump_read, is_put, parse
+from keepstone.log.sides import Key, Life, Purged, Side, SideLine, never_purged
+from keepstone.log.titles import TITLE_ID
 from keepstone.model import Record
 
-Key = tuple[bytes, int]
-"""A line's bytes, and how many equal ones stand before it."""
+
+class Merged(NamedTuple):
+    """What a merge makes of our side."""
+
+    log: list[bytes]
+    """The lines of the log, each with its newline."""
+    archive: list[bytes]
+    log_changed: bool
+    archive_changed: bool
 
 
-@dataclass(slots=True)
-class _Kept:
-    key: Key
-    id: str | None
-    record: Record | None
-    own: datetime
-    """When the line was written, as far as it says so."""
-    place: tuple[datetime, bytes]
-    """The latest time of this and all lines before it, which orders the lines of two sides.
+def merged(ours: Side, theirs: Side, purged: Purged = never_purged, base: Side | None = None) -> Merged:
+    """Return the session that has what both sides have, less the lives that were purged.
 
-    The bytes decide between equal times, so that both sides come to the same order.
+    With the version that both began with, lines that one side took out by hand stay out.
     """
-
-    @property
-    def is_tombstone(self) -> bool:
-        return self.record is not None and is_tombstone(self.record)
-
-
-@dataclass(slots=True)
-class Side:
-    """The lines of one version of a log."""
-
-    lines: list[_Kept] = field(default_factory=list)
-    keys: set[Key] = field(default_factory=set)
-    ids: set[str] = field(default_factory=set)
-    """Every id that a line names, those of deleted entries included."""
-    live: set[str] = field(default_factory=set)
+    union = _Union(ours, theirs, purged, base)
+    archive, log = union.archive(), union.log()
+    lines = [*(union.bytes_of(line) for line in log), *union.counts()]
+    return Merged(
+        lines,
+        [line.raw + b"\n" for line in archive],
+        union.says_more or _are_other(ours.log, log),
+        _are_other(ours.archive, archive),
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class Knowledge:
-    """What is known of one side beside the log itself."""
-
-    purged: Callable[[str], bool] = lambda _: False
-    """Whether an id was purged there."""
-    archived: Callable[[], Container[str]] = frozenset
-    """The ids of entries that were archived there for their age; called only if need be."""
+def _are_other(before: Sequence[SideLine], after: Sequence[SideLine]) -> bool:
+    """Tell whether a file has other lines than before, or in another order."""
+    return [line.key for line in before] != [line.key for line in after]
 
 
-def read_side(fd: int | None) -> Side:
-    """Read a version of a log; None is one that does not exist."""
-    side = Side()
-    if fd is None:
-        return side
-    seen: dict[bytes, int] = defaultdict(int)
-    scan = Scan(fd, unfinished=True)
-    place = EPOCH, b""
-    for line in scan:
-        raw, record = _plain(fd, line), line.record
-        # What a line without a time of its own is given depends on the file that it is read from.
-        said = parse(line.raw) if line.derived else record
-        own = _time_of(said or {}) or place[0]
-        place = max(place, (own, raw))
-        entry_id = id_of(record) if record is not None else None
-        side.lines.append(_Kept((raw, seen[raw]), entry_id, record, own, place))
-        seen[raw] += 1
-        if entry_id is not None and record is not None:
-            side.ids.add(entry_id)
-            if is_tombstone(record):
-                side.live.discard(entry_id)
-            elif is_put(record):
-                side.live.add(entry_id)
-    if scan.unread:
-        side.lines.append(_Kept((scan.unread, seen[scan.unread]), None, None, place[0], place))
-    side.keys = {line.key for line in side.lines}
-    return side
+_Lives = dict[Life, list[SideLine]]
 
 
-def side_of(raw: bytes) -> Side:
-    """Return a version of a log that is given as its bytes."""
-    with TemporaryFile() as file:
-        file.write(raw)
-        file.flush()
-        return read_side(file.fileno())
-
-
-def _plain(fd: int, line: Line) -> bytes:
-    """Return a line's bytes without its end, and without ``batch``: other lines may come in between."""
-    if line.record is not None and "batch" in line.record:
-        return explicit(line).removesuffix(b"\n")
-    return line.raw or os.pread(fd, line.length, line.offset).removesuffix(b"\n")
-
-
-def _time_of(record: Record) -> datetime | None:
-    """Return when a line was written; a folded line says it in ``modified``."""
-    return read_time(record.get("modified")) or read_time(record.get("ts"))
-
-
-def merged_lines(
-    base: Side, ours: Side, theirs: Side, our: Knowledge, their: Knowledge, *, is_archive: bool = False
-) -> list[bytes]:
-    """Return the lines of the merged log, each with its newline.
-
-    In an archive only purges leave anything out: it has the history of deleted entries, too.
-    """
-    if [line.key for line in theirs.lines] < [line.key for line in ours.lines]:
-        # Equal lines may stand in another order on each side: from both sides the same one counts.
-        ours, theirs, our, their = theirs, ours, their, our
-    gone_here = _gone(base, ours, theirs, our, is_archive=is_archive)
-    gone_there = _gone(base, theirs, ours, their, is_archive=is_archive)
-    kept_ours = [line for line in _kept(ours, base, theirs) if line.id not in gone_there]
-    only_theirs = [
-        line for line in _kept(theirs, base, ours) if line.id not in gone_here and line.key not in ours.keys
-    ]
-    if not is_archive:
-        kept_ours = _with_whole(kept_ours, ours, base, theirs, gone_there)
-        only_theirs = _with_whole(only_theirs, theirs, base, ours, gone_here, without=ours.keys)
-    lines = list(merge(kept_ours, only_theirs, key=lambda line: line.place))
-    if not is_archive:
-        changed = {line.id for line in only_theirs if line.id in ours.ids}
-        lines = _reordered(lines, changed, base, ours, theirs)
-    return [line.key[0] + b"\n" for line in lines]
-
-
-def _gone(base: Side, side: Side, other: Side, known: Knowledge, *, is_archive: bool) -> set[str]:
-    """Return the ids of which one side has removed every line, and that are to stay removed.
-
-    Those are purged entries, and deleted ones that were compacted; not those archived for their age.
-    """
-    purged = {name for name in other.ids - side.ids if known.purged(name)}
-    removed = (base.ids & other.ids) - side.ids - purged
-    if removed and not is_archive:
-        archived = known.archived()
-        removed = {name for name in removed if name not in archived}
-    return purged | removed
-
-
-def _kept(side: Side, base: Side, other: Side) -> list[_Kept]:
-    """Return the lines of one side that the other has too, or that are new since the base."""
-    return [line for line in side.lines if line.key in other.keys or line.key not in base.keys]
-
-
-def _with_whole(
-    kept: list[_Kept], side: Side, base: Side, other: Side, gone: Container[str], without: Container[Key] = ()
-) -> list[_Kept]:
-    """Return the kept lines with all lines of entries that the other side archived and this one changed."""
-    changed = {line.id for line in kept if line.key not in base.keys} - other.ids - {None}
-    revived = {name for name in changed if name in base.ids and name not in gone}
-    if not revived:
-        return kept
-    there = {line.key for line in kept}
-    return [
-        line for line in side.lines if line.key in there or (line.id in revived and line.key not in without)
-    ]
-
-
-def _reordered(
-    lines: Sequence[_Kept], changed: Container[str | None], base: Side, ours: Side, theirs: Side
-) -> list[_Kept]:
-    """Return the lines with those of changed entries in the order in which they count.
-
-    They take the places that the lines of the entry had.
-    """
-    there = {line.key for line in lines}
-    of_theirs: dict[str | None, list[_Kept]] = defaultdict(list)
-    for line in theirs.lines:
-        if line.id in changed and line.key in there:
-            of_theirs[line.id].append(line)
-    own: dict[str | None, list[_Kept]] = defaultdict(list)
+def _by_life(lines: Iterable[SideLine]) -> _Lives:
+    found: _Lives = defaultdict(list)
+    seen: set[tuple[Life, Key]] = set()
     for line in lines:
-        if line.id in changed:
-            own[line.id].append(line)
-    wanted = {
-        name: iter(_sequence(found, of_theirs[name], base, ours, theirs)) for name, found in own.items()
-    }
-    left = {name: len(found) for name, found in own.items()}
-    result: list[_Kept] = []
-    for line in lines:
-        if line.id not in wanted:
-            result.append(line)
-            continue
-        left[line.id] -= 1
-        result.append(next(wanted[line.id]))
-        if not left[line.id]:  # There may be one line more than places.
-            result += wanted[line.id]
+        if line.life is not None and (line.life, line.key) not in seen:
+            seen.add((line.life, line.key))
+            found[line.life].append(line)
+    return found
+
+
+def _in_order(ours: _Lives, theirs: _Lives) -> list[SideLine]:
+    """Return the lines of both, by lives, in the order in which they count."""
+    result: list[SideLine] = []
+    for life in sorted({*ours, *theirs}):
+        result += _sequence(ours.get(life, []), theirs.get(life, []))
     return result
 
 
-def _sequence(
-    found: Sequence[_Kept], of_theirs: list[_Kept], base: Side, ours: Side, theirs: Side
-) -> list[_Kept]:
-    """Return the lines of one entry in the order in which they count."""
-    only_ours = [line for line in found if line.key not in theirs.keys]
-    if not only_ours:
-        return of_theirs
-    only_theirs = [line for line in of_theirs if line.key not in ours.keys]
-    common = [line for line in found if line.key in ours.keys and line.key in theirs.keys]
-    later = merge(_timed(only_ours), _timed(only_theirs), key=lambda pair: pair[0])
-    result = [*common, *(line for _, line in later)]
-    result = _with_tombstone_last(result, found[0].id, base, (ours, theirs))
-    first = _creation(result)
-    return result if first is None else [first, *result]
+def _sequence(ours: Sequence[SideLine], theirs: Sequence[SideLine]) -> list[SideLine]:
+    """Return the lines of one life in one order, which keeps that of each side.
 
-
-def _timed(lines: Iterable[_Kept]) -> list[tuple[tuple[datetime, bytes], _Kept]]:
-    """Return one side's lines of an entry with the latest time up to each, so that their order stays."""
-    timed: list[tuple[tuple[datetime, bytes], _Kept]] = []
-    for line in lines:
-        own = line.own, line.key[0]
-        timed.append((max(own, timed[-1][0]) if timed else own, line))
-    return timed
-
-
-def _with_tombstone_last(
-    lines: list[_Kept], entry_id: str | None, base: Side, sides: Iterable[Side]
-) -> list[_Kept]:
-    """Return the lines with a tombstone at the end, if a side deleted the entry since the base."""
-    new = [line for line in lines if line.is_tombstone and line.key not in base.keys]
-    is_deleted = any(
-        entry_id in side.ids and entry_id not in side.live and any(line.key in side.keys for line in new)
-        for side in sides
-    )
-    if not is_deleted:
-        return lines
-    last = new[-1]
-    return [*(line for line in lines if line is not last), last]
-
-
-def _creation(lines: Sequence[_Kept]) -> _Kept | None:
-    """Return the line that made the entry, if one that came later would stand first.
-
-    A folded line has the entry's own time, and may have to stand behind an edit that it knows nothing of.
+    A line's rank is the latest time up to it, and its number among those of this time.
     """
-    puts = [
-        line for line in lines if line.record is not None and is_put(line.record) and not line.is_tombstone
-    ]
-    if not puts:
-        return None
-    oldest = min(puts, key=lambda line: read_time((line.record or {}).get("ts")) or EPOCH)
-    return None if oldest is puts[0] else oldest
+    ranks: dict[Key, tuple[datetime, int]] = {}
+    for _ in range(2):  # Again, as a line that both have may have moved behind others.
+        for side in (ours, theirs):
+            rank = EPOCH, -1
+            for line in side:
+                own = max(ranks.get(line.key, (line.time, 0)), (line.time, 0))
+                rank = max(own, (rank[0], rank[1] + 1))
+                ranks[line.key] = rank
+    lines = {line.key: line for line in (*ours, *theirs)}
+    return sorted(lines.values(), key=lambda line: (line.is_tombstone, ranks[line.key], line.raw))
+
+
+class _Union:
+    """The union of two sides."""
+
+    def __init__(self, ours: Side, theirs: Side, purged: Purged, base: Side | None) -> None:
+        self._ours, self._ours_archived = ours, _by_life(ours.archive)
+        # Equal lines may stand in another order on each side: from both sides the same one counts.
+        self._sides = sorted((ours, theirs), key=lambda side: [line.key for line in side.log if line.life])
+        self._purged = purged
+        self._removed = _removed(base, ours, theirs)
+        self._out = _taken_out(base, ours, theirs)
+        self._archived = {line.key for side in self._sides for line in side.archive if self._stays(line)}
+        self._by_id = self._lives_by_id()
+        self._folds: dict[Life, bytes] = {}
+        self._logged: dict[str, list[SideLine]] = {}
+        self.says_more = False
+        """Whether lines say other counts, or are folded of other lines, than those of our side."""
+
+    def _stays(self, line: SideLine) -> bool:
+        if line.key in self._out:
+            return False
+        if line.life is None:
+            return True
+        return line.life[1] > max(self._purged(line.life[0]), self._removed.get(line.life[0], 0))
+
+    def _lives_by_id(self) -> dict[str, list[SideLine]]:
+        """Return all lines that stay, by id, in the order in which they count."""
+        sides = [
+            _by_life(line for line in (*side.archive, *side.log) if not line.is_folded and self._stays(line))
+            for side in self._sides
+        ]
+        ids: dict[str, tuple[_Lives, _Lives]] = defaultdict(lambda: ({}, {}))
+        for number, lives in enumerate(sides):
+            for life, lines in lives.items():
+                ids[life[0]][number][life] = lines
+        return {entry_id: _in_order(*lives) for entry_id, lives in ids.items()}
+
+    def archive(self) -> list[SideLine]:
+        """Return the lines of the archive."""
+        wanted = {
+            entry_id: [line for line in lines if line.key in self._archived]
+            for entry_id, lines in self._by_id.items()
+        }
+        return self._arranged([side.archive for side in self._sides], wanted)
+
+    def log(self) -> list[SideLine]:
+        """Return the lines of the log."""
+        folded = {
+            line.life: line
+            for side in self._sides
+            for line in side.log
+            if line.is_folded and self._stays(line)
+        }
+        wanted = {entry_id: self._in_log(lines, folded) for entry_id, lines in self._by_id.items()}
+        self._logged = wanted
+        return self._arranged([side.log for side in self._sides], wanted)
+
+    def _in_log(self, lines: Sequence[SideLine], folded: dict[Life | None, SideLine]) -> list[SideLine]:
+        """Return which of the lines of one id stand in the log, in their order."""
+        last = lines[-1].life if lines else None
+        if last is None or last[0] == TITLE_ID:
+            return list(lines[-1:])
+        new = [line for line in lines if line.key not in self._archived]
+        earlier = [line for line in lines if line.life != last]
+        earlier = earlier if any(line.life != last for line in new) else []
+        of_last = [line for line in lines if line.life == last]
+        later = [line for line in new if line.life == last]
+        fold = folded.get(last)
+        if later:
+            if fold is None or of_last[-len(later) :] != later or of_last[-1].is_tombstone:
+                return [*earlier, *of_last]
+            return [*earlier, self._folded(fold, last, of_last[: -len(later)]), *later]
+        if of_last[-1].is_tombstone or fold is None or self._is_aged(last, of_last):
+            return earlier  # It was deleted, or archived for its age.
+        return [*earlier, self._folded(fold, last, of_last)]
+
+    def _is_aged(self, life: Life, lines: Sequence[SideLine]) -> bool:
+        """Tell whether a side has archived all there is of a life for its age."""
+        return any(
+            (state := side.states.get(life[0])) is not None
+            and (state.life, state.is_live, state.archived is not None) == (life[1], True, True)
+            and all(line.key in side.keys for line in lines)
+            for side in self._sides
+        )
+
+    def _folded(self, fold: SideLine, life: Life, lines: Sequence[SideLine]) -> SideLine:
+        """Take note of what the lines of a life come to, which the folded line says."""
+        record: Record | None = None
+        for line in lines:
+            said = parse(line.raw) or {}
+            record = apply(record, said) if record is not None else create(said) if is_put(said) else None
+        count = self._count(life)
+        if record is not None:
+            self._folds[life] = dump_read(record | ({"access": count} if count else {}))
+        before = {line.key for line in self._ours_archived.get(life, ())}
+        self.says_more = self.says_more or before != {line.key for line in lines}
+        return fold
+
+    def _count(self, life: Life) -> int:
+        count = max(side.counts.get(life, 0) for side in self._sides)
+        self.says_more = self.says_more or count > self._ours.counts.get(life, 0)
+        return count
+
+    def bytes_of(self, line: SideLine) -> bytes:
+        """Return a line of the log with its newline."""
+        if line.is_folded and line.life in self._folds:
+            return self._folds[line.life]
+        return line.raw + b"\n"
+
+    def counts(self) -> Iterator[bytes]:
+        """Yield lines with the counts of accesses that no folded line has."""
+        for entry_id, lines in sorted(self._logged.items()):
+            life = lines[-1].life if lines else None
+            if life is not None and not lines[-1].is_tombstone and life not in self._folds:
+                count = self._count(life)
+                if count:
+                    yield dump_read({"id": entry_id, "access": count})
+
+    def _arranged(
+        self, sides: Sequence[Sequence[SideLine]], wanted: dict[str, list[SideLine]]
+    ) -> list[SideLine]:
+        """Return the wanted lines, at the places that lines of the same ids have in the files."""
+        items = {line.key for lines in wanted.values() for line in lines}
+        placed: list[list[tuple[tuple[datetime, bytes], SideLine]]] = []
+        seen: set[Key] = set()
+        for lines in sides:
+            place = EPOCH, b""
+            some = []
+            for line in lines:
+                place = max(place, (line.time, line.raw))
+                is_wanted = line.key in items if line.life else self._stays(line)
+                if is_wanted and line.key not in seen:
+                    seen.add(line.key)
+                    some.append((place, line))
+            placed.append(some)
+        rest = [line for lines in wanted.values() for line in lines if line.key not in seen]
+        placed.append(sorted(((line.time, line.raw), line) for line in rest))
+        left = {entry_id: iter(lines) for entry_id, lines in wanted.items()}
+        return [
+            line if line.life is None else next(left[line.life[0]])
+            for _, line in merge(*placed, key=lambda pair: pair[0])
+        ]
+
+
+def _removed(base: Side | None, ours: Side, theirs: Side) -> dict[str, int]:
+    """Return the lives of which one side has removed every line since the version that both began with."""
+    if base is None:
+        return {}
+    removed: dict[str, int] = {}
+    for side in (ours, theirs):
+        for entry_id in base.live:
+            life = base.states[entry_id].life
+            if entry_id not in side.states:
+                removed[entry_id] = max(life, removed.get(entry_id, 0))
+    return removed
+
+
+def _taken_out(base: Side | None, ours: Side, theirs: Side) -> set[Key]:
+    """Return the lines that one side took out of its files since the version that both began with."""
+    if base is None:
+        return set()
+    return {
+        line.key
+        for line in base.log
+        if not line.is_folded and (line.key not in ours.keys or line.key not in theirs.keys)
+    }
+
+
+def lines_without(lines: Iterable[SideLine], purged: Purged) -> Iterator[SideLine]:
+    """Yield the lines that are of no purged life."""
+    for line in lines:
+        if line.life is None or line.life[1] > purged(line.life[0]):
+            yield line
+
+
+def lines_of(side: Side, entry_id: str) -> list[SideLine]:
+    """Return the lines of an id in the order in which they count, each once."""
+    lines = (*side.archive, *side.log)
+    return _in_order(_by_life(line for line in lines if line.life and line.life[0] == entry_id), {})

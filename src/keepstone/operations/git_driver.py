@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from keepstone.errors import StoreError
 from keepstone.filesystem.git_command import git
 from keepstone.filesystem.layout import ARCHIVE, PURGED, SUGGESTIONS, Layout
-from keepstone.log.union import Knowledge, merged_lines, side_of
+from keepstone.log.sides import side_of
+from keepstone.log.union import merged
 from keepstone.store.files import purge_digests
 from keepstone.store.removal_marks import digest
 from keepstone.store.suggestion_lines import lines_of, united
@@ -34,32 +35,40 @@ def merge_log(base: Path, ours: Path, theirs: Path, path: str) -> None:
         folder = folder / "sessions"
     session = Layout("sessions", "files", place.suffix or ".ndjson").session_of(place.name) or place.stem
     heads = _other_heads()
-    here = _digests(_content(folder / PURGED), _show("HEAD", folder / PURGED))
-    there = _digests(*(_show(head, folder / PURGED) for head in heads))
+    journals = [_content(folder / PURGED), *(_show(head, folder / PURGED) for head in ("HEAD", *heads))]
+    erased = purge_digests.erased_in(line for raw in journals for line in raw.splitlines())
     if place.name.removeprefix(".") == SUGGESTIONS:
         old, our_lines, their_lines = (lines_of(version.read_bytes()) for version in (base, ours, theirs))
-        kept = united(our_lines, their_lines, lambda *one: digest(*one) in here | there, old)
+        kept = united(our_lines, their_lines, lambda *one: digest(*one) in erased.lives, old)
         ours.write_bytes(b"".join(kept))
         return
-    archive = folder / ARCHIVE / place.name
-    our = Knowledge(lambda name: digest(session, name) in here, lambda: _live_in([_content(archive)]))
-    their = Knowledge(
-        lambda name: digest(session, name) in there,
-        lambda: _live_in(_show(head, archive) for head in heads),
-    )
-    sides = [side_of(version.read_bytes()) for version in (base, ours, theirs)]
-    lines = merged_lines(sides[0], sides[1], sides[2], our, their, is_archive=is_archive)
+    # Of log and archive git gives the one that it merges; the other is as both sides have committed it.
+    other = folder / place.name if is_archive else folder / ARCHIVE / place.name
+    pairs = [
+        (base, b"" if is_archive else _show(_base_of(heads), other)),
+        (ours, _show("HEAD", other)),
+        (theirs, _first(_show(head, other) for head in heads)),
+    ]
+    sides = [
+        side_of(beside, version.read_bytes()) if is_archive else side_of(version.read_bytes(), beside)
+        for version, beside in pairs
+    ]
+    result = merged(sides[1], sides[2], erased.in_session(session), sides[0])
     with ours.open("wb") as file:
-        file.writelines(lines)
+        file.writelines(result.archive if is_archive else result.log)
 
 
-def _digests(*contents: bytes) -> frozenset[str]:
-    return frozenset[str]().union(*(purge_digests.digests_in(raw.splitlines()) for raw in contents))
+def _first(contents: Iterable[bytes]) -> bytes:
+    """Return the first that is not empty."""
+    return next(filter(None, contents), b"")
 
 
-def _live_in(archives: Iterable[bytes]) -> Container[str]:
-    """Return the ids that were archived for their age: their archive does not end with a tombstone."""
-    return set[str]().union(*(side_of(raw).live for raw in archives))
+def _base_of(heads: Iterable[str]) -> str:
+    """Return the commit that both sides began with; HEAD where git does not know it."""
+    for head in heads:
+        with suppress(StoreError):
+            return os.fsdecode(git(Path(), "merge-base", "HEAD", head)).strip()
+    return "HEAD"
 
 
 def _content(path: Path) -> bytes:

@@ -13,12 +13,16 @@ from keepstone.filesystem.git_command import git
 from keepstone.filesystem.layout import (
     ARCHIVE,
     DROPPED,
+    ERASED,
     GIT_ATTRIBUTES,
     LOCK,
     PURGE,
     PURGED,
+    STATE,
     SUGGESTIONS,
+    SYNC,
     TEMPORARY,
+    VANISHED,
     Layout,
 )
 from keepstone.store.files import purge_digests
@@ -51,12 +55,13 @@ def init(root: Path, layout: Layout) -> list[str]:
             f"{sessions}/*{extension} merge={DRIVER} -text",
             f"{sessions}/{ARCHIVE}/*{extension} merge={DRIVER} -text",
             *(f"{sessions}/{name} merge=union -text" for name in (PURGED, DROPPED)),
+            f"/{VANISHED}/*/{ERASED} merge=union -text",
         ]
         if "{agent}" in layout.sessions:
             suggestions = layout.template_beside(SUGGESTIONS).replace("{agent}", "*")
             attributes += [f"/{suggestions} merge={DRIVER} -text"]
         files = f"/{layout.files.replace('{agent}', '*')}"
-        ignored = ["/.index/", "/.tokens.*", f"{files}/.keepstone.*"]
+        ignored = ["/.index/", f"/{SYNC}/", f"/{STATE}/**/*{LOCK}", "/.tokens.*", f"{files}/.keepstone.*"]
         ignored += [f"{sessions}/{name}" for name in (f"*{LOCK}", f"*{TEMPORARY}", PURGE)]
         ignored += [f"{sessions}/{ARCHIVE}/*{TEMPORARY}"]
         ignored += [f"{sessions.rpartition('/')[0]}/{SUGGESTIONS}{end}" for end in (LOCK, TEMPORARY)]
@@ -73,7 +78,7 @@ def _begin_recording(root: Path, layout: Layout, agent: str) -> list[str]:
     if not path.is_dir() or (path / PURGED).exists():
         return []
     with Folder(path, root=root) as folder:
-        purge_digests.record(folder, "", ())
+        purge_digests.record(folder, ())
     return [str((path / PURGED).relative_to(root))]
 
 

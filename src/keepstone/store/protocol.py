@@ -74,6 +74,9 @@ class LiveSession(Protocol):
     def get(self, entry_id: str) -> Entry | None:
         """Return a live entry, None if there is none."""
 
+    def last_life(self, entry_id: str) -> int:
+        """Return the number of the last life of an id that is not live; 0 if it had none."""
+
     def links(self, rel: str) -> list[tuple[str, str]]:
         """Return the links of this relation that live entries have: the id of the entry, and the target."""
 

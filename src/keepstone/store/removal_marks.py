@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
 DroppedMark: TypeAlias = "tuple[str, datetime]"
 """A session that was dropped, and when."""
+
+Lives: TypeAlias = "Mapping[str, int]"
+"""How many lives were erased, by the digest of session and id."""
 
 
 def digest(session: str, entry_id: str) -> str:
@@ -22,26 +25,29 @@ def digest(session: str, entry_id: str) -> str:
     return hashlib.sha256(json.dumps([session, entry_id]).encode()).hexdigest()
 
 
+def digests_of(session: str, lives: Mapping[str, int]) -> dict[str, int]:
+    """Return how many lives are over by the digest of session and id, given them by id."""
+    return {digest(session, entry_id): life for entry_id, life in lives.items()}
+
+
 class PurgedIds(NamedTuple):
     """What a home recorded of an agent's purges, as digests."""
 
-    is_recorded: bool
-    """Whether it records them."""
-    ids: frozenset[str]
+    ids: Lives
     """Of entries."""
-    vanished: frozenset[str]
+    vanished: Lives
     """Of all that the agent had when it was purged whole."""
 
 
 class GoneIds(Container[str]):
     """The ids that one session had and has no longer."""
 
-    def __init__(self, session: str, ids: Container[str], digests: Container[str]) -> None:
+    def __init__(self, session: str, ids: Container[str], lives: Lives) -> None:
         self._session = session
         self._ids = ids
-        self._digests = digests
+        self._lives = lives
 
     def __contains__(self, entry_id: object) -> bool:
         if not isinstance(entry_id, str):
             return False
-        return entry_id in self._ids or digest(self._session, entry_id) in self._digests
+        return entry_id in self._ids or digest(self._session, entry_id) in self._lives

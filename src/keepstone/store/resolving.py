@@ -15,7 +15,9 @@ from keepstone.log.line import (
     dump,
     dump_read,
     entry_of,
+    format_time,
     is_tombstone,
+    read_time,
     text_of,
 )
 from keepstone.model import Entry, Record
@@ -30,6 +32,9 @@ class Live(Protocol):
 
     def get(self, entry_id: str) -> Record | None:
         """Return the record of a live entry, None if there is none."""
+
+    def last_life(self, entry_id: str) -> int:
+        """Return the number of the last life of an id that is not live; 0 if it had none."""
 
 
 OnConflict = Callable[[Record, Record], Record]
@@ -53,6 +58,10 @@ class NoEntries:
         """Return None."""
         return None
 
+    def last_life(self, entry_id: str) -> int:  # noqa: ARG002  There was none.
+        """Return 0."""
+        return 0
+
 
 def resolve(
     written: Sequence[Written], live: Live, on_conflict: OnConflict
@@ -64,11 +73,12 @@ def resolve(
         entry_id = one.record["id"]
         there = current.get(entry_id) or live.get(entry_id)
         if there is None:
-            result = create(one.record)
-            needed.append(one)
+            begun = in_next_life(one, live.last_life(entry_id))
+            result = create(begun.record)
+            needed.append(begun)
         else:
             live.met = True
-            new = without_old_vector(there, one)
+            new = not_before(there, without_old_vector(there, one))
             result = on_conflict(there, new.record)
             if result is not there:
                 needed.append(new)
@@ -76,6 +86,30 @@ def resolve(
         current[entry_id] = result
         results.append(result)
     return results, needed
+
+
+def in_next_life(one: Written, last: int) -> Written:
+    """Return a line that begins a life of its id, with the number of that life unless it is the first."""
+    if last == 0:
+        return one
+    record = one.record | {"life": last + 1}
+    return Written(record, dump(record))
+
+
+def not_before(there: Record, later: Written) -> Written:
+    """Return a later line of an entry with a time that is not before the entry's last change.
+
+    Clocks go back, and those of two devices differ. The lines of one life are ordered by their times where
+    devices meet, so what was written later must not look earlier.
+    """
+    before, own = (
+        read_time(there.get("modified")) or read_time(there.get("ts")),
+        read_time(later.record.get("ts")),
+    )
+    if before is None or own is None or own >= before:
+        return later
+    record = later.record | {"ts": format_time(before)}
+    return Written(record, dump(record))
 
 
 def without_old_vector(there: Record, later: Written) -> Written:
@@ -127,9 +161,10 @@ def revised(
         line = Written(record, dump(record))
         after: Entry | None = None
         if not is_tombstone(record) and there is None:
-            after = entry_of(*place, create(record))
+            line = in_next_life(line, live.last_life(entry_id))
+            after = entry_of(*place, create(line.record))
         elif not is_tombstone(record) and there is not None:
-            line = without_old_vector(there.line, line)
+            line = not_before(there.line, without_old_vector(there.line, line))
             changed = apply(there.line, line.record)
             check_size(changed)  # A compaction will have to write all of it as one line.
             after = entry_of(*place, changed)

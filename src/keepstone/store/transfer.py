@@ -6,17 +6,20 @@ is left alone, so an interrupted move goes on where it was.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import zip_longest
+from tempfile import TemporaryFile
 from typing import NamedTuple, Protocol
 
 from keepstone.errors import NotTextError, StoreError
 from keepstone.log.fold import Fold
 from keepstone.log.line import dump_read, entry_of, format_time, id_of, parse, read_time
-from keepstone.log.scan import Line
+from keepstone.log.scan import Line, Scan
+from keepstone.log.sides import Purged, Side
+from keepstone.log.union import merged
 from keepstone.model import Record
 from keepstone.store.protocol import Files, Store
 from keepstone.store.removal_marks import DroppedMark, PurgedIds, digest
@@ -169,23 +172,37 @@ def _move_suggestions(source: MovableStore, target: MovableStore, agent: str) ->
         )
 
 
-def _move_purges(source: MovableStore, target: MovableStore, agent: str) -> frozenset[str]:
-    """Carry the source's purges out in the target, then record them; return those of the target alone."""
+def _move_purges(source: MovableStore, target: MovableStore, agent: str) -> Mapping[str, int]:
+    """Carry the source's purges out in the target, then record them; return what either of them purged."""
     there, here = target.purged(agent), source.purged(agent)
-    new = here.ids - there.ids
+    purged = _most(_most(there.ids, there.vanished), _most(here.ids, here.vanished))
+    new = {one: life for one, life in purged.items() if life > there.ids.get(one, 0)}
     for info in target.sessions(agent) if new else []:
-        ids = {one.id for one in target.raw_lines(agent, info.id) if one.id is not None}
-        target.purge(agent, info.id, sorted(one for one in ids if digest(info.id, one) in new))
+        lives = _side_of(target.raw_lines(agent, info.id)).lives
+        gone = [one for one, life in lives.items() if life <= new.get(digest(info.id, one), 0)]
+        target.purge(agent, info.id, sorted(gone))
     # Of an agent that is gone nothing is made.
-    target.take_purged(agent, here if agent in source.agents() else here._replace(is_recorded=False))
-    return there.ids - here.ids
+    target.take_purged(agent, here if agent in source.agents() else here._replace(ids={}))
+    return purged
+
+
+def _most(some: Mapping[str, int], others: Mapping[str, int]) -> dict[str, int]:
+    return {key: max(some.get(key, 0), others.get(key, 0)) for key in {*some, *others}}
+
+
+def _side_of(lines: Iterable[RawLine]) -> Side:
+    side = Side()
+    for line in lines:
+        side.add(line.line, archived=line.archived)
+    return side
 
 
 def _check_marks(source: MovableStore, target: MovableStore, agent: str) -> None:
     """Compare what is known of removed entries and sessions with what arrived."""
     wanted, there = source.purged(agent), target.purged(agent)
-    is_whole = wanted.ids <= there.ids or agent not in source.agents()
-    if not is_whole or not wanted.vanished <= there.vanished:
+    lacking_ids = {one for one, life in wanted.ids.items() if life > there.ids.get(one, 0)}
+    lacking_ids = lacking_ids if agent in source.agents() else set()
+    if lacking_ids or any(life > there.vanished.get(one, 0) for one, life in wanted.vanished.items()):
         raise StoreError(f"the digests of what agent {agent!r} purged did not all arrive: try again")
     lacking = source.dropped_marks(agent) - target.dropped_marks(agent)
     if lacking:
@@ -196,17 +213,21 @@ def _check_marks(source: MovableStore, target: MovableStore, agent: str) -> None
 
 
 def _move_session(
-    source: MovableStore, target: MovableStore, agent: str, session: str, gone: frozenset[str]
+    source: MovableStore, target: MovableStore, agent: str, session: str, erased: Mapping[str, int]
 ) -> Moved:
-    moved = Moved()
-    lines = [
-        line
-        for line in source.raw_lines(agent, session)
-        if not gone or line.id is None or digest(session, line.id) not in gone
-    ]
+    def purged(entry_id: str) -> int:
+        return erased.get(digest(session, entry_id), 0)
+
+    moved, side = Moved(), Side()
+    lines: list[RawLine] = []
+    for line in source.raw_lines(agent, session):
+        made = side.add(line.line, archived=line.archived)
+        life = made.life if made is not None else None
+        if life is None or life[1] > purged(life[0]):
+            lines.append(line)
     is_there = target.session(agent, session) is not None
     there = list(target.raw_lines(agent, session)) if is_there else []
-    wanted = lines if not there else _united(there, lines)
+    wanted = lines if not there else _united(there, side, purged)
     if is_there and are_same(there, wanted):
         moved.unchanged += 1
     else:
@@ -225,11 +246,18 @@ def _move_session(
     return moved
 
 
-def _united(there: Sequence[RawLine], more: Sequence[RawLine]) -> list[RawLine]:
-    """Return the lines of a session, and those of another that it lacks; archived ones come first."""
-    known = {line.explicit() for line in there}
-    lines = [*there, *(line for line in more if line.explicit() not in known)]
-    return sorted(lines, key=lambda line: not line.archived)
+def _united(there: Sequence[RawLine], more: Side, purged: Purged) -> Sequence[RawLine]:
+    """Return the lines of a session merged with those of another; the same ones if that adds nothing."""
+    result = merged(_side_of(there), more, purged)
+    if not result.log_changed and not result.archive_changed:
+        return there
+    found: list[RawLine] = []
+    for raw, archived in ((result.archive, True), (result.log, False)):
+        with TemporaryFile() as file:
+            file.writelines(raw)
+            file.flush()
+            found += [RawLine(line, archived) for line in Scan(file.fileno(), unfinished=True)]
+    return found
 
 
 def are_same(some: Iterable[RawLine], others: Iterable[RawLine]) -> bool:

@@ -12,19 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keepstone.filesystem.layout import LAYOUTS
-from keepstone.store.files.home_space import FILE, HomeSpace
+from keepstone.store.files.home_space import HomeSpace
 from keepstone.vector import Space
 
 SPACE = Space("concepts", 5)
 
 
 def opened(root: Path) -> HomeSpace:
-    return HomeSpace(root, LAYOUTS["default"])
+    return HomeSpace(root)
 
 
 def record_of(root: Path) -> Path:
-    return root / ".index" / FILE
+    return root / ".keepstone" / "space.json"
 
 
 def test_a_home_without_a_record_has_no_space_and_none_is_made(tmp_path: Path) -> None:
@@ -41,7 +40,7 @@ def test_another_process_reads_the_space_that_was_recorded(
     opened(root).set(SPACE)
     opened(root).set(Space(name, dim))
     assert opened(root).get() == Space(name, dim)
-    assert [path.name for path in (root / ".index").iterdir()] == [FILE]
+    assert [path.name for path in (root / ".keepstone").iterdir()] == ["space.json"]
 
 
 @pytest.mark.parametrize("bit", range(8))
@@ -79,9 +78,9 @@ def test_a_home_that_moved_keeps_its_space(tmp_path: Path) -> None:
     assert opened(tmp_path / "two").get() == SPACE
 
 
-@pytest.mark.parametrize("where", [".index", f".index/{FILE}"])
+@pytest.mark.parametrize("where", [".keepstone", ".keepstone/space.json"])
 def test_where_nothing_can_be_recorded_the_process_remembers(tmp_path: Path, where: str) -> None:
-    if where == ".index":
+    if where == ".keepstone":
         (tmp_path / where).write_text("a file in the place of the folder")
     else:
         (tmp_path / where).mkdir(parents=True)

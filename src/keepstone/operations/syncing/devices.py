@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from uuid_utils import uuid4
 from keepstone.errors import KeepstoneError
 from keepstone.filesystem.atomic import replace_file
 from keepstone.filesystem.confine import Folder
-from keepstone.filesystem.layout import INDEX, SYNC
+from keepstone.filesystem.layout import SYNC
 from keepstone.log.line import parse
 
 FORMAT = 1
@@ -25,6 +26,8 @@ _WRITTEN = "written"
 _REMEMBERED = 100
 """How many of its own manifests a home knows again."""
 _END = b'{"end":true}\n'
+_REWRITTEN = "instead"
+"""The key of a manifest's line that names, by its digest, the one that the device itself wrote."""
 
 
 def content(folder: Folder, name: str) -> bytes:
@@ -67,16 +70,17 @@ def check_format(shared: Folder) -> None:
 
 
 def device_name(root: Path, shared: Folder) -> str:
-    """Return the name of a home in shared folders, kept beside the indexes, and made again if lost.
+    """Return the name of a home in shared folders, which is part of its state.
 
     A home that was copied takes another name when it finds a manifest under its name that its copy wrote.
     """
-    with Folder(root / INDEX / SYNC, root=root) as folder:
+    with Folder(root / SYNC, root=root) as folder:
         kept = content_or_none(folder, _NAME)
         if kept is not None:
             name = kept.decode("ascii")
             manifest = content_or_none(shared, f"devices/{name}/{MANIFEST}") or b""
-            if not manifest.endswith(_END) or digest(manifest) in _written(folder):
+            written = {digest(manifest), _first_of(manifest)}
+            if not manifest.endswith(_END) or not written.isdisjoint(_written(folder)):
                 return name
         name = str(uuid4())
         replace_file(folder, _NAME, [name.encode()], temporary=TEMPORARY)
@@ -91,10 +95,27 @@ def _written(folder: Folder) -> list[str]:
 def write_manifest(root: Path, shared: Folder, place: str, lines: list[bytes]) -> None:
     """Write a device's manifest, which makes its files count."""
     manifest = b"".join([*lines, _END])
-    with Folder(root / INDEX / SYNC, root=root) as folder:
+    with Folder(root / SYNC, root=root) as folder:
         known = [*_written(folder), digest(manifest)][-_REMEMBERED:]
         replace_file(folder, _WRITTEN, ["\n".join(known).encode()], temporary=TEMPORARY)
     replace_file(shared, f"{place}/{MANIFEST}", [manifest], temporary=f"{place}/{TEMPORARY}")
+
+
+def _first_of(manifest: bytes) -> str | None:
+    """Return the digest of the manifest that a device wrote, where another one rewrote it since."""
+    for raw in manifest.splitlines()[:1]:
+        if isinstance(first := (parse(raw) or {}).get(_REWRITTEN), str):
+            return first
+    return None
+
+
+def listing(files: Mapping[tuple[str, str], tuple[int, str]]) -> list[bytes]:
+    """Return the lines of a manifest of files."""
+    found = []
+    for (agent, file), (length, name) in sorted(files.items()):
+        line = {"agent": agent, "file": file, "size": length, "sha256": name}
+        found.append(json.dumps(line).encode() + b"\n")
+    return found
 
 
 class Device:
@@ -102,7 +123,7 @@ class Device:
 
     def __init__(self, shared: Folder, place: str) -> None:
         self._shared = shared
-        self._place = place
+        self.place = place
         self.listed: dict[tuple[str, str], tuple[int, str]] = {}
         """Length and digest of each file, by agent and name."""
         self.is_whole = False
@@ -114,9 +135,32 @@ class Device:
                 if isinstance(line.get("agent"), str) and isinstance(line.get("file"), str):
                     self.listed[line["agent"], line["file"]] = (line.get("size", -1), str(line.get("sha256")))
 
+    def leave_out(self, agent: str) -> None:
+        """Leave the files of an agent out."""
+        self.listed = {key: entry for key, entry in self.listed.items() if key[0] != agent}
+
     def name(self, agent: str, file: str) -> str:
         """Return where a file lies in the shared folder."""
-        return f"{self._place}/{agent}/{file}"
+        return f"{self.place}/{agent}/{file}"
+
+    def rewrite(self, changed: Mapping[tuple[str, str], bytes]) -> None:
+        """Write some of its files again, without what was erased since; an empty one goes.
+
+        A device that left for good does not do so itself. The manifest names the one that the device wrote,
+        by which it knows its folder again.
+        """
+        before = content(self._shared, f"{self.place}/{MANIFEST}")
+        first = _first_of(before) or digest(before)
+        temporary = f"{self.place}/{TEMPORARY}"
+        for (agent, file), raw in changed.items():
+            if raw:
+                replace_file(self._shared, self.name(agent, file), [raw], temporary=temporary)
+                self.listed[agent, file] = len(raw), digest(raw)
+            else:
+                self._shared.unlink(self.name(agent, file))
+                del self.listed[agent, file]
+        lines = [json.dumps({_REWRITTEN: first}).encode() + b"\n", *listing(self.listed), _END]
+        replace_file(self._shared, f"{self.place}/{MANIFEST}", lines, temporary=temporary)
 
     def read(self, agent: str, file: str) -> bytes | None:
         """Return a file; None unless it is as the manifest says."""

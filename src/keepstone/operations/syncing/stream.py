@@ -17,7 +17,10 @@ from keepstone.text.display import one_line, size
 
 MOST = 1_000_000_000
 """Bytes of files that a stream may bring unless the user says otherwise."""
-_NAME = re.compile(r"(?P<device>devices/[0-9a-f-]{36})/(?P<file>[^/.\0][^/\0]*|[^/.\0][^/\0]*/[^/\0]+)")
+_NAME = re.compile(
+    r"(?P<device>devices/[0-9a-f-]{36})/"
+    r"(?P<file>[^/.\0][^/\0]*|[^/.\0][^/\0]*/(?:\.archive/)?[^/\0]+)"
+)
 _MANIFEST_BYTES = 64_000_000
 _BESIDE = 8_192
 """Bytes that a file takes beside its content at most: headers with a long name, and padding."""

@@ -6,7 +6,7 @@ It keeps the contract of ``Store``, whose docstrings say what each method does.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
 from functools import partial, wraps
@@ -48,12 +48,12 @@ from keepstone.store.files.dropped import dropped_at, dropped_marks, take_droppe
 from keepstone.store.files.history import gone, state
 from keepstone.store.files.home_language import language_of, record_language
 from keepstone.store.files.home_space import HomeSpace
+from keepstone.store.files.home_state import take_over
 from keepstone.store.files.intake import take_in_some
 from keepstone.store.files.log_changes import Changes
 from keepstone.store.files.long_records import WHOLE, LongRecords
 from keepstone.store.files.maintenance.file_maintenance import FileMaintenance
 from keepstone.store.files.purge import Eraser
-from keepstone.store.files.purge_digests import purged_digests
 from keepstone.store.files.put import LiveEntries
 from keepstone.store.files.session_files import info_of
 from keepstone.store.paging import Page
@@ -106,7 +106,8 @@ class FileStore:
         self, root: Path, layout: Layout, *, durable: bool = True, language: str | None = None
     ) -> None:
         self.root = root
-        recorded = language_of(root, layout)
+        take_over(root)
+        recorded = language_of(root)
         self.language = language or recorded
         self._records_language = self.language != recorded
         self._layout = layout
@@ -115,7 +116,7 @@ class FileStore:
         self.reader = partial(self._agents.reader, past=self._past)
         self._intake = Background(self._take_in_some)
         self._eraser = Eraser(root, layout)
-        self._space = HomeSpace(root, layout)
+        self._space = HomeSpace(root)
         self.maintenance = FileMaintenance(
             self, root, layout, self._using, lambda folder: FileStore(folder, layout)
         )
@@ -125,6 +126,7 @@ class FileStore:
         self._erased: list[Callable[[str], None]] = []
         self.on_erased = self._erased.append
         self._eraser.finish_agents()
+        self._eraser.remove_unowned_indexes()
 
     def _open(self, agent: str, create: bool) -> AgentLogs:  # noqa: FBT001  A callback, called by place.
         self._layout.refuse_twin(self.root, agent)
@@ -140,7 +142,7 @@ class FileStore:
             leave=self._intake.wake,
         )
         if self._records_language:
-            record_language(self.root, self._layout, self.language)
+            record_language(self.root, self.language)
             self._records_language = False
         try:
             self._layout.refuse_twin(self.root, agent)  # Another process may have made one just now.
@@ -356,9 +358,12 @@ class FileStore:
             raise AgentNotFoundError(
                 f"there is no agent {agent!r} in {self.root}: see home.agents(), or keepstone agents list"
             )
+        self._purge_agent(agent, told=True)
+
+    def _purge_agent(self, agent: str, *, told: bool) -> None:
         self._agents.drop(agent)
         with self._told(agent):
-            self._eraser.purge_agent(agent)
+            self._eraser.purge_agent(agent, told=told)
         self._agents.drop(agent)  # Another thread may have opened it before its folder was put away.
 
     # Reading
@@ -474,19 +479,20 @@ class FileStore:
         def forget(ids: set[str]) -> None:
             removed.update(ids)
             purge_digests.record_suggestions(folder, self.root, ids)
-            self.erasures.note(agent)
+            self._eraser.erasures.note(agent)
 
         suggestion_file.change(path, self.root, change, forget, durable=self._durable)
         if removed:
-            self.erasures.note(agent)
-            for tell in self.erased:
+            self._eraser.erasures.note(agent)
+            for tell in self._erased:
                 tell(agent)
 
     def gone(self, agent: str, session: str) -> Container[str]:
         with self._using(agent) as logs:
             if logs is None:
                 return frozenset()
-            return GoneIds(session, gone(logs, session), purged_digests(logs.folder))
+            erased = purge_digests.erased_of(self.root, self._layout, agent).lives
+            return GoneIds(session, gone(logs, session), erased)
 
     def _past(self, agent: str, logs: AgentLogs | None, moment: datetime | None) -> Reader:
         states = partial(_states, logs, moment)
@@ -574,7 +580,19 @@ class FileStore:
         return purge_digests.recorded(self.root, self._layout, agent)
 
     def take_purged(self, agent: str, found: PurgedIds) -> None:
-        purge_digests.take(self.root, self._layout, agent, found)
+        purge_digests.take_recorded(self.root, self._layout, agent, found)
+
+    @again_if_moved
+    def take_erased(self, agent: str, lines: Iterable[Record]) -> int:
+        """Take in what another home's journal tells of an agent; return how many entries it erased here."""
+        with self._erasing(agent) as logs:
+            if logs is None:
+                purge_digests.take_gone(self.root, agent, lines)
+                return 0
+            count, is_gone = self._eraser.take(logs, lines)
+        if is_gone:
+            self._purge_agent(agent, told=False)
+        return count
 
     def dropped_marks(self, agent: str) -> frozenset[DroppedMark]:
         with self._using(agent) as logs:
@@ -586,7 +604,7 @@ class FileStore:
 
     def take_language(self, language: str) -> None:
         self.language = language
-        record_language(self.root, self._layout, language)
+        record_language(self.root, language)
 
     def changes(self, agents: Sequence[str] | None, since: str | None) -> Callable[[], list[Change]]:
         return Changes(self.root, self._layout, self._using, agents, since).look

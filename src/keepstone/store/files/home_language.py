@@ -1,4 +1,4 @@
-"""The language that a home's words are stemmed by: one small file beside its indexes.
+"""The language that a home's words are stemmed by: one small file of its state.
 
 It is there once a language was named, so that whoever opens the home without naming one uses the same: an
 index of another language is rebuilt.
@@ -13,18 +13,18 @@ from pathlib import Path
 from keepstone.errors import KeepstoneError
 from keepstone.filesystem.atomic import replace_file
 from keepstone.filesystem.confine import Folder
-from keepstone.filesystem.layout import TEMPORARY, Layout
+from keepstone.filesystem.layout import STATE, TEMPORARY
+from keepstone.store.files.home_state import LANGUAGE, place_of
 from keepstone.text.tokenizer import ENGLISH, LANGUAGES
 
-FILE = ".language"
 _LONGEST = 16
 
 
-def language_of(root: Path, layout: Layout) -> str:
+def language_of(root: Path) -> str:
     """Return the language that a home recorded, English without a record of a known one."""
     try:
-        with Folder(layout.derived_folder(root), root=root) as folder:
-            fd = folder.open(FILE, os.O_RDONLY)
+        with Folder(place_of(root, LANGUAGE), root=root) as folder:
+            fd = folder.open(LANGUAGE if folder.path.name == STATE else f".{LANGUAGE}", os.O_RDONLY)
             try:
                 recorded = os.read(fd, _LONGEST).decode("ascii", "replace").strip()
             finally:
@@ -34,11 +34,11 @@ def language_of(root: Path, layout: Layout) -> str:
     return recorded if recorded in LANGUAGES else ENGLISH
 
 
-def record_language(root: Path, layout: Layout, language: str) -> None:
+def record_language(root: Path, language: str) -> None:
     """Record a home's language; a home that cannot be written goes without."""
     with (
         suppress(OSError, KeepstoneError),
-        Folder(layout.derived_folder(root), root=root, create=True) as folder,
+        Folder(root / STATE, root=root, create=True) as folder,
     ):
-        temporary = f"{FILE}.{os.getpid()}{TEMPORARY}"
-        replace_file(folder, FILE, [f"{language}\n".encode()], temporary=temporary, durable=False)
+        temporary = f"{LANGUAGE}.{os.getpid()}{TEMPORARY}"
+        replace_file(folder, LANGUAGE, [f"{language}\n".encode()], temporary=temporary, durable=False)

@@ -1,4 +1,4 @@
-"""The space that the vectors of a home are of: one small file beside its indexes.
+"""The space that the vectors of a home are of: one small file of its state.
 
 It names the home by the inode of its folder and has a checksum, so that neither a flipped bit nor the file
 of another home decides about an embedder. Where it is missing, the vectors that there are say it.
@@ -17,10 +17,10 @@ from pathlib import Path
 from keepstone.errors import KeepstoneError
 from keepstone.filesystem.atomic import replace_file
 from keepstone.filesystem.confine import Folder
-from keepstone.filesystem.layout import TEMPORARY, Layout
+from keepstone.filesystem.layout import STATE, TEMPORARY
+from keepstone.store.files.home_state import SPACE, place_of
 from keepstone.vector import Space
 
-FILE = ".space.json"
 _FRESH = 1.0
 """Seconds for which what was read counts, so that a recall need not read the file each time."""
 _LONGEST = 1 << 16
@@ -30,9 +30,8 @@ _LONGEST = 1 << 16
 class HomeSpace:
     """Reads and writes which space a home's vectors are of."""
 
-    def __init__(self, root: Path, layout: Layout) -> None:
+    def __init__(self, root: Path) -> None:
         self._root = root
-        self._folder = layout.derived_folder(root)
         self._read: Space | None = None
         self._at = float("-inf")
 
@@ -44,18 +43,21 @@ class HomeSpace:
 
     def set(self, space: Space) -> None:
         """Record the space; a home that cannot be written goes without."""
-        with suppress(OSError, KeepstoneError), Folder(self._folder, root=self._root, create=True) as folder:
+        with (
+            suppress(OSError, KeepstoneError),
+            Folder(self._root / STATE, root=self._root, create=True) as folder,
+        ):
             said: dict[str, str | int] = {"id": space.id, "dim": space.dim, "home": self._root.stat().st_ino}
             said |= {"probe": space.probe} if space.probe else {}
             document = json.dumps(said | {"sum": _sum_of(said)}).encode() + b"\n"
-            temporary = f"{FILE}.{os.getpid()}{TEMPORARY}"
-            replace_file(folder, FILE, [document], temporary=temporary, durable=False)
+            temporary = f"{SPACE}.{os.getpid()}{TEMPORARY}"
+            replace_file(folder, SPACE, [document], temporary=temporary, durable=False)
         self._read, self._at = space, time.monotonic()
 
     def _load(self) -> Space | None:
         try:
-            with Folder(self._folder, root=self._root) as folder:
-                fd = folder.open(FILE, os.O_RDONLY)
+            with Folder(place_of(self._root, SPACE), root=self._root) as folder:
+                fd = folder.open(SPACE if folder.path.name == STATE else f".{SPACE}", os.O_RDONLY)
                 try:
                     return _parsed(os.read(fd, _LONGEST), self._root.stat().st_ino)
                 finally:

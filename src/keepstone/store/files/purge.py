@@ -1,7 +1,8 @@
 """Removing bytes: purge, clear, and removal of sessions and agents.
 
-A purge is recorded, synced, before it begins and struck off after it ended, so
-that the next process to open the home finishes what a killed one left.
+An erasure is recorded, synced, before it begins: its marks, which the next process to open the home finishes
+and which are struck off at the end, and its lines in the journal, which stay. One that fails before it has
+changed anything takes both back.
 """
 
 from __future__ import annotations
@@ -11,33 +12,27 @@ import re
 import shutil
 import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from keepstone.errors import KeepstoneError, PurgePendingError
-from keepstone.filesystem.confine import FOLDER_MODE, Folder, border, sync_folder
-from keepstone.filesystem.layout import ARCHIVE, DEFAULT_AGENT, INDEX, PURGED, Layout
+from keepstone.filesystem.confine import FILE_MODE, FOLDER_MODE, Folder, border, sync_folder
+from keepstone.filesystem.layout import DEFAULT_AGENT, INDEX, Layout
 from keepstone.index import Index, UnavailableError
 from keepstone.index.database import SCHEMA
 from keepstone.log import rewrite
 from keepstone.log.log_file import Log, Stat
-from keepstone.log.union import read_side
 from keepstone.model import Record, Scope
 from keepstone.store.files import purge_digests
 from keepstone.store.files.agent_logs import AgentLogs
+from keepstone.store.files.erased_lives import erase_lives, erased_ids, is_empty, state_of
 from keepstone.store.files.erasures import Erasures
-from keepstone.store.files.purge_digests import is_recording
-from keepstone.store.files.purge_marks import (
-    PurgeMarks,
-    erase_session,
-    remove_others,
-)
+from keepstone.store.files.purge_marks import PurgeMarks, erase_session, lines_of_entries, lines_of_session
 from keepstone.store.files.purged_files import PurgedFiles
 from keepstone.store.files.session_files import info_of
 from keepstone.store.files.spellings import parts
 from keepstone.store.protocol import SessionCheck
-from keepstone.store.removal_marks import digest
 
 TIMEOUT = 5.0
 """Seconds to wait for readers that keep purged bytes in the index's journal."""
@@ -56,6 +51,7 @@ class Eraser:
         self._layout = layout
         self.erasures = Erasures(root, layout)
         """Noted before anything is erased, as a process that is killed tells no more."""
+        self._owned: list[int] = []
 
     def purge(self, logs: AgentLogs, session: str, ids: Sequence[str], scope: Scope | None = None) -> int:
         """Remove every byte of entries that a scope still selects, if given; return how many there were.
@@ -65,13 +61,14 @@ class Eraser:
         files = PurgedFiles(logs, session, ids, scope)
         if not files.gone:
             return 0
-        with closing(PurgeMarks(logs.folder)) as marks:
+        with closing(PurgeMarks(logs.folder)) as marks, self._seen(logs):
             made = rewrite.overtaking(files.placing, lambda: self._purge(logs, session, files, marks))
             if made:
                 files.placing.finish()
                 self._checkpoint(logs, session)
                 marks.remove(made)
         self.finish(logs)
+        self.remove_unowned_indexes()
         return len(made)
 
     def _purge(
@@ -83,21 +80,15 @@ class Eraser:
             if not (gone := files.gone):
                 return []
             self.erasures.note(logs.agent)
-            made = marks.add(session, gone)
-            with _all_or_pending(logs.folder, marks, made, session, files.logs):
-                if is_recording(logs.folder, self._root):
-                    purge_digests.record(logs.folder, session, gone)
+            lives = dict.fromkeys(gone, 1) | logs.past_lives(session, gone)
+            made = marks.add(session, lives)
+            with _all_or_pending(logs.folder, marks, made, session, files.logs) as told:
+                told.extend(lines_of_entries(session, made))
+                purge_digests.record(logs.folder, told)
                 logs.leave_replaced()  # What another process rebuilt has the text as well.
                 files.put(gone)
                 marks.leave_index(made)
         return made
-
-    def _record_all(self, logs: AgentLogs, session: str) -> None:
-        """Record all ids of a session that is emptied or removed, if purges are recorded."""
-        if is_recording(logs.folder, self._root):
-            for part in (logs.log(session), logs.archive(session)):
-                with part.reading() as fd:
-                    purge_digests.record(logs.folder, session, sorted(read_side(fd).ids))
 
     def _checkpoint(self, logs: AgentLogs, session: str) -> None:
         try:
@@ -122,49 +113,44 @@ class Eraser:
 
     def clear(self, logs: AgentLogs, session: str, check: SessionCheck | None = None) -> int | None:
         """Empty a session, its archive included, to zero bytes; return its size before, None if missing."""
-        log = logs.log(session)
-        if log.stat() is None:
-            return None
-        with log.locked():
-            stat = log.stat()
-            _check(session, stat, check)
-            self.erasures.note(logs.agent)
-            self._record_all(logs, session)
-            remove_others(logs.folder, log, logs.spellings(session))
-            log.truncate()
-            logs.follow(session, log, log.stat())
-            with suppress(UnavailableError):
-                logs.asking(Index.drop_hidden)
-                logs.index.checkpoint(0)
-        return stat.size if stat else None
+        stat = logs.log(session).stat()
+        done = self._take_away(logs, session, {"cleared": True}, check)
+        return stat.size if stat is not None and done is not None else None
 
-    def remove(self, logs: AgentLogs, session: str, check: SessionCheck | None = None) -> bool:
-        """Remove a session with archive and lock file; False if it is missing."""
-        return self._take_away(logs, session, None, check) is not None
+    def remove(
+        self, logs: AgentLogs, session: str, check: SessionCheck | None = None, *, told: bool = True
+    ) -> bool:
+        """Remove a session with archive and lock file; False if it is missing.
+
+        Unless it is ``told``, as where another device told us, the journal does not name the session itself.
+        """
+        return self._take_away(logs, session, {} if told else {"told": False}, check) is not None
 
     def drop(self, logs: AgentLogs, session: str, ts: str, check: SessionCheck | None = None) -> int:
         """Remove a session, marked as dropped at this time; return how many live entries it had."""
-        return self._take_away(logs, session, ts, check) or 0
+        return self._take_away(logs, session, {"dropped": ts}, check) or 0
 
     def _take_away(
-        self, logs: AgentLogs, session: str, dropped: str | None, check: SessionCheck | None
+        self, logs: AgentLogs, session: str, how: Record, check: SessionCheck | None
     ) -> int | None:
         log = logs.log(session)
         if log.stat() is None:
             return None
-        with closing(PurgeMarks(logs.folder)) as marks, log.locked():
+        with closing(PurgeMarks(logs.folder)) as marks, self._seen(logs), log.locked():
             _check(session, log.stat(), check)
-            count = len(logs.records(session)) if dropped else 0
+            count = len(logs.records(session)) if "dropped" in how else 0
             others = logs.spellings(session)
             self.erasures.note(logs.agent)
-            made = marks.add(session, None, dropped, log)
-            with _all_or_pending(logs.folder, marks, made, session, [log, *others]):
-                self._record_all(logs, session)
+            made = marks.add_session(session, log, how)
+            with _all_or_pending(logs.folder, marks, made, session, [log, *others]) as told:
+                told.extend(lines_of_session(logs.folder, [log, *others], made[0]))
+                purge_digests.record(logs.folder, told)
                 erase_session(logs.folder, log, others, made[0])
                 self._unindex(logs, session, ())
                 marks.remove(made)
         logs.folder.sync()  # The name of the lock file has gone just now.
-        logs.forget_log(session)
+        if log.stat() is None:
+            logs.forget_log(session)
         return count
 
     def finish(self, logs: AgentLogs) -> None:
@@ -187,26 +173,73 @@ class Eraser:
             )
 
     def _erase_merged(self, logs: AgentLogs) -> None:
-        """Remove from archives what was purged on another branch or device.
+        """Erase what the journal says was erased on another branch or device.
 
-        Git takes an archive that only one side has as it is, and asks no driver. They are looked at
-        once for each state of the recorded purges and of the archives' folder.
+        Git takes a file that only one side has as it is, and asks no driver.
         """
-        state = _state_of(logs.folder)
-        seen = self._layout.index_folder(self._root, logs.agent, SCHEMA).parent / "purged.seen"
-        if state is None or (seen.is_file() and seen.read_text("utf-8") == state):
-            return
-        digests = purge_digests.purged_digests(logs.folder)
-        for session in [session for session, _, _ in logs.files()]:
-            with logs.archive(session).reading() as fd:
-                ids = {name for name in read_side(fd).ids if digest(session, name) in digests}
-            if ids:
-                log = logs.log(session)
-                with log.locked(), log.reading() as fd:
-                    rewrite.purge(logs.archive(session), ids - read_side(fd).ids)
+        if not self._is_seen(logs):
+            self.erase_known(logs)
+            self._see(logs)
+
+    def _is_seen(self, logs: AgentLogs) -> bool:
+        """Tell whether all that the journal tells was erased here."""
+        state, seen = state_of(logs.folder), self._seen_file(logs)
+        return state is None or (seen.is_file() and seen.read_text("utf-8") == state)
+
+    def _see(self, logs: AgentLogs) -> None:
+        seen = self._seen_file(logs)
         with border(seen):
             seen.parent.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
-            seen.write_text(_state_of(logs.folder) or "", "utf-8")
+            seen.touch(FILE_MODE)
+            seen.write_text(state_of(logs.folder) or "", "utf-8")
+
+    def _seen_file(self, logs: AgentLogs) -> Path:
+        return self._layout.index_folder(self._root, logs.agent, SCHEMA).parent / "purged.seen"
+
+    @contextmanager
+    def _seen(self, logs: AgentLogs) -> Iterator[None]:
+        """Take note that what the block adds to the journal is erased by it, if nothing else is to be."""
+        is_seen = False
+        with suppress(OSError):  # Without it the journal is read once more.
+            is_seen = self._is_seen(logs)
+        yield
+        with suppress(OSError, KeepstoneError):
+            if is_seen:
+                self._see(logs)
+
+    def erase_known(self, logs: AgentLogs) -> int:
+        """Erase all lives that the journal says were erased; return of how many entries any line was left."""
+        known = purge_digests.erased_of(self._root, self._layout, logs.agent)
+        count = 0
+        for session in [session for session, _, _ in logs.files()] if known.lives else []:
+            purged = known.in_session(session)
+            if not erased_ids(logs, session, purged):
+                continue
+            log = logs.log(session)
+            with closing(PurgeMarks(logs.folder)) as marks, log.locked():
+                ids = erased_ids(logs, session, purged)
+                made = marks.add(session, dict.fromkeys(ids, 1), left="index")
+                erase_lives(logs, session, purged, ids)
+                self._unindex(logs, session, ids)
+                marks.remove(made)
+            count += len(ids)
+        return count
+
+    def take(self, logs: AgentLogs, lines: Iterable[Record]) -> tuple[int, bool]:
+        """Take in what another home's journal tells, and erase it here, sessions that are empty then, too.
+
+        Returns of how many entries lines were erased, and whether the agent was purged there and is empty.
+        """
+        new = purge_digests.take(logs.folder, lines)
+        count = self.erase_known(logs) if new else 0
+        removed = [line for line in new if "removed" in line]
+        left = 0
+        for session in [session for session, _, _ in logs.files()] if removed else []:
+            if not is_empty(logs, session):
+                left += 1
+            elif any(purge_digests.is_removal_of(line, session) for line in removed):
+                self.remove(logs, session, told=False)
+        return count, not left and any(purge_digests.is_removal_of(line, "") for line in removed)
 
     def _finish(self, logs: AgentLogs, marks: PurgeMarks, session: str) -> None:
         # Taking the lock has finished log and archive, unless another process was still at it, and has ended.
@@ -235,10 +268,13 @@ class Eraser:
             raise _pending(session) from error
         self._checkpoint(logs, session)
 
-    def purge_agent(self, agent: str) -> None:
-        """Remove every byte of an agent: first out of sight in one step, then from the disk."""
+    def purge_agent(self, agent: str, *, told: bool = True) -> None:
+        """Remove every byte of an agent: first out of sight in one step, then from the disk.
+
+        Unless it is ``told``, as where another device told us, the journal says nothing of the agent itself.
+        """
         self.erasures.note(agent)
-        purge_digests.record_agent(self._root, self._layout, agent)
+        purge_digests.record_agent(self._root, self._layout, agent, told=told)
         _put_away(self._layout.agent_folders(self._root, agent))
         left = self.finish_agents()
         try:
@@ -293,40 +329,53 @@ class Eraser:
     def _agent_of(self, folder_name: str) -> str:
         return folder_name if "{agent}" in self._layout.sessions else DEFAULT_AGENT
 
+    def remove_unowned_indexes(self) -> None:
+        """Remove the indexes of agents that are not there, as after a person renamed an agent's folder.
+
+        They are looked for again only once an agent's folder came or went.
+        """
+        derived = self._root / INDEX
+        parents = {folder.parent for folder in self._layout.agent_folders(self._root, DEFAULT_AGENT)}
+        with suppress(OSError, KeepstoneError):
+            state = [path.stat().st_mtime_ns for path in (derived, *sorted(parents)) if path.is_dir()]
+            if state == self._owned or not derived.is_dir():
+                return
+            agents = set(self._layout.agents(self._root))
+            for path in derived.iterdir():
+                is_index = path.is_dir() and not path.is_symlink() and not path.name.startswith(".")
+                if is_index and path.name not in agents:
+                    _remove_tree(path)
+            self._owned = [path.stat().st_mtime_ns for path in (derived, *sorted(parents)) if path.is_dir()]
+
     def _remove_index(self, agent: str) -> None:
         folder = self._root / INDEX / self._layout.check_agent(agent)
         if folder.is_dir() and not folder.is_symlink():
             _remove_tree(folder)
 
 
-def _state_of(folder: Folder) -> str | None:
-    """Return a text that changes with the recorded purges and with new archives; None without any."""
-    try:
-        purges, archives = folder.stat(PURGED), folder.stat(ARCHIVE)
-    except FileNotFoundError:
-        return None
-    return f"{purges.st_size} {purges.st_mtime_ns} {archives.st_mtime_ns}"
-
-
 @contextmanager
 def _all_or_pending(
     folder: Folder, marks: PurgeMarks, made: Sequence[Record], session: str, logs: Sequence[Log]
-) -> Iterator[None]:
-    """Withdraw the marks of a purge that fails before it has changed anything.
+) -> Iterator[list[Record]]:
+    """Withdraw the marks and the journal's lines of an erasure that fails before it has changed anything.
 
-    What has changed something is finished later, and says so: nothing brings back what it has removed.
+    The block puts these lines into the list. What has changed something is finished later, and says so:
+    nothing brings back what it has removed.
     """
     files: list[Log] = []
     before: list[Stat | None] = []
+    told: list[Record] = []
     try:
         files += [part for log in logs for part in parts(folder, log)]
         before += [file.stat() for file in files]
-        yield
+        yield told
     except (KeepstoneError, UnavailableError) as error:
         if before and (isinstance(error, PurgePendingError) or [file.stat() for file in files] != before):
             raise _pending(session) from error
         try:
             marks.remove(made)
+            if told:
+                purge_digests.withdraw(folder, told)
         except KeepstoneError:
             raise _pending(session) from error
         raise

@@ -1,125 +1,231 @@
-"""Digests of purged ids, kept beside the logs of a home that is under git or synced.
+"""The journal of erasures, kept beside the logs: which lives of which ids were erased, as digests.
 
-A purge removes an entry's bytes, so nothing is left that could tell another branch or device of it. The
-digests do, without saying what the ids were: a merge leaves out what either side has purged.
+A purge removes an entry's bytes, so nothing is left that could tell another device, a backup or an export of
+it. The journal does, without saying what the ids were. It is written before anything is erased; who merges,
+syncs, restores, imports or finishes what was killed reads it. A line names the digest of session and id, and
+how many lives of it are over. A removed session has a line of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import closing, suppress
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
+from typing import NamedTuple
+
+from uuid_utils import uuid4
 
 from keepstone.filesystem.confine import Folder
-from keepstone.filesystem.layout import GIT_ATTRIBUTES, INDEX, LOCK, PURGED, SYNC, Layout
+from keepstone.filesystem.layout import ARCHIVE, ERASED, LOCK, PURGED, VANISHED, Layout
 from keepstone.filesystem.lock import Lock
-from keepstone.log.line import dump_read, parse
+from keepstone.log.line import dump_read, life_of, parse
 from keepstone.log.log_file import Log
-from keepstone.log.union import read_side
-from keepstone.store.removal_marks import PurgedIds, digest
+from keepstone.log.sides import Purged, read_side
+from keepstone.model import Record
+from keepstone.store.removal_marks import PurgedIds, digest, digests_of
 
 _KEY = "purged"
+_REMOVED = "removed"
+_GONE = re.compile("[0-9a-f]{64}")
 NO_SESSION = ""
 """In the place of a session in the digest of a suggestion's id."""
 
 
-def is_recording(folder: Folder, root: Path) -> bool:
-    """Tell whether purges are recorded: the file is there, or the home is under git, or is synced."""
-    try:
-        folder.stat(PURGED)
-    except FileNotFoundError:
-        with suppress(PermissionError):  # What cannot be looked at may be synced.
-            return (root / GIT_ATTRIBUTES).is_file() or (root / INDEX / SYNC).is_dir()
-    return True
-
-
-def record(folder: Folder, session: str, ids: Iterable[str]) -> None:
-    """Write the digests of purged ids, synced, and make the file if it is missing."""
-    _write(folder, [digest(session, entry_id) for entry_id in ids])
+def removal_of(session: str) -> Record:
+    """Return a new line that tells of a removed session."""
+    return {_REMOVED: hashlib.sha256(json.dumps([session]).encode()).hexdigest(), "mark": str(uuid4())}
 
 
 def record_suggestions(path: Path, root: Path, ids: Iterable[str]) -> None:
-    """Record the ids of suggestions that are removed, as those of no session, if purges are recorded."""
+    """Record the ids of suggestions that are removed, as those of no session."""
     if path.is_dir():
         with Folder(path, root=root) as folder:
-            if is_recording(folder, root):
-                record(folder, NO_SESSION, ids)
+            record(folder, [line_of(digest(NO_SESSION, one), 1) for one in ids])
 
 
-def record_agent(root: Path, layout: Layout, agent: str) -> None:
-    """Record all that an agent had before its folder goes, if the home is synced."""
-    path = layout.sessions_folder(root, agent)
-    try:
-        is_synced = (root / INDEX / SYNC).is_dir() and path.is_dir()
-    except PermissionError:  # The purge goes on, and then says that the index keeps its bytes.
-        is_synced = False
-    if not is_synced:
-        return
-    with Folder(path, root=root) as folder, Folder(vanished(root, agent), root=root, create=True) as kept:
-        _write(kept, purged_digests(folder))
-        for name in [entry.name for entry in folder.scan() if entry.is_file(follow_symlinks=False)]:
-            session = layout.session_of(name)
-            if session is not None:
-                with closing(Log(folder, name, Lock(folder, name + LOCK))) as log, log.reading() as fd:
-                    record(kept, session, sorted(read_side(fd).ids))
+def is_removal_of(line: Record, session: str) -> bool:
+    """Tell whether a line tells that a session was removed."""
+    return bool(line.get(_REMOVED) == removal_of(session)[_REMOVED])
+
+
+def line_of(found: str, life: int) -> Record:
+    """Return the line that tells of erased lives."""
+    return {_KEY: found} | ({"life": life} if life > 1 else {})
+
+
+def record(folder: Folder, lines: Iterable[Record], name: str = PURGED) -> None:
+    """Write lines, synced, and make the file if it is missing."""
+    raw = [dump_read(line) for line in lines]
+    with closing(_log(folder, name)) as log, log.locked():
+        log.create()
+        if raw:
+            log.append(raw)
+
+
+def withdraw(folder: Folder, lines: Iterable[Record]) -> None:
+    """Take lines back that were just written, as nothing was erased after all."""
+    taken = {dump_read(line)[:-1] for line in lines}
+    with closing(_log(folder)) as log, log.locked(), log.reading() as fd:
+        if fd is not None:
+            with open(fd, "rb", closefd=False) as file:
+                there = file.read().splitlines()
+            log.replace(line + b"\n" for line in there if line not in taken)
+
+
+def take(folder: Folder, lines: Iterable[Record], name: str = PURGED) -> list[Record]:
+    """Add the lines of another home that tell more than is here; return them."""
+    known, removed = erased(folder, name)
+    seen = {dump_read(line) for line in removed}
+    new = [
+        line
+        for line in lines
+        if (life_of(line) > known.get(str(line[_KEY]), 0) if _KEY in line else dump_read(line) not in seen)
+    ]
+    if new:
+        record(folder, new, name)
+    return new
+
+
+def _log(folder: Folder, name: str = PURGED) -> Log:
+    return Log(folder, name, Lock(folder, name + LOCK))
+
+
+class Erased(NamedTuple):
+    """What a journal tells."""
+
+    lives: dict[str, int]
+    """How many lives were erased, by the digest of session and id."""
+    removed: list[Record]
+    """The lines of removed sessions."""
+
+    def lines(self) -> Iterator[Record]:
+        """Yield the lines that tell the same."""
+        yield from (line_of(one, life) for one, life in self.lives.items())
+        yield from self.removed
+
+    def in_session(self, session: str) -> Purged:
+        """Return what tells how many lives of an id of a session were erased."""
+        return lambda entry_id: self.lives.get(digest(session, entry_id), 0)
+
+
+def erased(folder: Folder, name: str = PURGED) -> Erased:
+    """Return what the journal in a folder tells; nothing without one."""
+    with closing(_log(folder, name)) as log, log.reading() as fd:
+        if fd is None:
+            return Erased({}, [])
+        with open(fd, "rb", closefd=False) as file:
+            return erased_in(file)
+
+
+def erased_in(lines: Iterable[bytes]) -> Erased:
+    """Return what lines of journals tell; lines of another form are left out."""
+    found = Erased({}, [])
+    removed: dict[str, Record] = {}
+    for raw in lines:
+        line = parse(raw) or {}
+        one = line.get(_KEY)
+        if isinstance(one, str):
+            found.lives[one] = max(life_of(line), found.lives.get(one, 0))
+        elif isinstance(line.get(_REMOVED), str):
+            removed[str(line.get("mark"))] = line
+    found.removed.extend(removed.values())
+    return found
+
+
+def both(one: Erased, other: Erased) -> Erased:
+    """Return what either of two journals tells."""
+    lives = {key: max(one.lives.get(key, 0), life) for key, life in other.lives.items()}
+    known = {dump_read(line) for line in one.removed}
+    more = [line for line in other.removed if dump_read(line) not in known]
+    return Erased(one.lives | lives, [*one.removed, *more])
+
+
+# Agents that were purged whole
+
+
+def gone_name(agent: str) -> str:
+    """Return by which name the journal of an agent that was purged is known, which does not say its own."""
+    return hashlib.sha256(json.dumps([agent]).encode()).hexdigest()
+
+
+def is_gone_name(name: str) -> bool:
+    """Tell whether a name is the one by which the journal of a purged agent is known."""
+    return _GONE.fullmatch(name) is not None
 
 
 def vanished(root: Path, agent: str) -> Path:
-    """Return the folder with the digests of all that an agent had when it was purged."""
-    return root / INDEX / SYNC / "purged" / agent
+    """Return the folder with the journal of an agent that was purged; ``agent`` may be its ``gone_name``."""
+    return root / VANISHED / (agent if is_gone_name(agent) else gone_name(agent))
 
 
 def vanished_agents(root: Path) -> list[str]:
-    """Return the agents that were purged whole and are recorded."""
-    folder = vanished(root, "x").parent
+    """Return the agents that were purged whole, by their ``gone_name``."""
+    folder = root / VANISHED
     return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
 
 
-def _write(folder: Folder, new: Iterable[str]) -> None:
-    with closing(Log(folder, PURGED, Lock(folder, PURGED + LOCK))) as log, log.locked():
-        log.create()
-        there = purged_digests(folder)
-        lines = [dump_read({_KEY: one}) for one in dict.fromkeys(new) if one not in there]
-        if lines:
-            log.append(lines)
+def erased_of(root: Path, layout: Layout, agent: str) -> Erased:
+    """Return what a home tells of an agent, those purged before under its name included."""
+    whole = _erased_at(vanished(root, agent), root, ERASED)
+    return both(whole, _erased_at(layout.sessions_folder(root, agent), root))
 
 
-def purged_digests(folder: Folder) -> frozenset[str]:
-    """Return the recorded digests; none without a file."""
-    with closing(Log(folder, PURGED, Lock(folder, PURGED + LOCK))) as log, log.reading() as fd:
-        if fd is None:
-            return frozenset()
-        with open(fd, "rb", closefd=False) as file:
-            return digests_in(file)
+def _erased_at(path: Path, root: Path, name: str = PURGED) -> Erased:
+    if not path.is_dir():
+        return Erased({}, [])
+    with Folder(path, root=root) as folder:
+        return erased(folder, name)
 
 
-def digests_in(lines: Iterable[bytes]) -> frozenset[str]:
-    """Return the digests in the lines of such a file; lines of another form are left out."""
-    found = ((parse(line) or {}).get(_KEY) for line in lines)
-    return frozenset(one for one in found if isinstance(one, str))
+def take_gone(root: Path, agent: str, lines: Iterable[Record]) -> None:
+    """Add what is told of an agent that is not there."""
+    with Folder(vanished(root, agent), root=root, create=True) as folder:
+        take(folder, lines, ERASED)
+
+
+def record_agent(root: Path, layout: Layout, agent: str, *, told: bool = True) -> None:
+    """Record all that an agent had, before its folder goes, and that it was purged if that is ``told``."""
+    path = layout.sessions_folder(root, agent)
+    found = [removal_of("")] if told else []
+    if path.is_dir():
+        with Folder(path, root=root) as folder:
+            found += erased(folder).lines()
+            for name in [entry.name for entry in folder.scan() if entry.is_file(follow_symlinks=False)]:
+                session = layout.session_of(name)
+                if session is not None:
+                    lives = lives_in(folder, name)
+                    found += [line_of(*one) for one in digests_of(session, lives).items()]
+    take_gone(root, agent, found)
+
+
+def lives_in(folder: Folder, name: str) -> dict[str, int]:
+    """Return the last life of each id that a log or its archive names."""
+    lock = Lock(folder, name + LOCK)
+    with (
+        closing(Log(folder, name, lock)) as log,
+        closing(Log(folder, f"{ARCHIVE}/{name}", lock)) as archive,
+        log.reading() as fd,
+        archive.reading() as old,
+    ):
+        return read_side(fd, old).lives
+
+
+# What other stores and imports ask
 
 
 def recorded(root: Path, layout: Layout, agent: str) -> PurgedIds:
     """Return what a folder recorded of an agent's purges."""
-    path, whole = layout.sessions_folder(root, agent), _purged_in(vanished(root, agent), root)
-    if not path.is_dir():
-        return PurgedIds(is_recorded=False, ids=frozenset(), vanished=whole)
-    with Folder(path, root=root) as folder:
-        return PurgedIds(is_recording(folder, root), purged_digests(folder), whole)
+    own, whole = layout.sessions_folder(root, agent), vanished(root, agent)
+    return PurgedIds(_erased_at(own, root).lives, _erased_at(whole, root, ERASED).lives)
 
 
-def _purged_in(path: Path, root: Path) -> frozenset[str]:
-    if not path.is_dir():
-        return frozenset()
-    with Folder(path, root=root) as folder:
-        return purged_digests(folder)
-
-
-def take(root: Path, layout: Layout, agent: str, found: PurgedIds) -> None:
+def take_recorded(root: Path, layout: Layout, agent: str, found: PurgedIds) -> None:
     """Add what another home recorded of an agent's purges."""
-    if found.is_recorded:
+    if found.ids:
         with Folder(layout.sessions_folder(root, agent), root=root, create=True) as folder:
-            _write(folder, sorted(found.ids))
+            take(folder, [line_of(*one) for one in found.ids.items()])
     if found.vanished:
-        with Folder(vanished(root, agent), root=root, create=True) as folder:
-            _write(folder, sorted(found.vanished))
+        take_gone(root, agent, [line_of(*one) for one in found.vanished.items()])

@@ -16,13 +16,16 @@ from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import ARCHIVE, LOCK, PURGE, TEMPORARY
 from keepstone.filesystem.lock import Lock
 from keepstone.log import rewrite
-from keepstone.log.line import dump_read, parse
+from keepstone.log.line import dump_read, life_of, parse
 from keepstone.log.log_file import Log, checksum
 from keepstone.log.mentioned_ids import Mentions, mentions
 from keepstone.log.scan import Scan
+from keepstone.log.sides import read_side
 from keepstone.model import Record
 from keepstone.store.files.dropped import mark_dropped
-from keepstone.store.files.spellings import holding, parts
+from keepstone.store.files.purge_digests import line_of, record, removal_of
+from keepstone.store.files.spellings import archive_of, holding, parts
+from keepstone.store.removal_marks import digest, digests_of
 
 _LEFT = {"left": "index"}
 _IS_LEFT = b'"left":"index"'
@@ -40,18 +43,25 @@ class PurgeMarks:
         self._folder = folder
         self._log = Log(folder, PURGE, Lock(folder, PURGE + LOCK))
 
-    def add(
-        self, session: str, ids: Sequence[str] | None, dropped: str | None = None, log: Log | None = None
-    ) -> list[Record]:
-        """Record what is about to be purged, synced; return the marks for ``remove``.
+    def add(self, session: str, lives: Mapping[str, int], left: str | None = None) -> list[Record]:
+        """Record which entries are about to be erased, synced, with their last lives; return the marks.
 
-        Without ids that is the whole session, as far as its ``log`` reaches now; ``dropped`` is when
-        it was dropped; finishing the purge marks the drop.
+        What is ``left`` to do may be the index alone.
         """
-        whole: Record = {"session": session} | ({"dropped": dropped} if dropped else {})
-        if log is not None:
-            whole["log"] = _extent_of(log)
-        marks: list[Record] = [whole] if ids is None else [{"session": session, "id": name} for name in ids]
+        more = {"left": left} if left else {}
+        return self._add(
+            [{"session": session, "id": one} | life_key(life) | more for one, life in lives.items()]
+        )
+
+    def add_session(self, session: str, log: Log | None, how: Record | None = None) -> list[Record]:
+        """Record that a session is about to be erased, as far as its log reaches now; return its mark.
+
+        ``how`` says when it was ``dropped``, or that it is ``cleared``: its empty log stays.
+        """
+        mark: Record = {"session": session} | (how or {})
+        return self._add([mark | ({} if log is None else {"log": _extent_of(log)})])
+
+    def _add(self, marks: list[Record]) -> list[Record]:
         with self._log.locked():
             self._log.append([dump_read(mark) for mark in marks])
         return marks
@@ -132,10 +142,37 @@ def resume(folder: Folder, session: str, log: Log, spellings: Callable[[], Seque
             others = spellings()
             for mark in begun:
                 if "id" not in mark:
+                    record(folder, lines_of_session(folder, [log, *others], mark))
                     erase_session(folder, log, others, mark)
-            if ids := [str(mark["id"]) for mark in begun if "id" in mark]:
-                erase_entries(folder, log, others, ids)
+            if of_entries := [mark for mark in begun if "id" in mark]:
+                record(folder, lines_of_entries(session, of_entries))
+                erase_entries(folder, log, others, [str(mark["id"]) for mark in of_entries])
             marks.leave_index(begun)
+
+
+def life_key(life: int) -> Record:
+    """Return the key that says which life a line is of; none for the first."""
+    return {"life": life} if life > 1 else {}
+
+
+def lines_of_entries(session: str, marks: Iterable[Record]) -> list[Record]:
+    """Return the lines of the journal that tell of marked entries."""
+    return [line_of(digest(session, str(mark["id"])), life_of(mark)) for mark in marks]
+
+
+def lines_of_session(folder: Folder, logs: Sequence[Log], mark: Record) -> list[Record]:
+    """Return the lines of the journal that tell of a marked session, read from its files."""
+    session = str(mark["session"])
+    if "log" not in mark:
+        return []  # A copy that was killed: nobody has heard of it.
+    lives: dict[str, int] = {}
+    for log in logs:
+        with log.reading() as fd, archive_of(folder, log).reading() as old:
+            for one, life in read_side(fd, old).lives.items():
+                lives[one] = max(life, lives.get(one, 0))
+    told = [line_of(*each) for each in digests_of(session, lives).items()]
+    is_gone = "cleared" not in mark and mark.get("told") is not False
+    return [*told, removal_of(session)] if is_gone else told
 
 
 Mentioned = Mapping[str, Mentions]
@@ -180,6 +217,8 @@ def erase_session(folder: Folder, log: Log, spellings: Sequence[Log], mark: Reco
     remove_others(folder, log, spellings)
     if isinstance(extent, list) and (stat := log.stat()) and stat.size > extent[0]:
         rewrite.leave_from(log, extent[0])
+    elif "cleared" in mark:
+        log.truncate()
     else:
         log.remove()
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from keepstone.index import Index, UnavailableError
 from keepstone.log.fold import Fold, Folded
-from keepstone.log.line import links_of
+from keepstone.log.line import NewId, links_of
 from keepstone.log.log_file import Log, Stat
 from keepstone.model import Comparison, Record, Scope
 from keepstone.store.files.agent_logs import AgentLogs
@@ -37,6 +37,7 @@ class LiveEntries:
     _fold: Fold | None = None
     _absent: frozenset[str] = frozenset()
     _present: frozenset[str] = frozenset()
+    _lives: Mapping[str, int] | None = None
 
     def look_up(self, stat: Stat, ids: Sequence[str]) -> None:
         """Look up in one go which of the ids are there; ``stat`` is the log's state."""
@@ -52,6 +53,17 @@ class LiveEntries:
                 present = {row.id for row in rows}
             if present is not None:
                 self._absent, self._present = frozenset(ids) - present, frozenset(present)
+
+    def look_up_lives(self, ids: Sequence[str]) -> None:
+        """Look up in one go which lives the ids had."""
+        given = [entry_id for entry_id in ids if not isinstance(entry_id, NewId)]
+        self._lives = self._logs.past_lives(self._session, given) if given else {}
+
+    def last_life(self, entry_id: str) -> int:
+        """Return the number of the last life of an id that is not live; 0 if it had none."""
+        if self._lives is None or (entry_id not in self._lives and not isinstance(entry_id, NewId)):
+            self._lives = {entry_id: 0} | dict(self._logs.past_lives(self._session, [entry_id]))
+        return self._lives.get(entry_id, 0)
 
     def has(self, entry_id: str) -> bool:
         """Tell whether there is a live entry, without reading it if it was looked up."""

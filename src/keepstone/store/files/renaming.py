@@ -14,15 +14,19 @@ from contextlib import ExitStack, closing, contextmanager
 from keepstone.errors import EntryNotFoundError, SessionNotFoundError
 from keepstone.filesystem.layout import ARCHIVE
 from keepstone.index import Index, UnavailableError
-from keepstone.log import rewrite
-from keepstone.log.line import entry_of
+from keepstone.log.line import dump_read, entry_of, id_of, is_put, is_tombstone, life_of
 from keepstone.log.log_file import Log
-from keepstone.log.mentioned_ids import mentioned
+from keepstone.log.mentioned_ids import all_lines, mentioned
+from keepstone.log.rewrite import explicit
+from keepstone.log.scan import Line
+from keepstone.log.sides import read_side
+from keepstone.store.files import purge_digests
 from keepstone.store.files.agent_logs import AgentLogs
 from keepstone.store.files.history import state
 from keepstone.store.files.maintenance.copying import chunks, length_of
-from keepstone.store.files.purge_marks import PurgeMarks, erase_session
+from keepstone.store.files.purge_marks import PurgeMarks, erase_session, lines_of_session
 from keepstone.store.files.spellings import archive_of, parts
+from keepstone.store.removal_marks import digest
 
 _AT_ONCE = 1_000
 """Entries whose vectors are copied at a time."""
@@ -32,8 +36,9 @@ def copy(logs: AgentLogs, session: str, new: str, until: str | None = None) -> N
     """Copy a session, or its entries up to one, into a new session; see ``Store.copy``."""
     with _both(logs, session, new) as (source, target), _undone_if_killed(logs, new, target) as marks:
         ids = None if until is None else _up_to(logs, session, until)
+        numbering = _Numbering(logs, source, new)
         for part in (archive_of(logs.folder, source), source):  # The session is there once its log is.
-            _write(logs, part, source, target, ids)
+            _write(logs, part, source, target, ids, numbering)
         marks.remove([{"session": new}])
         _copy_vectors(logs, session, new, target)
 
@@ -44,10 +49,13 @@ def rename(logs: AgentLogs, session: str, new: str) -> None:
         logs.follow(session, source, source.stat())
         before = source.stat()
         with _undone_if_killed(logs, new, target) as marks:
-            for part in reversed(parts(logs.folder, source)):
-                _write(logs, part, source, target, None)
+            numbering = _Numbering(logs, source, new)
+            archived, *originals = parts(logs.folder, source)[1:]
+            for part in (*originals, archived, source):
+                _write(logs, part, source, target, None, numbering)
             old = marks.exchange([{"session": new}], session, source)
         with closing(PurgeMarks(logs.folder)) as marks:
+            purge_digests.record(logs.folder, lines_of_session(logs.folder, [source], old[0]))
             erase_session(logs.folder, source, (), old[0])
             try:
                 if before is None or not logs.asking(Index.rename, session, new, target, before):
@@ -102,7 +110,7 @@ def _check(logs: AgentLogs, session: str, new: str, source: Log, target: Log) ->
 def _undone_if_killed(logs: AgentLogs, new: str, target: Log) -> Iterator[PurgeMarks]:
     """Mark a new session as one to purge, until the inside of the ``with`` withdraws it or fails."""
     with closing(PurgeMarks(logs.folder)) as marks:
-        made = marks.add(new, None)
+        made = marks.add_session(new, None)
         try:
             yield marks
         except BaseException:
@@ -120,7 +128,44 @@ def _up_to(logs: AgentLogs, session: str, until: str) -> frozenset[str]:
     return frozenset(ids[: ids.index(until) + 1])
 
 
-def _write(logs: AgentLogs, part: Log, source: Log, target: Log, ids: frozenset[str] | None) -> None:
+class _Numbering:
+    """Numbers lives on where the new session has had some of the ids before, and lost them."""
+
+    def __init__(self, logs: AgentLogs, source: Log, new: str) -> None:
+        self._had: dict[str, int] = {}
+        if erased := purge_digests.erased(logs.folder).lives:
+            with source.reading() as fd, archive_of(logs.folder, source).reading() as old:
+                ids = read_side(fd, old).states
+            self._had = {one: life for one in ids if (life := erased.get(digest(new, one), 0)) > 0}
+        self._lives: dict[str, int] = {}
+        self._live: set[str] = set()
+
+    def __bool__(self) -> bool:
+        return bool(self._had)
+
+    def numbered(self, line: Line) -> bytes:
+        """Return a line as the new session has it; those of the archive come first."""
+        record, entry_id = line.record or {}, id_of(line.record or {})
+        had = self._had.get(entry_id or "", 0)
+        if is_tombstone(record):
+            self._live.discard(entry_id or "")
+        if entry_id is None or not had or is_tombstone(record) or not is_put(record):
+            return explicit(line)
+        life = max(life_of(record), self._lives.get(entry_id, 0) + (entry_id not in self._live))
+        self._lives[entry_id] = life
+        self._live.add(entry_id)
+        plain = {key: value for key, value in record.items() if key != "batch"}
+        return dump_read(plain | {"life": life + had})
+
+
+def _write(
+    logs: AgentLogs,
+    part: Log,
+    source: Log,
+    target: Log,
+    ids: frozenset[str] | None,
+    numbering: _Numbering,
+) -> None:
     """Write what a file of one session holds, or only the lines of some entries, to that of the other."""
     folder, _, name = part.name.rpartition("/")
     copied = Log(logs.folder, f"{folder}/{target.name}{name[len(source.name) :]}".lstrip("/"), target.lock)
@@ -131,8 +176,12 @@ def _write(logs: AgentLogs, part: Log, source: Log, target: Log, ids: frozenset[
             if ids is not None and not mentioned(part, ids):
                 return
             logs.folder.make_folder(ARCHIVE)
-        if ids is not None:
-            copied.replace(rewrite.lines_of(fd, ids))
+        if ids is not None or numbering:
+            lines = (line for line in all_lines(fd) if ids is None or id_of(line.record or {}) in ids)
+            copied.replace(
+                numbering.numbered(line) if line.raw else os.pread(fd, line.length, line.offset)
+                for line in lines
+            )
             return
         size = os.fstat(fd).st_size
         copied.replace(chunks(fd, length_of(fd, size) if part is source else size))

@@ -10,7 +10,7 @@ from keepstone.index import Index, UnavailableError
 from keepstone.index.entries import instant_of
 from keepstone.log.line import dump, microseconds, read_time
 from keepstone.log.log_file import Stat, stat_of
-from keepstone.log.titles import title_of
+from keepstone.log.titles import TITLE_ID, title_of
 from keepstone.model import Record, SessionSummary
 from keepstone.store.files import lists
 from keepstone.store.files.agent_logs import AgentLogs
@@ -51,7 +51,8 @@ def set_title(logs: AgentLogs, session: str, line: Record) -> None:
     """Append the line that gives a session its title."""
     log = logs.log(session)
     with log.locked():
-        log.append([dump(line)])
+        life = logs.past_lives(session, [TITLE_ID]).get(TITLE_ID, 0)
+        log.append([dump(line | ({"life": life + 1} if life else {}))])
         logs.follow(session, log, log.stat())
 
 

@@ -29,8 +29,10 @@ from keepstone.store.resolving import (
     OnConflict,
     Written,
     counted,
+    in_next_life,
     no_deleted_entry,
     no_entry,
+    not_before,
     resolve,
     revised,
     without_old_vector,
@@ -47,11 +49,14 @@ _MOMENT = 0.05
 def write(logs: AgentLogs, session: str, records: Sequence[Written], on_conflict: OnConflict) -> list[Entry]:
     """Write records, all or none; ``on_conflict`` says what a record makes of an entry with its id."""
     log = logs.log(session)
+    ids = [one.record["id"] for one in records]
     catch_up_unlocked(logs, session, log)
+    LiveEntries(logs, log, session).look_up_lives(ids)  # What takes long takes it before the lock.
     with log.locked():
         before = log.create()
         there = LiveEntries(logs, log, session)
-        there.look_up(before, [one.record["id"] for one in records])
+        there.look_up(before, ids)
+        there.look_up_lives(ids)
         results, needed = resolve(records, there, on_conflict)
         after = None
         if needed:
@@ -75,7 +80,7 @@ def modify(logs: AgentLogs, session: str, entry_id: str, change: Modification) -
         record = change(entry)
         if record is None:
             return entry
-        written = without_old_vector(there, Written(record, dump(record)))
+        written = not_before(there, without_old_vector(there, Written(record, dump(record))))
         changed = apply(there, written.record)
         check_size(changed)  # A compaction will have to write all of it as one line.
         after = _append(logs, session, log, [written], None)
@@ -95,10 +100,12 @@ def restore(logs: AgentLogs, session: str, entry_id: str, change: Modification) 
         record = None if last is None else change(entry_of(logs.agent, session, last))
         if record is None:
             raise no_deleted_entry(entry_id, session)
-        after = _append(logs, session, log, [Written(record, dump(record))], None)
+        life = LiveEntries(logs, log, session).last_life(entry_id)
+        begun = in_next_life(Written(record, dump(record)), life)
+        after = _append(logs, session, log, [begun], None)
     if after is not None:
         compact_if_due(logs, session, log, after)
-    return entry_of(logs.agent, session, create(record))
+    return entry_of(logs.agent, session, create(begun.record))
 
 
 class _LiveSession:
@@ -110,7 +117,7 @@ class _LiveSession:
         if stat is not None:
             self._live.look_up(stat, ids)
         self._place = (logs.agent, session)
-        self.links = self._live.links
+        self.links, self.last_life = self._live.links, self._live.last_life
 
     def select(self, kind: str, where: Sequence[Comparison]) -> list[Entry]:
         return [entry_of(*self._place, record) for record in self._live.select(kind, where)]

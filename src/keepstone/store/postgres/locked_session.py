@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 from keepstone.log.fold import Folded
-from keepstone.log.line import entry_of
+from keepstone.log.line import NewId, entry_of
 from keepstone.model import Record, Scope
 from keepstone.store.matching import matches
 from keepstone.store.postgres.connecting import Connection, Connections, VanishedError
@@ -112,6 +112,15 @@ class LockedSession:
             entry_id = shown(name)
             self.held[entry_id] = Held(key, total, length)
             self.entries[entry_id] = Folded(record_of(raw), seq, seq, 0, pristine=pristine)
+
+    def last_life(self, entry_id: str) -> int:
+        """Return the number of the last life of an id that is not live; 0 if it had none."""
+        if isinstance(entry_id, NewId):
+            return 0
+        from keepstone.store.postgres.purged_rows import lives_of, purged_life
+
+        lives = lives_of(self, [entry_id])
+        return max(lives.get(entry_id, 0), purged_life(self, entry_id))
 
     def get(self, entry_id: str) -> Record | None:
         """Return a live entry that was looked up."""

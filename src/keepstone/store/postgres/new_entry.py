@@ -15,7 +15,7 @@ from typing import Any
 
 import psycopg
 
-from keepstone.log.line import create, entry_of
+from keepstone.log.line import NewId, create, entry_of
 from keepstone.model import Entry
 from keepstone.store.postgres.connecting import Connection, Connections, is_cut
 from keepstone.store.postgres.entry_rows import Columns, columns_of, stored
@@ -66,11 +66,12 @@ class _Add:
 def add_new(connections: Connections, agent: str, session: str, one: Written) -> Entry | None:
     """Write an entry without a given vector and return it, or None where that was not done.
 
-    Nothing is written where its id is taken, or the session is missing; on a Citus cluster neither, where
-    statements without BEGIN are transactions of their own. Entries that threads add while others are on
-    their way are written together. Where that fails each thread writes its own, and waits for locks.
+    Nothing is written where its id was given, as that may have had lives, or is taken, or the session is
+    missing; on a Citus cluster neither, where statements without BEGIN are transactions of their own. Entries
+    that threads add while others are on their way are written together. Where that fails each thread writes
+    its own, and waits for locks.
     """
-    if connections.is_distributed or "embedding" in one.record:
+    if connections.is_distributed or "embedding" in one.record or not isinstance(one.record["id"], NewId):
         return None
     entry = entry_of(agent, session, create(one.record))
     columns = columns_of(entry, connections.language)

@@ -2,40 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from datetime import UTC
 
+from keepstone.log.sides import Side
 from keepstone.store.postgres.answer_rows import forgetting
 from keepstone.store.postgres.connecting import Connection, Connections
 from keepstone.store.postgres.entry_rows import shown, stored
 from keepstone.store.postgres.locked_session import LockedSession
-from keepstone.store.removal_marks import DroppedMark, PurgedIds, digest
+from keepstone.store.postgres.refolding import lines_in
+from keepstone.store.removal_marks import DroppedMark, PurgedIds, digest, digests_of
 
-_RECORDS = ""
-"""Stands among the digests of an agent whose purges are recorded."""
-_RECORDED = "EXISTS (SELECT 1 FROM purged WHERE agent = %s AND NOT vanished)"
 _VANISHED = "INSERT INTO home VALUES (%s, '') ON CONFLICT DO NOTHING"
 _PREFIX = "vanished "
 """The key of a home's row that names an agent which was purged whole begins so."""
 _ADD_DROPPED = (
     "INSERT INTO dropped SELECT %s, * FROM unnest(%s::text[], %s::timestamptz[]) ON CONFLICT DO NOTHING"
 )
-_ADD = "INSERT INTO purged SELECT %s, %s, unnest(%s::text[]) ON CONFLICT DO NOTHING"
+_ADD = (
+    "INSERT INTO purged AS p (agent, vanished, digest, life) "
+    "SELECT %s, %s, * FROM unnest(%s::text[], %s::integer[]) "
+    "ON CONFLICT (agent, vanished, digest) DO UPDATE SET life = greatest(p.life, excluded.life)"
+)
 
 
 def purged(connections: Connections, agent: str) -> PurgedIds:
     """Return what is recorded of an agent's purges."""
-    rows = connections.read(agent, "SELECT digest, vanished FROM purged WHERE agent = %s", (agent,))
-    ids = frozenset(one for one, vanished in rows if not vanished)
-    return PurgedIds(bool(ids), ids - {_RECORDS}, frozenset(one for one, vanished in rows if vanished))
+    rows = connections.read(agent, "SELECT digest, vanished, life FROM purged WHERE agent = %s", (agent,))
+    # Earlier versions had a row without a digest.
+    own, whole = ({one: life for one, gone, life in rows if one and gone is each} for each in (False, True))
+    return PurgedIds(own, whole)
 
 
 def take(connections: Connections, agent: str, found: PurgedIds) -> None:
     """Add what another home recorded of an agent's purges."""
-    own = [*found.ids, _RECORDS] if found.is_recorded else []
     named = [(_VANISHED, (f"{_PREFIX}{agent}",))] if found.vanished else []
     connections.read_all(
-        agent, [(_ADD, (agent, False, own)), (_ADD, (agent, True, list(found.vanished))), *named]
+        agent,
+        [
+            (_ADD, (agent, False, [*found.ids], [*found.ids.values()])),
+            (_ADD, (agent, True, [*found.vanished], [*found.vanished.values()])),
+            *named,
+        ],
     )
 
 
@@ -65,41 +73,55 @@ def vanished_agents(connections: Connections) -> list[str]:
     return [key.removeprefix(_PREFIX) for (key,) in rows]
 
 
-def forget(connections: Connections, held: LockedSession, ids: Iterable[str]) -> None:
-    """Record purged ids if purges are recorded, and remove the responses that may quote them."""
-    digests = [digest(held.name, one) for one in ids]
-    held.do(
-        "INSERT INTO purged SELECT %s, false, d FROM unnest(%s::text[]) AS d "
-        f"WHERE {_RECORDED} ON CONFLICT DO NOTHING",
-        (held.agent, digests, held.agent),
+def lives_of(held: LockedSession, ids: Sequence[str] | None) -> dict[str, int]:
+    """Return the last life of some ids of a session by its lines, or of all (None)."""
+    chosen, values = ("id IS NOT NULL", ()) if ids is None else ("id = ANY(%s)", ([*map(stored, ids)],))
+    rows = sorted(
+        lines_in(held.connection, held.agent, held.name, chosen, *values), key=lambda row: not row[1]
     )
+    side = Side()
+    for line, archived, _ in rows:
+        side.add(line, archived=archived)
+    return side.lives
+
+
+def purged_life(held: LockedSession, entry_id: str) -> int:
+    """Return how many lives of an id were purged."""
+    rows = held.connection.execute(
+        "SELECT max(life) FROM purged WHERE agent = %s AND digest = %s",
+        (held.agent, digest(held.name, entry_id)),
+    ).fetchall()
+    return int(rows[0][0] or 0)
+
+
+def forget(connections: Connections, held: LockedSession, lives: Mapping[str, int]) -> None:
+    """Record purged ids with their last lives, and remove the responses that may quote them."""
+    digests = digests_of(held.name, lives)
+    held.do(_ADD, (held.agent, False, [*digests], [*digests.values()]))
     for statement in forgetting(connections, held.agent):
         held.do(*statement)
 
 
 def forget_all(connections: Connections, held: LockedSession) -> None:
     """Do the same for a session that is emptied or removed."""
-    rows = held.connection.execute(
-        f"SELECT DISTINCT id FROM lines WHERE agent = %s AND session = %s AND id IS NOT NULL AND {_RECORDED}",
-        (*held.place, held.agent),
-    )
-    forget(connections, held, [shown(name) for (name,) in rows])
+    forget(connections, held, lives_of(held, None))
 
 
 def vanish(connections: Connections, connection: Connection, agent: str) -> None:
-    """Record all that an agent had before its rows go, if its purges are recorded."""
-    rows = connection.execute(
-        f"SELECT DISTINCT session, id FROM lines WHERE agent = %s AND id IS NOT NULL AND {_RECORDED}",
-        (agent, agent),
-    ).fetchall()
-    digests = [digest(shown(session), shown(name)) for session, name in rows]
+    """Record all that an agent had before its rows go."""
+    rows = connection.execute("SELECT session FROM sessions WHERE agent = %s", (agent,)).fetchall()
+    lives: dict[str, int] = {}
+    for (name,) in rows:
+        held = LockedSession(connection, agent, shown(name), "", 0, connections.language)
+        lives |= digests_of(shown(name), lives_of(held, None))
     known = connection.execute(
-        "DELETE FROM purged WHERE agent = %s AND NOT vanished AND digest <> %s RETURNING digest",
-        (agent, _RECORDS),
+        "DELETE FROM purged WHERE agent = %s AND NOT vanished RETURNING digest, life", (agent,)
     )
-    digests += [one for (one,) in known]
-    if digests:
-        connection.execute(_ADD, (agent, True, digests))
+    for one, life in known.fetchall():
+        if one:
+            lives[one] = max(life, lives.get(one, 0))
+    if lives:
+        connection.execute(_ADD.encode(), (agent, True, [*lives], [*lives.values()]))
         connection.execute(_VANISHED, (f"{_PREFIX}{agent}",))
     for sql, values in forgetting(connections, agent):
         connection.execute(sql.encode(), values)

@@ -22,6 +22,7 @@ from keepstone.store.postgres.connecting import Connections
 from keepstone.store.postgres.entry_lists import line_rows
 from keepstone.store.postgres.entry_rows import stored
 from keepstone.store.postgres.locked_session import LockedSession, locked
+from keepstone.store.postgres.purged_rows import forget_all
 from keepstone.store.postgres.refolding import fill, lines_in, unfold
 from keepstone.store.postgres.session_lines import insert_lines, remove_vectors, tell
 from keepstone.store.postgres.session_removal import SESSION_TABLES, info_in, recount
@@ -208,6 +209,7 @@ def rename(connections: Connections, agent: str, session: str, new: str) -> None
         if held is None:
             raise SessionNotFoundError(agent, session)
         target = _begun(held, new)
+        forget_all(connections, held)  # Its entries live on under the new name alone.
         for table in SESSION_TABLES:
             held.do(
                 f"UPDATE {table} SET session = %s WHERE agent = %s AND session = %s",

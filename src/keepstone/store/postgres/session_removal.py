@@ -52,7 +52,8 @@ def purge(connections: Connections, agent: str, session: str, ids: Ids) -> int:
         recount(held)
         event_rows.tell_purge(held, [entry_id for entry_id in wanted if entry_id in found])
         gone = found | {one for names in damaged.values() for one in names}
-        purged_rows.forget(connections, held, sorted(gone))
+        lives = dict.fromkeys(sorted(gone), 1) | purged_rows.lives_of(held, sorted(found))
+        purged_rows.forget(connections, held, lives)
         return len(gone)
 
     return locked(connections, agent, session, asked, work)

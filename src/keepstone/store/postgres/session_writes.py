@@ -16,6 +16,7 @@ from keepstone.log.line import (
 )
 from keepstone.model import Comparison, Entry, Record, Scope
 from keepstone.store.matching import matches
+from keepstone.store.postgres import purged_rows
 from keepstone.store.postgres.connecting import Connections
 from keepstone.store.postgres.entry_lists import filtered
 from keepstone.store.postgres.entry_rows import shown, stored
@@ -28,8 +29,10 @@ from keepstone.store.resolving import (
     OnConflict,
     Written,
     counted,
+    in_next_life,
     no_deleted_entry,
     no_entry,
+    not_before,
     refuse_other,
     resolve,
     revised,
@@ -78,7 +81,9 @@ def set_title(connections: Connections, agent: str, session: str, line: Record) 
     def work(held: LockedSession | None) -> None:
         if held is None:
             raise SessionNotFoundError(agent, session)
-        write(held, [Written(line, dump(line))])
+        life = held.last_life(str(line["id"])) if purged_rows.purged_life(held, str(line["id"])) else 0
+        given = line | ({"life": life + 1} if life else {})
+        write(held, [Written(given, dump(given))])
 
     locked(connections, agent, session, [], work)
 
@@ -94,7 +99,7 @@ def modify(connections: Connections, agent: str, session: str, entry_id: str, ch
         record = change(entry)
         if record is None:
             return entry
-        one = without_old_vector(there, Written(record, dump(record)))
+        one = not_before(there, without_old_vector(there, Written(record, dump(record))))
         changed = apply(there, one.record)
         check_size(changed)
         write(held, [one])
@@ -115,8 +120,9 @@ def restore(connections: Connections, agent: str, session: str, entry_id: str, c
         record = None if last is None else change(entry_of(agent, session, last))
         if record is None:
             raise no_deleted_entry(entry_id, session)
-        write(held, [Written(record, dump(record))])
-        return entry_of(agent, session, create(record))
+        begun = in_next_life(Written(record, dump(record)), held.last_life(entry_id))
+        write(held, [begun])
+        return entry_of(agent, session, create(begun.record))
 
     return locked(connections, agent, session, [entry_id], work)
 
@@ -127,6 +133,7 @@ class _Live:
     def __init__(self, held: LockedSession, known: Iterable[str]) -> None:
         self._held = held
         self._known = set(known)
+        self.last_life = held.last_life
 
     def get(self, entry_id: str) -> Entry | None:
         if entry_id not in self._known:

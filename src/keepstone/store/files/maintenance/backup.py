@@ -16,19 +16,28 @@ from pathlib import Path
 
 from keepstone.errors import StoreError
 from keepstone.files import AgentFiles, locked_files
+from keepstone.filesystem.atomic import replace_file
 from keepstone.filesystem.confine import FOLDER_MODE, Folder, border, sync_folder
-from keepstone.filesystem.layout import ARCHIVE, DROPPED, LOCK, PURGE, SUGGESTIONS, Layout
+from keepstone.filesystem.layout import (
+    ARCHIVE,
+    DROPPED,
+    LOCK,
+    PURGE,
+    PURGED,
+    STATE,
+    SUGGESTIONS,
+    TEMPORARY,
+    Layout,
+)
 from keepstone.filesystem.lock import Lock
 from keepstone.log.log_file import Log
 from keepstone.model import BackupInfo
 from keepstone.store.files.agent_logs import AgentLogs
-from keepstone.store.files.home_language import record_language
 from keepstone.store.files.home_space import HomeSpace
 from keepstone.store.files.maintenance.checkup import Using
 from keepstone.store.files.maintenance.copying import Copy, Unit
 from keepstone.store.files.maintenance.originals import log_of, original_names
 from keepstone.store.protocol import Store
-from keepstone.text.tokenizer import ENGLISH
 
 _ROUNDS = 10
 """How often is looked for what was rewritten since it was copied, before the backup gives up."""
@@ -165,13 +174,20 @@ class BackupRun:
             findings = tuple(finding for finding in store.maintenance.doctor() if finding.level == "error")
         derived = self._layout.derived_folder(made)
         shutil.rmtree(derived, ignore_errors=True)
-        space = HomeSpace(self._root, self._layout).get()
-        if space is not None:
-            HomeSpace(made, self._layout).set(space)
-        if self._source.language != ENGLISH:
-            record_language(made, self._layout, self._source.language)
+        self._copy_state(made)
         size = sum(copy.count()[1] for copy in self._copies.values())
         return BackupInfo(made, len(agents), len(sessions), entries, files, size, findings)
+
+    def _copy_state(self, made: Path) -> None:
+        """Copy what the home must not forget beside its memory; its space names it, and is made again."""
+        for path in sorted((self._root / STATE).rglob("*")):
+            if path.is_file() and not path.is_symlink() and path.suffix not in (LOCK, TEMPORARY):
+                place = (made / path.relative_to(self._root)).parent
+                with Folder(place, root=made, create=True) as folder:
+                    replace_file(folder, path.name, [path.read_bytes()], temporary=path.name + TEMPORARY)
+        space = HomeSpace(self._root).get()
+        if space is not None:
+            HomeSpace(made).set(space)
 
     def _copy_vectors(self, made: Path) -> None:
         """Give the indexes of the copy the vectors that were made of its texts."""
@@ -201,7 +217,7 @@ def session_units(logs: AgentLogs) -> dict[str, Unit]:
     for session, name, _ in logs.files():
         units[f"session {session}"] = _session_unit(logs, session, name)
     taken = {name for _, name, _ in logs.files()}
-    for name in (PURGE, DROPPED):
+    for name in (PURGE, PURGED, DROPPED):
         units[name] = Unit(lambda name=name: [name], lambda name=name: _marks(logs.folder, name))  # type: ignore[misc]
     for path in _others(logs, taken):
         units[path] = Unit(lambda path=path: [path], nullcontext)  # type: ignore[misc]

@@ -18,7 +18,7 @@ from keepstone.files import locked_files
 from keepstone.filesystem import macos_mount
 from keepstone.filesystem.atomic import set_mode
 from keepstone.filesystem.confine import Folder, border
-from keepstone.filesystem.layout import FILES_TEMPORARY, INDEX, LOCK, TEMPORARY, Layout
+from keepstone.filesystem.layout import FILES_TEMPORARY, INDEX, LOCK, STATE, TEMPORARY, Layout
 from keepstone.model import Finding
 from keepstone.store.files.maintenance import merge_driver
 
@@ -212,11 +212,11 @@ def _is_real(path: Path) -> bool:
 
 
 def tops(root: Path, layout: Layout) -> list[Path]:
-    """Return the folders right below a home that hold all of it, ``.index``, which is derived, last."""
+    """Return the folders right below a home that hold all of it; ``.index``, which is derived, is last."""
     names = {template.partition("/")[0] for template in (layout.sessions, layout.files)}
     if "{agent}" in names:
         names = (names - {"{agent}"}) | set(layout.agents(root))
-    return [path for name in (*sorted(names), INDEX) if _is_real(path := root / name)]
+    return [path for name in (*sorted(names), STATE, INDEX) if _is_real(path := root / name)]
 
 
 def _below(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:

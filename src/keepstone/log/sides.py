@@ -1,0 +1,212 @@
+"""One version of a session, as a merge sees it: its lines, each of one life of an id.
+
+A line that a compaction folded says nothing of its own, as its lines are in the archive.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import datetime
+from tempfile import TemporaryFile
+from typing import NamedTuple
+
+from keepstone.log.fold import begins_life
+from keepstone.log.line import EPOCH, apply, create, dump_read, id_of, is_put, is_tombstone, life_of, parse
+from keepstone.log.rewrite import explicit, only_counts
+from keepstone.log.scan import Line, Scan, is_derived
+from keepstone.log.titles import TITLE_ID
+from keepstone.model import Record, read_time
+
+Life = tuple[str, int]
+"""An id, and which life of it."""
+Key = tuple[bytes, str | None]
+"""What makes a line the same one on both sides; the folded line of a life has no bytes."""
+Purged = Callable[[str], int]
+"""Returns how many lives of an id were purged."""
+_FOLDED = b"folded "
+
+
+def never_purged(_: str) -> int:
+    """Say of every id that no life of it was purged."""
+    return 0
+
+
+class SideLine(NamedTuple):
+    """A line as it takes part in a merge."""
+
+    raw: bytes
+    """With id and time, without ``batch`` and the count of accesses, which is merged apart."""
+    key: Key
+    life: Life | None
+    """None for a damaged line."""
+    time: datetime
+    """When it was written, or the line before it in its file where it does not say."""
+    offset: int
+    """Where its file has it."""
+    is_tombstone: bool = False
+    is_folded: bool = False
+
+
+@dataclass(slots=True)
+class State:
+    """What the lines of an id read so far come to."""
+
+    life: int
+    is_live: bool
+    archived: str | None = None
+    """The time of the entry that the archive ends with; None once the log has said something of it."""
+
+
+@dataclass(slots=True)
+class Side:
+    """One version of a session."""
+
+    archive: list[SideLine] = field(default_factory=list)
+    log: list[SideLine] = field(default_factory=list)
+    keys: dict[Key, int] = field(default_factory=dict)
+    """Each line, with the life that it is of."""
+    states: dict[str, State] = field(default_factory=dict)
+    folds: dict[str, Record] = field(default_factory=dict)
+    """The entries that the archive comes to."""
+    counts: dict[Life, int] = field(default_factory=dict)
+    """How often entries were given out."""
+    damaged: int = 0
+    _is_archived: bool | None = None
+    _before: dict[Key, int] = field(default_factory=dict)
+    _time: datetime = EPOCH
+
+    @property
+    def lives(self) -> dict[str, int]:
+        """The last life of each id that any line names."""
+        return {entry_id: max(state.life, 1) for entry_id, state in self.states.items()}
+
+    @property
+    def live(self) -> set[str]:
+        """The ids of the entries in the log."""
+        return {name for name, state in self.states.items() if state.is_live and state.archived is None}
+
+    def read(self, fd: int, *, archived: bool) -> None:
+        """Add the lines of a file; those of the archive come first."""
+        for line in Scan(fd, unfinished=not archived):
+            if line.record is None and not line.raw:
+                line.raw = os.pread(fd, line.length, line.offset).removesuffix(b"\n")
+            self.add(line, archived=archived)
+
+    def add(self, line: Line, *, archived: bool) -> SideLine | None:
+        """Add a line, and return it as it takes part in a merge; None if it only counts accesses."""
+        if archived != self._is_archived:
+            self._is_archived, self._before, self._time = archived, dict(self.keys), EPOCH
+        said = _time_of(line)
+        self._time = max(self._time, said or self._time)
+        made: SideLine | None
+        if line.record is None:
+            self.damaged += 1
+            made = SideLine(line.raw, (line.raw, None), None, self._time, line.offset)
+        else:
+            made = self._line(line, line.record, said or self._time, self._before, archived=archived)
+        if made is not None:
+            (self.archive if archived else self.log).append(made)
+            self.keys[made.key] = made.life[1] if made.life else 0
+        return made
+
+    def _line(
+        self, line: Line, record: Record, time: datetime, before: dict[Key, int], *, archived: bool
+    ) -> SideLine | None:
+        plain = dict(record)
+        access = plain.pop("access", None)
+        raw = explicit(line)[:-1] if access is None else dump_read(_without_batch(plain))[:-1]
+        entry_id = id_of(record)
+        if entry_id is None:
+            return SideLine(raw, (raw, None), None, time, line.offset)
+        state = self.states.get(entry_id)
+        is_first = state is None and is_put(record) and is_derived(entry_id)
+        key = (b"", entry_id) if is_first else (raw, entry_id)
+        if not archived and key in before:  # The archive has it as well.
+            if state is not None and (is_put(record) or is_tombstone(record)):
+                state.life, state.is_live = before[key], not is_tombstone(record)
+                state.archived = None
+            return SideLine(raw, key, (entry_id, before[key]), time, line.offset, is_tombstone(record))
+        is_folded = self._step(entry_id, record, archived=archived)
+        life = entry_id, max(self.states[entry_id].life, 1)
+        if isinstance(access, int) and not isinstance(access, bool):
+            self.counts[life] = max(access, self.counts.get(life, 0))
+        if only_counts(line):
+            return None
+        if is_folded:
+            return SideLine(
+                raw, (_FOLDED + b"%d" % life[1], entry_id), life, time, line.offset, is_folded=True
+            )
+        return SideLine(raw, key, life, time, line.offset, is_tombstone(record))
+
+    def _step(self, entry_id: str, record: Record, *, archived: bool) -> bool:
+        """Let a line change what its id comes to; tell whether a compaction folded it of archived lines."""
+        state, life = self.states.get(entry_id), life_of(record)
+        if state is None:  # A patch alone begins no life.
+            begins = is_put(record) or is_tombstone(record) or entry_id == TITLE_ID
+            state = self.states[entry_id] = State(life if begins else 0, is_live=False)
+            state.is_live = is_put(record)
+            state.archived = record["ts"] if archived and state.is_live else None
+        if is_tombstone(record):
+            state.is_live, state.archived = False, None
+        elif entry_id == TITLE_ID:
+            state.life = max(state.life, life)
+        elif is_put(record) and (life > state.life or not state.is_live):
+            state.life, state.is_live = max(life, state.life + 1), True
+            state.archived = record["ts"] if archived else None
+        elif is_put(record) and not archived and state.archived is not None:
+            is_folded = _said(record) == _said(self.folds[entry_id])
+            is_other = state.archived != record["ts"]
+            # A version that wrote no lives added it again, after it had archived it for its age.
+            state.life, state.archived = state.life + is_other, None
+            return is_folded
+        if archived:
+            self._fold(entry_id, record)
+        return False
+
+    def _fold(self, entry_id: str, record: Record) -> None:
+        known = self.folds.get(entry_id)
+        if is_tombstone(record):
+            self.folds.pop(entry_id, None)
+        elif is_put(record) and (known is None or begins_life(known, record)):
+            self.folds[entry_id] = create(record)
+        elif known is not None:
+            self.folds[entry_id] = apply(known, record)
+
+
+def _said(record: Record) -> Record:
+    """Return what a line says beside counts of accesses."""
+    return {key: value for key, value in record.items() if key not in ("access", "batch")}
+
+
+def _without_batch(record: Record) -> Record:
+    return {key: value for key, value in record.items() if key != "batch"}
+
+
+def _time_of(line: Line) -> datetime | None:
+    """Return when a line was written, as far as it says so; a folded line says it in ``modified``."""
+    said = (parse(line.raw) if line.derived else line.record) or {}
+    return read_time(said.get("modified")) or read_time(said.get("ts"))
+
+
+def read_side(log: int | None, archive: int | None = None) -> Side:
+    """Read a version of a session from its log and its archive; None is a file that does not exist."""
+    side = Side()
+    for fd, archived in ((archive, True), (log, False)):
+        if fd is not None:
+            side.read(fd, archived=archived)
+    return side
+
+
+def side_of(log: bytes, archive: bytes = b"") -> Side:
+    """Return a version of a session that is given as the bytes of its files."""
+    with ExitStack() as stack:
+        fds = []
+        for raw in (log, archive):
+            file = stack.enter_context(TemporaryFile())
+            file.write(raw)
+            file.flush()
+            fds.append(file.fileno())
+        return read_side(*fds)

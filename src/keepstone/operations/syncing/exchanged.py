@@ -1,0 +1,68 @@
+"""What a home knows of its last exchange, so that one in which nothing changed reads no log.
+
+It is derived, and lies with the indexes: without it all is read once more. It counts for a session only while
+log, archive and journal are as they were then.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from keepstone.errors import KeepstoneError
+from keepstone.filesystem.atomic import replace_file
+from keepstone.filesystem.confine import Folder
+from keepstone.filesystem.layout import INDEX, TEMPORARY
+from keepstone.operations.syncing.devices import content
+
+_FILE = ".exchanged.json"
+
+
+@dataclass(slots=True)
+class Told:
+    """A session as it was after the last exchange."""
+
+    state: list[Any]
+    """The states of log, archive and journal."""
+    given: dict[str, list[Any]]
+    """Length and digest of each file that was published."""
+    taken: dict[str, list[str]] = field(default_factory=dict)
+    """The digests of what each device had published, which was merged."""
+
+
+class Exchanged:
+    """The sessions of a home as they were after the last exchange, by agent and session."""
+
+    def __init__(self, before: dict[str, Any]) -> None:
+        self._before = before
+        self.after: dict[str, Any] = {}
+
+    @classmethod
+    def load(cls, root: Path) -> Exchanged:
+        """Return what is known; nothing if that was deleted or damaged."""
+        with suppress(OSError, KeepstoneError, ValueError), Folder(root / INDEX, root=root) as folder:
+            found = json.loads(content(folder, _FILE))
+            if isinstance(found, dict):
+                return cls(found)
+        return cls({})
+
+    def save(self, root: Path) -> None:
+        """Keep what is known now."""
+        with suppress(OSError, KeepstoneError), Folder(root / INDEX, root=root, create=True) as folder:
+            raw = json.dumps(self.after).encode()
+            replace_file(folder, _FILE, [raw], temporary=_FILE + TEMPORARY, durable=False)
+
+    def known(self, agent: str, session: str, state: list[Any]) -> Told | None:
+        """Return what is known of a session in this state."""
+        found = self._before.get(f"{agent}/{session}")
+        with suppress(KeyError, TypeError):
+            if found is not None and found["state"] == state:
+                return Told(state, found["given"], found["taken"])
+        return None
+
+    def keep(self, agent: str, session: str, told: Told) -> None:
+        """Take note of a session as it is after this exchange."""
+        self.after[f"{agent}/{session}"] = {"state": told.state, "given": told.given, "taken": told.taken}

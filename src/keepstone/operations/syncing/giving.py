@@ -1,0 +1,110 @@
+"""Publishing this home's sessions in a shared folder: each file anew where it changed, the manifest last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import closing, suppress
+from typing import Any
+
+from keepstone.filesystem.atomic import replace_file
+from keepstone.filesystem.confine import Folder
+from keepstone.filesystem.layout import ARCHIVE, PURGED, SUGGESTIONS
+from keepstone.log.line import dump_read
+from keepstone.log.sides import read_side
+from keepstone.operations.syncing.devices import (
+    TEMPORARY,
+    Device,
+    content_or_none,
+    digest,
+    listing,
+    write_manifest,
+)
+from keepstone.operations.syncing.exchanged import Told
+from keepstone.operations.syncing.taking import GIVEN_SUGGESTIONS, LINE_FILES, Here, published, sessions
+from keepstone.store.files import purge_digests, suggestion_file
+
+_Listed = dict[tuple[str, str], tuple[int, str]]
+
+
+def give(here: Here, shared: Folder, place: str) -> None:
+    """Write this home's sessions and journals."""
+    root, layout = here.home.root, here.layout
+    shared.make_folder(place)
+    before = Device(shared, place).listed
+    listed: _Listed = {}
+    giver = _Giver(here, shared, place, before, listed)
+    agents = here.home.agents()
+    there = {purge_digests.gone_name(agent) for agent in agents}
+    gone = [name for name in purge_digests.vanished_agents(root) if name not in there]
+    for agent in sorted([*agents, *gone]):
+        shared.make_folder(f"{place}/{agent}")
+        giver.agent = agent
+        erased = purge_digests.erased_of(root, layout, agent)
+        giver.write(PURGED, b"".join(map(dump_read, erased.lines())))
+        with here.folder(agent) as folder:
+            if folder is not None and agent in agents:
+                giver.sessions_of(folder)
+                if "{agent}" in layout.sessions:
+                    there_now = suggestion_file.read(layout.beside(root, agent, SUGGESTIONS), root)
+                    giver.write(GIVEN_SUGGESTIONS, b"".join(there_now))
+                for name in LINE_FILES:
+                    if (raw := content_or_none(folder, name)) is not None:
+                        giver.write(name, raw)
+    for agent, file in before.keys() - listed.keys():  # Erased here; the journal says so.
+        with suppress(FileNotFoundError):
+            shared.unlink(f"{place}/{agent}/{file}")
+    write_manifest(root, shared, place, listing(listed))
+
+
+class _Giver:
+    """Writes the files of one agent after another."""
+
+    agent = ""
+
+    def __init__(self, here: Here, shared: Folder, place: str, before: _Listed, listed: _Listed) -> None:
+        self._here = here
+        self._shared = shared
+        self._place = place
+        self._before = before
+        self._listed = listed
+
+    def write(self, file: str, raw: bytes) -> tuple[int, str]:
+        """Write a file, unless it is there as it is."""
+        entry = len(raw), digest(raw)
+        if self._before.get((self.agent, file)) != entry:
+            if file.startswith(f"{ARCHIVE}/"):
+                self._shared.make_folder(f"{self._place}/{self.agent}/{ARCHIVE}")
+            temporary = f"{self._place}/{TEMPORARY}"
+            replace_file(self._shared, f"{self._place}/{self.agent}/{file}", [raw], temporary=temporary)
+        self._listed[self.agent, file] = entry
+        return entry
+
+    def sessions_of(self, folder: Folder) -> None:
+        """Write the sessions of the agent, those alone that have changed since the last exchange."""
+        for session in sorted(sessions(folder, self._here.layout)):
+            self._session(folder, session, self._here.layout.session_file(session))
+
+    def _session(self, folder: Folder, session: str, file: str) -> None:
+        log, archive = self._here.files(folder, session)
+        names = (file, f"{ARCHIVE}/{file}")
+        taken = self._here.taken[self.agent, session]
+        state = self._here.state(folder, log, archive)
+        known = self._here.exchanged.known(self.agent, session, state)
+        if known is not None and self._is_there(names, known.given):
+            for name, entry in known.given.items():
+                self._listed[self.agent, name] = entry[0], entry[1]
+            self._here.exchanged.keep(self.agent, session, Told(state, known.given, {**known.taken, **taken}))
+            return
+        with closing(log), closing(archive), log.locked():
+            with log.reading() as fd, archive.reading() as old:
+                side = read_side(fd, old)
+            state = self._here.state(folder, log, archive)
+        given: dict[str, list[Any]] = {names[0]: [*self.write(names[0], published(side.log, side))]}
+        if side.archive:
+            given[names[1]] = [*self.write(names[1], published(side.archive, None))]
+        self._here.exchanged.keep(self.agent, session, Told(state, given, taken))
+
+    def _is_there(self, names: Iterable[str], given: dict[str, list[Any]]) -> bool:
+        """Tell whether the folder has all files as they were given last, and no other."""
+        there = {name: [*entry] for name in names if (entry := self._before.get((self.agent, name)))}
+        return there == given

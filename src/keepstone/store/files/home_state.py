@@ -1,0 +1,56 @@
+"""What a home must not forget beside its memory, in the folder ``.keepstone``: no file in it is derived.
+
+Earlier versions kept this in the folder of derived data, which anybody may delete at any time. The first
+opening moves it here.
+"""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+from keepstone.errors import KeepstoneError
+from keepstone.filesystem.confine import FOLDER_MODE, Folder, border, sync_folder
+from keepstone.filesystem.layout import INDEX, PURGED, STATE, SYNC
+from keepstone.store.files import purge_digests
+
+LANGUAGE = "language"
+SPACE = "space.json"
+_BEFORE = {
+    ".language": f"{STATE}/{LANGUAGE}",
+    ".space.json": f"{STATE}/{SPACE}",
+    ".sync": SYNC,
+}
+"""Where earlier versions kept these in the folder of derived data, and where they are now."""
+
+
+def take_over(root: Path) -> None:
+    """Move what an earlier version kept in the folder of derived data, unless it is here already."""
+    with suppress(KeepstoneError):  # A home that cannot be written is read where it is.
+        for name, place in _BEFORE.items():
+            old, new = root / INDEX / name, root / place
+            if not old.exists() or new.exists():
+                continue
+            with border(new):
+                new.parent.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+                old.rename(new)
+            sync_folder(new.parent)
+        _take_over_agents(root)
+
+
+def _take_over_agents(root: Path) -> None:
+    """Take over what earlier versions recorded of purged agents, under their names."""
+    for folder in sorted((root / SYNC / "purged").glob("*")):
+        journal = folder / PURGED
+        if journal.is_file():
+            with Folder(folder, root=root) as opened:
+                purge_digests.take_gone(root, folder.name, purge_digests.erased(opened).lines())
+        with border(folder):
+            shutil.rmtree(folder)
+
+
+def place_of(root: Path, name: str) -> Path:
+    """Return the folder that has a file of this state: the one of earlier versions where it was not moved."""
+    old = root / INDEX / f".{name}"
+    return root / INDEX if old.exists() and not (root / STATE / name).exists() else root / STATE

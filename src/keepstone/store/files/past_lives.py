@@ -1,0 +1,174 @@
+"""Which lives of ids a session had: what tells the number of a life that begins.
+
+Log, archive and journal are read once, and later only what was added to them. Of a log only tombstones and
+lines that name a life are looked at, so that a long one takes a second for each gigabyte.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from keepstone.filesystem.confine import Folder
+from keepstone.filesystem.layout import ERASED, LOCK, PURGED
+from keepstone.filesystem.lock import Lock
+from keepstone.log.line import id_of, is_put, is_tombstone, life_of, parse
+from keepstone.log.log_file import Log, checksum, stat_of
+from keepstone.log.sides import read_side
+from keepstone.log.titles import TITLE_ID
+from keepstone.store.files.purge_digests import erased_in
+from keepstone.store.removal_marks import digest
+
+_SESSIONS = 64
+"""Sessions of an agent of which the lives are kept in memory."""
+_CHUNK = 1 << 20
+_TELLING = re.compile(rb'deleted|"life|\\u00')
+"""What a tombstone has, and a line that names a life; keys may be written with escapes."""
+_ID = re.compile(rb'\{"id":"([^"\\]+)"')
+
+
+@dataclass(slots=True)
+class _File:
+    """How far a file was read."""
+
+    inode: int = 0
+    offset: int = 0
+    crc: int = 0
+
+    def begin(self, fd: int) -> bool:
+        """Tell whether the file has only grown; it is read from its start otherwise."""
+        stat = stat_of(os.fstat(fd))
+        if stat.inode == self.inode and stat.size >= self.offset and checksum(fd, self.offset) == self.crc:
+            return True
+        self.inode, self.offset, self.crc = stat.inode, 0, 0
+        return False
+
+    def rest(self, fd: int) -> Iterable[bytes]:
+        """Yield what was added, in blocks of whole lines."""
+        pending = b""
+        while chunk := os.pread(fd, _CHUNK, self.offset + len(pending)):
+            block, newline, pending = (pending + chunk).rpartition(b"\n")
+            if newline:
+                self.offset += len(block) + 1
+                yield block
+        self.crc = checksum(fd, self.offset)
+
+
+@dataclass(slots=True)
+class _Session:
+    log: _File = field(default_factory=_File)
+    archive: _File = field(default_factory=_File)
+    lives: dict[str, int] = field(default_factory=dict)
+    """The last known life of each id that is not in its first one, or whose first one is over."""
+    ended: set[str] = field(default_factory=set)
+
+
+class PastLives:
+    """The lives of the ids of one agent's sessions; any thread may ask."""
+
+    def __init__(self, folder: Folder, whole: Path, root: Path) -> None:
+        self._folder = folder
+        self._journals = [(folder.path, PURGED, _File()), (whole, ERASED, _File())]
+        self._root = root
+        self._purged: dict[str, int] = {}
+        self._sessions: OrderedDict[str, _Session] = OrderedDict()
+        self._guard = threading.Lock()
+
+    def of(self, session: str, log: Log, archive: Log, ids: Iterable[str]) -> dict[str, int]:
+        """Return the last life of each id, where one is known that is over or not the first."""
+        with self._guard:
+            self._read_journals()
+            known = self._sessions.setdefault(session, _Session())
+            self._sessions.move_to_end(session)
+            if len(self._sessions) > _SESSIONS:
+                self._sessions.popitem(last=False)
+            with log.reading() as fd, archive.reading() as old:
+                _follow(known, fd, old)
+            found: dict[str, int] = {}
+            for entry_id in ids:
+                purged = self._purged.get(digest(session, entry_id), 0) if self._purged else 0
+                if (life := max(purged, known.lives.get(entry_id, 0))) > 0:
+                    found[entry_id] = life
+            return found
+
+    def _read_journals(self) -> None:
+        for path, name, file in self._journals:
+            if path != self._folder.path and not path.is_dir():
+                continue
+            with (
+                Folder(path, root=self._root) as folder,
+                closing(Log(folder, name, Lock(folder, name + LOCK))) as log,
+                log.reading() as fd,
+            ):
+                if fd is not None:
+                    file.begin(fd)  # Lines that are withdrawn make a life's number higher, no more.
+                    for block in file.rest(fd):
+                        for one, life in erased_in(block.split(b"\n")).lives.items():
+                            self._purged[one] = max(life, self._purged.get(one, 0))
+
+
+def _follow(known: _Session, fd: int | None, old: int | None) -> None:
+    """Read what was added to a session's files, or all of them if one was rewritten."""
+    are_same = [
+        file.begin(each) if each is not None else not file.offset
+        for file, each in ((known.archive, old), (known.log, fd))
+    ]
+    if not all(are_same):
+        known.lives, known.ended = {}, set()
+        known.archive, known.log = _File(), _File()
+    is_exact = True
+    for file, each, archived in ((known.archive, old, True), (known.log, fd, False)):
+        if each is not None:
+            file.begin(each)
+            for block in file.rest(each):
+                is_exact = _take(known, block, archived=archived) and is_exact
+    if not is_exact:
+        side = read_side(fd, old)
+        known.lives = {one: life for one, life in side.lives.items() if life > 1 or one not in side.live}
+        known.ended = side.lives.keys() - side.live
+
+
+def _take(known: _Session, block: bytes, *, archived: bool) -> bool:
+    """Take in whole lines; False if a life may have begun in them that no line names."""
+    if archived:
+        for line in block.split(b"\n"):
+            found = _ID.match(line)
+            if found and not _TELLING.search(line):
+                known.lives.setdefault(found[1].decode("utf-8", "replace"), 1)
+            elif not _tell(known, line, archived=True):
+                return False
+        return True
+    at = 0
+    while found := _TELLING.search(block, at):
+        begin = block.rfind(b"\n", 0, found.start()) + 1
+        end = block.find(b"\n", found.start())
+        at = len(block) if end < 0 else end
+        if not _tell(known, block[begin:at], archived=False):
+            return False
+    return True
+
+
+def _tell(known: _Session, line: bytes, *, archived: bool) -> bool:
+    """Take in what a line tells of lives; False if it ends a life that was over already."""
+    record = parse(line) or {}
+    entry_id = id_of(record)
+    if entry_id is None:
+        return True
+    life = max(life_of(record), known.lives.get(entry_id, 0))
+    if is_tombstone(record):
+        if entry_id in known.ended:
+            return False
+        known.ended.add(entry_id)
+        known.lives[entry_id] = life
+    elif "life" in record and (is_put(record) or entry_id == TITLE_ID):
+        known.ended.discard(entry_id)
+        known.lives[entry_id] = life
+    elif archived:
+        known.lives.setdefault(entry_id, 1)
+    return True
