@@ -10,7 +10,7 @@ const ENVELOPE = new Set(["id", "ts", "type"]);
 const RESERVED = new Set(
   (
     "deleted priority access pinned tags links aliases summary " +
-    "valid_from valid_to expires modified embedding batch"
+    "valid_from valid_to expires modified embedding batch life"
   ).split(" "),
 );
 const DEFAULT_TYPE = "event";
@@ -96,6 +96,16 @@ function isHead(key: string): boolean {
 /** Tell whether a line deletes its entry. */
 export function isTombstone(record: Item): boolean {
   return record.deleted === true;
+}
+
+/** Return a line that begins a life of its id, with the number of that life if earlier ones are known. */
+export function inNextLife(record: Item, last: number): Item {
+  return last === 0 ? record : { ...record, life: last + 1 };
+}
+
+/** Return which life of its id a line says that it begins, 1 if it says none. */
+export function lifeOf(record: Item): number {
+  return typeof record.life === "number" && Number.isInteger(record.life) && record.life > 1 ? record.life : 1;
 }
 
 /** Return the entry that a creating line makes. */

@@ -7,7 +7,8 @@ import { CorruptLogError, KeepstoneError, StoreError } from "./errors.js";
 import { type Folder, ifThere } from "./folder.js";
 import type { Item } from "./json.js";
 import { ARCHIVE, archiveFile, lockFile, logOf, PREPARED, TEMPORARY } from "./layout.js";
-import { apply, checkSize, create, dump, inBatch, saidBy } from "./line.js";
+import { apply, checkSize, create, dump, inBatch, inNextLife, saidBy } from "./line.js";
+import { erasedLives } from "./lives.js";
 import { type Held, Lock } from "./lock.js";
 import { without } from "./rewriting.js";
 import { whole } from "./scan.js";
@@ -243,10 +244,13 @@ export class Log {
   #resolved(records: Item[]): { needed: Item[]; results: Item[] } {
     const current = new Map<string, Item>();
     const needed: Item[] = [];
+    const isNew = (id: string): boolean => this.#snapshot.get(id) === undefined;
+    const lives = erasedLives(this.#folder, this.name, records.map(({ id }) => String(id)).filter(isNew));
     const results = records.map((record) => {
       const id = String(record.id);
       const there = current.get(id) ?? this.#snapshot.get(id);
-      const line = there ? withoutOldVector(there, record) : record;
+      const last = Math.max(lives.get(id) ?? 0, this.#snapshot.lastLife(id));
+      const line = there ? withoutOldVector(there, record) : inNextLife(record, last);
       const result = there ? apply(there, line) : create(line);
       if (there) {
         checkSize(result);

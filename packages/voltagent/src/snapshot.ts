@@ -3,7 +3,7 @@ import { fstatSync, readSync } from "node:fs";
 import { crc32 } from "node:zlib";
 
 import type { Item } from "./json.js";
-import { apply, create, idOf, isPut, isTombstone } from "./line.js";
+import { apply, create, idOf, isPut, isTombstone, lifeOf } from "./line.js";
 import { type Line, Scan } from "./scan.js";
 import { type Microseconds, readTime } from "./time.js";
 
@@ -25,6 +25,8 @@ interface State {
 export class Snapshot {
   scan = new Scan();
   readonly #entries = new Map<string, Placed>();
+  /** The last life of each id of which the log has a tombstone. */
+  readonly #lives = new Map<string, number>();
   /** The entries by time, ties by place, deleted ones among them. */
   #order: Placed[] = [];
   #isSorted = true;
@@ -35,6 +37,11 @@ export class Snapshot {
   /** Return the live entry of this id. */
   get(id: string): Item | undefined {
     return this.#entries.get(id)?.entry ?? undefined;
+  }
+
+  /** Return the number of the last life of an id that the log ended; 0 if it ended none. */
+  lastLife(id: string): number {
+    return this.#lives.get(id) ?? 0;
   }
 
   /** Return the newest live entries by time, ties by place; shared objects, not to be changed. */
@@ -63,6 +70,7 @@ export class Snapshot {
     if (state === null || this.#provisional || state.inode !== inode || state.size >= size || this.#changed(fd)) {
       this.scan = new Scan();
       this.#entries.clear();
+      this.#lives.clear();
       [this.#order, this.#isSorted] = [[], true];
     }
     this.scan.read(fd, (line) => this.#fold(line));
@@ -83,6 +91,9 @@ export class Snapshot {
     const known = this.#entries.get(id);
     if (isTombstone(line.record)) {
       this.#entries.delete(id);
+      if (known?.entry) {
+        this.#lives.set(id, Math.max(lifeOf(known.entry), this.lastLife(id)));
+      }
       if (known !== undefined) {
         known.entry = null;
       }
