@@ -158,9 +158,7 @@ class Side:
             state.archived = record["ts"] if archived else None
         elif is_put(record) and not archived and state.archived is not None:
             is_folded = _said(record) == _said(self.folds[entry_id])
-            is_other = state.archived != record["ts"]
-            # A version that wrote no lives added it again, after it had archived it for its age.
-            state.life, state.archived = state.life + is_other, None
+            state.archived = None
             return is_folded
         if archived:
             self._fold(entry_id, record)

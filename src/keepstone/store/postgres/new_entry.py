@@ -26,11 +26,15 @@ from keepstone.store.postgres.locked_session import (
     is_committed,
 )
 from keepstone.store.postgres.statements import Statement
+from keepstone.store.removal_marks import digest
 from keepstone.store.resolving import Written
 
 _ADD = (
     "WITH held AS ("
-    "SELECT agent, session, next_seq FROM sessions WHERE agent = %s AND session = %s FOR UPDATE), "
+    "SELECT agent, session, next_seq FROM sessions s WHERE agent = %s AND session = %s AND (%s OR NOT EXISTS "
+    "(SELECT 1 FROM lines l WHERE l.agent = s.agent AND l.session = s.session AND l.id = %s) AND NOT EXISTS "
+    "(SELECT 1 FROM purged p WHERE p.agent = s.agent AND p.vanished IN (false, true) AND p.digest = %s)) "
+    "FOR UPDATE), "
     f"entry AS (INSERT INTO entries (agent, session, seq, id, {', '.join(Columns._fields)}) "
     f"SELECT agent, session, next_seq, %s, {', '.join(['%s'] * len(Columns._fields))} FROM held "
     "ON CONFLICT (agent, session, id) DO NOTHING RETURNING agent, session, seq, id, ts), "
@@ -66,18 +70,20 @@ class _Add:
 def add_new(connections: Connections, agent: str, session: str, one: Written) -> Entry | None:
     """Write an entry without a given vector and return it, or None where that was not done.
 
-    Nothing is written where its id was given, as that may have had lives, or is taken, or the session is
+    Nothing is written where its id is taken or had lives before, or the session is
     missing; on a Citus cluster neither, where statements without BEGIN are transactions of their own. Entries
     that threads add while others are on their way are written together. Where that fails each thread writes
     its own, and waits for locks.
     """
-    if connections.is_distributed or "embedding" in one.record or not isinstance(one.record["id"], NewId):
+    if connections.is_distributed or "embedding" in one.record:
         return None
     entry = entry_of(agent, session, create(one.record))
     columns = columns_of(entry, connections.language)
     place, token = (agent, stored(session)), random.getrandbits(63)
     counts = (columns.sum is not None, columns.length, len(one.raw))
-    values = (*place, stored(entry.id), *columns, one.raw[:-1], token, *counts, *place)
+    # An id that was given may have had lives, of which a new one has to take the number.
+    had = (isinstance(one.record["id"], NewId), stored(entry.id), digest(session, entry.id))
+    values = (*place, *had, stored(entry.id), *columns, one.raw[:-1], token, *counts, *place)
     add = _Add(place, token, values)
 
     def alone(connection: Connection) -> None:
