@@ -22,7 +22,7 @@ SECONDS ?= 120
 RELEASE := .venv-release/bin
 RELEASE_INSTALLED := .venv-release/installed
 
-.PHONY: help packages release-check workflows docs-site publish-mcp image container run-environment environment run serve test test-voltagent offline-voltagent snapshots lowest newest frameworks sources wheels faults fuzz quality check check-voltagent without-node docs lock bench clean
+.PHONY: help packages release-check workflows docs-site publish-mcp image container run-environment environment run serve test test-voltagent offline-voltagent snapshots lowest newest frameworks sources wheels faults same-answers fuzz quality check check-voltagent without-node docs lock bench clean
 .DEFAULT_GOAL := help
 
 help:
@@ -177,6 +177,10 @@ fuzz: environment
 quality: environment
 	$(BIN)/python -m pytest -q tests/quality -n auto
 	$(BIN)/python bench/longmemeval.py $(LONGMEMEVAL) --questions 60 --least any@5=0.9 MRR=0.85
+
+# Files and PostgreSQL answer the same 5,000 random operations, with and without vectors.
+same-answers: environment
+	KEEPSTONE_OPERATIONS=5000 $(BIN)/python -m pytest tests/conformance/test_same_answers.py -n 2 --timeout 7200
 
 bench: environment
 	@for figure in $(FIGURES); do echo "== $$figure"; $(BIN)/python $$figure || exit 1; done

@@ -10,11 +10,12 @@ from typing import Any
 
 from keepstone import Agent, Home, KeepstoneError
 from keepstone.home import store_of
+from keepstone.store.changes import Change
 from keepstone.testing import ManualClock
 
 WORDS = (
-    "red blue green apple pear plum token cache index shard replica naïve Straße ключ память 東京タワー データ "
-    "database databases running runs deploy-42 foo_bar v1.2.3 https://x.y/z alpha beta gamma delta"
+    "red blue green apple pear plum token cache index shard replica naïve Straße ключ память 東京タワー "
+    "データ database databases running runs deploy-42 foo_bar v1.2.3 https://x.y/z alpha beta gamma delta"
 ).split()
 SESSIONS = ("s1", "s 2", "日本", "a/b", "S%")
 TYPES = ("message", "fact", "decision", "preference")
@@ -26,7 +27,7 @@ Place = tuple[str, str]
 
 
 class Operations:
-    """Random operations, the same ones for each seed. ``vectors`` tells whether entries and queries have some."""
+    """Random operations, the same ones for each seed; with ``vectors`` entries and queries have some."""
 
     def __init__(self, seed: int, clock: ManualClock, *, vectors: bool) -> None:
         self._random = random.Random(seed)
@@ -112,7 +113,7 @@ class Operations:
                 {"who": None},
                 {"l": [1, "x"]},
                 {"n": {"gte": 3}, "who": "bob"},
-            ]  # fmt: skip
+            ]
         )
 
     def _filters(self) -> dict[str, Any]:
@@ -132,15 +133,23 @@ class Operations:
 
     def add_many(self) -> Act:
         session, count = self._session(), self._random.randint(1, 5)
+        # Each has its own time: archives do not tell the places of entries with one time.
+        times = [(self._clock() + timedelta(milliseconds=at)).isoformat() for at in range(count)]
         items = [
-            {"id": self._new(session), "type": "message", "text": self._text(), "data": self._data()}
-            for _ in range(count)
+            {
+                "id": self._new(session),
+                "ts": ts,
+                "type": "message",
+                "text": self._text(),
+                "data": self._data(),
+            }
+            for ts in times
         ]
         return lambda agent: agent.session(session).add_many(items)
 
     def update(self) -> Act:
         session, entry_id = self._old()
-        changes = [
+        changes: list[dict[str, Any]] = [
             {"text": self._text()},
             {"data": self._data()},
             {"data_merge": {"n": 5, "who": None}},
@@ -280,7 +289,7 @@ class Operations:
         return lambda agent: agent.recall(query, limit=limit, **options)
 
 
-def plain(value: Any) -> Any:
+def plain(value: Any) -> Any:  # noqa: PLR0911  One for each kind.
     """Return an answer as values that two stores can be compared by."""
     kind = type(value).__name__
     if isinstance(value, float):
@@ -309,6 +318,25 @@ def answer(act: Act, agent: Agent) -> Any:
         return type(error).__name__
 
 
+def net(changes: list[Change], alive: set[Place]) -> list[tuple[str, str, str]]:
+    """Return what changes come to: what one call did, in however many steps it was told.
+
+    ``alive`` are the entries that were told so far. What was deleted and archived may be purged untold.
+    """
+    before, changed = set(alive), set[Place]()
+    for one in changes:
+        place = one.session, one.id or ""
+        if one.kind in ("add", "update"):
+            alive.add(place)
+            changed.add(place)
+        elif one.id is None:
+            alive -= {each for each in alive if each[0] == one.session}
+        else:
+            alive.discard(place)
+    gone = [(*place, "gone") for place in before - alive]
+    return sorted([*gone, *((*place, "update" if place in before else "add") for place in changed & alive)])
+
+
 def differences(
     homes: tuple[Home, Home], clock: ManualClock, *, seed: int, count: int, vectors: bool
 ) -> tuple[Counter[str], list[str]]:
@@ -316,11 +344,10 @@ def differences(
     agents = tuple(home.agent(f"r{seed}") for home in homes)
     found, shown = Counter[str](), list[str]()
     looks = [store_of(home).changes([agent.slug], None) for home, agent in zip(homes, agents, strict=True)]
-    for look in looks:
-        look()
+    alive: tuple[set[Place], set[Place]] = (set(), set())
     for number, (name, act) in zip(range(count), Operations(seed, clock, vectors=vectors), strict=False):
         one, other = (answer(act, agent) for agent in agents)
-        told = [sorted((each.session, each.id or "", each.kind) for each in look()) for look in looks]
+        told = [net(look(), known) for look, known in zip(looks, alive, strict=True)]
         if one != other:
             found[name] += 1
             shown.append(f"{number} {name}: {one!r}\n    {other!r}")

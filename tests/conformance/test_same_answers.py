@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,19 +12,99 @@ from tests.conformance.random_operations import differences
 from tests.postgres_server import schema_of
 
 import keepstone
+from keepstone import Agent, Home
 from keepstone.testing import ManualClock
 
-COUNT = int(os.environ.get("KEEPSTONE_OPERATIONS", "400"))
+COUNT = int(os.environ.get("KEEPSTONE_OPERATIONS", "300"))
 """Operations of a run; ``make same-answers`` asks for 5,000."""
 
 
-@pytest.mark.parametrize("vectors", [False, True], ids=["words", "vectors"])
-def test_random_operations_have_the_same_answers(postgres: str, tmp_path: Path, *, vectors: bool) -> None:
-    clock = ManualClock()
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def homes(postgres: str, tmp_path: Path, clock: ManualClock) -> Iterator[tuple[Home, Home]]:
     with (
         schema_of(postgres) as dsn,
         keepstone.open(tmp_path, embedder="none", clock=clock) as files,
         keepstone.open(dsn, embedder="none", clock=clock) as database,
     ):
-        found, shown = differences((files, database), clock, seed=7, count=COUNT, vectors=vectors)
+        yield files, database
+
+
+@pytest.mark.parametrize("vectors", [False, True], ids=["words", "vectors"])
+def test_random_operations_have_the_same_answers(
+    homes: tuple[Home, Home], clock: ManualClock, *, vectors: bool
+) -> None:
+    found, shown = differences(homes, clock, seed=7, count=COUNT, vectors=vectors)
     assert not found, "\n".join([str(found), *shown[:3]])
+
+
+@pytest.fixture
+def agents(homes: tuple[Home, Home]) -> list[Agent]:
+    return [home.agent("a") for home in homes]
+
+
+def test_two_words_of_one_stem_have_the_same_scores(agents: list[Agent]) -> None:
+    scores = []
+    for agent in agents:
+        agent.session("s").add_many({"type": "note", "text": f"walnut {n} runs"} for n in range(3))
+        agent.session("s").add_many({"type": "note", "text": f"hazel {n}"} for n in range(9))
+        scores.append([round(hit.score, 6) for hit in agent.recall("runs running")])
+    assert scores[0] == scores[1] != []
+
+
+@pytest.mark.parametrize("count", [20, 150])
+def test_relevance_by_vectors_is_the_same(agents: list[Agent], count: int) -> None:
+    relevances = []
+    for agent in agents:
+        pick = random.Random(count)
+        items = [
+            {
+                "id": f"i{n}",
+                "type": "note",
+                "text": f"text {n}",
+                "embedding": [pick.gauss(0, 1) for _ in range(6)],
+            }
+            for n in range(count)
+        ]
+        agent.session("s").add_many(items)
+        hits = agent.recall(None, vector=[pick.gauss(0, 1) for _ in range(6)], limit=9)
+        relevances.append([hit.relevance for hit in hits])
+    assert relevances[0] == pytest.approx(relevances[1], abs=0.001)
+
+
+def test_compact_returns_the_same_numbers(agents: list[Agent]) -> None:
+    saved = []
+    for agent in agents:
+        session = agent.session("s")
+        session.add_many({"id": f"i{n}", "type": "note", "text": f"walnut {n}"} for n in range(3))
+        session.set_title("nuts")
+        session.update("i1", text="hazel")
+        session.set_title("more nuts")
+        session.delete("i2")
+        saved.append([session.compact(), session.compact()])
+    assert saved[0] == saved[1]
+    assert saved[0][0] > 0
+
+
+def test_restored_entry_is_the_same_after_a_compaction(agents: list[Agent]) -> None:
+    found = []
+    for agent in agents:
+        session = agent.session("s")
+        session.add("note", text="walnut", id="a")
+        session.delete("a")
+        session.restore("a")
+        session.compact()
+        found.append([entry.as_dict() for entry in session.entries(archived=True)])
+    assert found[0] == found[1]
+
+
+def test_hits_of_one_score_come_by_time_and_id(agents: list[Agent]) -> None:
+    for agent in agents:
+        for name in "cab":
+            agent.session(name).add("note", text="walnut", id=name, ts=f"2026-01-0{'bca'.index(name) + 1}")
+        agent.session("d").add("note", text="walnut", id="A", ts="2026-01-01")
+        assert [hit.entry.id for hit in agent.recall("walnut")] == ["A", "b", "c", "a"]

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from heapq import nlargest
 
 from keepstone.log.time_words import Span
+from keepstone.model import Entry
 from keepstone.recall.query import Period, speaker_of
 from keepstone.store.reader import Candidate
 
@@ -176,6 +177,13 @@ def _worth(period: Period | Span, ts: datetime) -> float:
     return LONG_TIME if period.month is None else DATE
 
 
+_DIGITS = 9
+_EQUAL = 10**-_DIGITS
+"""Scores that differ by less are equal: the order of additions makes such differences."""
+_TIED = 64
+"""How many entries more are looked at that have the score of the last one, so that their times decide."""
+
+
 def in_order(parts: Parts, most: int | None = None) -> list[tuple[int, float]]:
     """Return the keys with their scores, the sums of their parts, best first; of equals the lower key.
 
@@ -193,6 +201,24 @@ def in_order(parts: Parts, most: int | None = None) -> list[tuple[int, float]]:
     keys.sort()
     keys.sort(key=total.__getitem__, reverse=True)
     return [(key, total[key]) for key in keys[:most]]
+
+
+def with_equals(parts: Parts, size: int) -> int:
+    """Return how many entries are the best ones, with some more that have the score of the last."""
+    best = in_order(parts, size + _TIED)
+    return max(
+        [size, *(at + 1 for at, (_, score) in enumerate(best) if best[:size][-1][1] - score <= _EQUAL)]
+    )
+
+
+def by_time(scored: Iterable[tuple[int, float]], entries: Mapping[int, Entry]) -> list[tuple[int, float]]:
+    """Return scored entries, best first; of equal ones the older first, then by id and session."""
+
+    def place(one: tuple[int, float]) -> tuple[float, datetime, str, str]:
+        entry = entries[one[0]]
+        return -round(one[1], _DIGITS), entry.ts, entry.id, entry.session
+
+    return sorted(scored, key=place)
 
 
 def in_blocks(parts: Parts, size: int) -> Iterator[list[tuple[int, float]]]:

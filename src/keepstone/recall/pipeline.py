@@ -25,12 +25,14 @@ from keepstone.recall.fusion import (
     SPARSE,
     Parts,
     boosts,
+    by_time,
     fuse,
     in_blocks,
     in_order,
     joined,
     lifted,
     weight_of,
+    with_equals,
 )
 from keepstone.recall.named_times import ONLY_TIME, entries_of_time, named_times
 from keepstone.recall.query import (
@@ -323,12 +325,15 @@ class _Search:
         """Return the best entries that the filters let through."""
         hits: list[Hit] = []
         echoes: list[Hit] = []
-        for block in in_blocks(found.parts, 4 * most if self._scope.where else most):
+        for block in in_blocks(
+            found.parts, with_equals(found.parts, 4 * most if self._scope.where else most)
+        ):
             entries = self._loaded([key for key, _ in block])
             if len(entries) < len(block) and not self._patient:
                 raise ExpiredError("an entry is not where it was found")
             fits = self._filter()
-            allowed = [one for one in block if one[0] in entries and fits(entries[one[0]])]
+            fitting = (one for one in block if one[0] in entries and fits(entries[one[0]]))
+            allowed = by_time(fitting, entries)
             self._refused = self._refused or len(allowed) < len(entries)
             for hit in self._explained(found, allowed, entries):
                 (echoes if is_echo(hit.entry, self._text) else hits).append(hit)

@@ -58,7 +58,7 @@ def _compact(held: LockedSession, decay: Decay | None) -> Compacted:
         one
         for line, _ in rows
         if (one := id_of(line.record or {})) in live
-        and live[one].place != line.offset
+        and line.offset > live[one].place  # Those before it are of an entry that was deleted.
         and not only_counts(line)
     }
     titles = (line.offset for line, _ in rows if is_title(line.record or {}))
