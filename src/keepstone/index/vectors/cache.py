@@ -29,7 +29,7 @@ NEWER = 8192
 """Maximum number of vectors newer than their generation; a tenth of the generation if that is more."""
 
 _FEW = 1_000
-"""Vectors up to which a sample is taken again after each change."""
+"""Vectors up to which a sample is taken again where a change adds to it."""
 
 
 class _Published(NamedTuple):
@@ -112,7 +112,8 @@ class VectorCache:
             if self.scan is not None:
                 self.scan.remove(vids)
         highest = (database.row("SELECT coalesce(max(vid), 0) FROM vector") or (0,))[0]
-        if highest > 2 * self._sampled or (highest <= _FEW and (gone or highest != self._highest)):
+        is_other = highest != self._highest or (bool(gone) and self._sample_size >= SAMPLE)
+        if highest > 2 * self._sampled or (highest <= _FEW and is_other):
             self.sample = None
         self._highest = highest
         self.is_due = database.path is not None and self._is_due(database, highest, len(gone))

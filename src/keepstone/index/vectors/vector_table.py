@@ -176,10 +176,14 @@ def sample(database: Database, space: int, dim: int, count: int) -> tuple[list[i
     """Return at most ``count`` vectors of a space, the first by ``drawn``, after their numbers."""
     import numpy as np
 
-    named = "FROM vector v CROSS JOIN entry e ON e.eid=v.eid JOIN session s ON s.sid=e.sid WHERE v.space=?"
-    found = database.rows(f"SELECT v.eid, e.id, s.name {named}", (space,))
+    found = database.rows(
+        "SELECT v.eid, coalesce(e.id, v.eid), coalesce(s.name, '') FROM vector v "
+        "LEFT JOIN entry e ON e.eid=v.eid LEFT JOIN session s ON s.sid=e.sid "
+        "WHERE v.space=? AND coalesce(e.sid, 0)>=0",
+        (space,),
+    )
     if len(found) > count:
-        found = nsmallest(count, found, key=lambda row: (drawn(row[1]), row[2]))
+        found = nsmallest(count, found, key=lambda row: (drawn(str(row[1])), row[2]))
     rows = database.rows(
         "SELECT v.vid, v.f32 FROM json_each(?2) c CROSS JOIN vector v ON v.space=?1 AND v.eid=c.value",
         (space, json.dumps([eid for eid, _, _ in found])),
