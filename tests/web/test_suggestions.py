@@ -61,3 +61,16 @@ def test_who_may_not_change_all_agents_only_reads(limited: Site, browse: Browse)
     page = browse(limited.url("default", "suggestions"))
     expect(page.get_by_role("group", name="Delete 1 entry")).to_be_visible()
     expect(page.get_by_role("button", name="Accept")).to_have_count(0)
+
+
+def test_look_for_more_suggests_what_to_do_about_contradictions(
+    site: Site, agent: Agent, browse: Browse
+) -> None:
+    agent.add("Ada drinks coffee", type="fact")
+    agent.add("Ada does not drink coffee", type="fact")
+    page = browse(site.url(agent.slug, "suggestions"))
+    page.get_by_role("button", name="Look for more").click()
+    expect(page.get_by_text("1 new suggestion")).to_be_visible()
+    expect(page.get_by_role("group", name="Merge 2 entries")).to_contain_text("contradict")
+    page.get_by_role("button", name="Look for more").click()
+    expect(page.get_by_text("Nothing new to suggest")).to_be_visible()

@@ -8,7 +8,7 @@ from functools import partial
 
 from keepstone.log.line import text_of
 from keepstone.model import Record, Suggestion
-from keepstone.operations.suggesting import Effect, effects
+from keepstone.operations.suggesting import Effect, effects, make
 from keepstone.text.display import clipped, counted
 from keepstone.web.diff import Budget, word_diff
 from keepstone.web.elements import aside, attempt, box, button, empty, say, tell
@@ -42,11 +42,22 @@ class SuggestionsPage:
 
     async def build(self) -> None:
         """Draw the page."""
-        with frame(self.place, "suggestions", "Suggestions", _LEAD):
+        with frame(self.place, "suggestions", "Suggestions", _LEAD) as head:
+            if self.place.is_admin:
+                with head:
+                    button("Look for more", self._make, title="Entries that repeat or contradict one another")
             self.sum = say("p", "", "answer-line", role="status")
             self.live = Live(self._load, self._draw)
             self.list = box(classes="suggestions")
             await self.live.start()
+
+    async def _make(self) -> None:
+        """Suggest what to do about entries that repeat or contradict one another."""
+        with attempt():
+            await self.place.check_admin()
+            made = await aside(make, self.place.agent)
+            tell(counted(len(made), "new suggestion") if made else "Nothing new to suggest")
+        await self.live.refresh()
 
     def _load(self) -> Shown:
         agent = self.place.agent
