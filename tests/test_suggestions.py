@@ -334,3 +334,11 @@ def test_the_doctor_names_lines_that_change_nothing(filed: keepstone.Agent, tmp_
     with keepstone.open(tmp_path / "home") as home:
         [found] = [finding for finding in home.doctor() if "suggestions" in finding.subject]
     assert (found.level, found.message[:7]) == ("warning", "2 lines")
+
+
+def test_the_doctor_names_a_file_that_is_a_link(filed: keepstone.Agent, tmp_path: Path) -> None:
+    filed.add("Use OAuth")
+    (tmp_path / "home" / LINES).symlink_to(tmp_path / "elsewhere")
+    with keepstone.open(tmp_path / "home") as home:
+        [found] = [finding for finding in home.doctor() if "suggestions" in finding.subject]
+    assert (found.level, "link" in found.message) == ("error", True)

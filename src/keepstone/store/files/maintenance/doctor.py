@@ -281,11 +281,19 @@ def _marks(logs: AgentLogs) -> list[Finding]:
 
 def _suggestions(logs: AgentLogs, layout: Layout) -> Iterator[Finding]:
     """Find lines that are neither a suggestion nor a decision about one; they change nothing."""
-    if "{agent}" in layout.sessions:
-        path = layout.beside(logs.root, logs.agent, SUGGESTIONS)
-        if unread := len(unreadable_lines(suggestion_file.read(path, logs.root))):
-            message = f"{counted(unread, 'line')} that say no suggestion, or another state than was decided"
-            yield Finding("warning", f"{logs.agent}/{path.name}", message, "remove them", "they are ignored")
+    if "{agent}" not in layout.sessions:
+        return
+    path = layout.beside(logs.root, logs.agent, SUGGESTIONS)
+    try:
+        unread = len(unreadable_lines(suggestion_file.read(path, logs.root)))
+    except KeepstoneError as error:
+        yield Finding(
+            "error", f"{logs.agent}/{path.name}", str(error), "move it away", "no entry can be purged"
+        )
+        return
+    if unread:
+        message = f"{counted(unread, 'line')} that say no suggestion, or another state than was decided"
+        yield Finding("warning", f"{logs.agent}/{path.name}", message, "remove them", "they are ignored")
 
 
 def _index(logs: AgentLogs, *, deep: bool) -> list[Finding]:
