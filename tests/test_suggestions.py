@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -342,3 +343,19 @@ def test_the_doctor_names_a_file_that_is_a_link(filed: keepstone.Agent, tmp_path
     with keepstone.open(tmp_path / "home") as home:
         [found] = [finding for finding in home.doctor() if "suggestions" in finding.subject]
     assert (found.level, "link" in found.message) == ("error", True)
+
+
+def test_of_many_who_accept_at_once_one_does(agent: keepstone.Agent) -> None:
+    made = agent.suggest("add", item="Ada likes tea", why="she said so")
+
+    def accept(number: int) -> str:
+        try:
+            return str(agent.accept(made.id, by=f"person {number}").decided_by)
+        except ValueError:
+            return ""
+
+    with ThreadPoolExecutor(6) as pool:
+        done = {name for name in pool.map(accept, range(6)) if name}
+    [decided] = agent.suggestions("accepted")
+    assert done == {decided.decided_by}
+    assert texts(agent) == ["Ada likes tea"]
