@@ -15,7 +15,7 @@ const LARGEST = 200_000;
 const project = newFolder();
 const installed = join(project, "node_modules", "keepstone-voltagent");
 install();
-const [agentExample = "", filesExample = "", recallExample = ""] = [
+const [agentExample = "", filesExample = "", recallExample = "", aiExample = ""] = [
   ...readFileSync(join(installed, "README.md"), "utf8").matchAll(/```ts\n([\s\S]*?)```/g),
 ].map(([, code]) => code);
 
@@ -33,7 +33,7 @@ function install(): void {
 function compile(...options: string[]): void {
   const tsc = join(MODULES, "typescript", "bin", "tsc");
   const always = ["--target", "es2022", "--strict", "--skipLibCheck", "--types", "node"];
-  execFileSync(process.execPath, [tsc, ...always, ...options, "agent.ts", "files.ts", "recall.ts"], { cwd: project, stdio: "inherit" });
+  execFileSync(process.execPath, [tsc, ...always, ...options, "agent.ts", "files.ts", "recall.ts", "ai.ts"], { cwd: project, stdio: "inherit" });
 }
 
 async function run(file: string, environment: NodeJS.ProcessEnv = {}): Promise<string> {
@@ -56,6 +56,7 @@ test("the README's examples have types, however modules are resolved", () => {
   writeFileSync(join(project, "agent.ts"), agentExample);
   writeFileSync(join(project, "files.ts"), filesExample);
   writeFileSync(join(project, "recall.ts"), recallExample);
+  writeFileSync(join(project, "ai.ts"), aiExample);
   compile("--noEmit", "--module", "esnext", "--moduleResolution", "bundler");
   compile("--noEmit", "--module", "node16");
   compile("--module", "nodenext");
@@ -90,6 +91,18 @@ test("scripts on files need no VoltAgent, which takes long to load", async () =>
   const program = 'import { MemoryAdapter } from "keepstone-voltagent"; console.log((await new MemoryAdapter().save({ n: 1 })).n);';
   writeFileSync(join(alone, "save.mjs"), program);
   assert.equal(await run(join(alone, "save.mjs")), "1\n");
+});
+
+test("the entry for the AI SDK needs no VoltAgent", async () => {
+  const alone = newFolder();
+  mkdirSync(join(alone, "node_modules"), { recursive: true });
+  cpSync(installed, join(alone, "node_modules", "keepstone-voltagent"), { recursive: true });
+  for (const name of ["@ai-sdk", "ai", "zod"]) {
+    symlinkSync(join(MODULES, name), join(alone, "node_modules", name));
+  }
+  const program = 'import { memoryTools } from "keepstone-voltagent/ai"; console.log(Object.keys(memoryTools({ agent: "a" })).join());';
+  writeFileSync(join(alone, "tools.mjs"), program);
+  assert.equal(await run(join(alone, "tools.mjs")), "remember,recall\n");
 });
 
 test("the README's example on files runs as it is written", async () => {
