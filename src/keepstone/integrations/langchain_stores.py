@@ -302,7 +302,7 @@ class KeepstoneVectorStore(VectorStore):
             filter: Values that the metadata must have, as ``where`` of ``Agent.recall``.
         """
         found = self._similar(embedding, fetch_k, filter)
-        vectors = [[] if memory.embedding is None else memory.embedding.tolist() for memory in found]
+        vectors = [memory.embedding.tolist() for memory in found if memory.embedding is not None]
         chosen = maximal_marginal_relevance(np.asarray(embedding), vectors, lambda_mult, k)
         return [_document(found[place]) for place in chosen]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from keepstone.filesystem.layout import DEFAULT_AGENT
 from keepstone.integrations.homes import in_thread, needs, opened_agent, plain_errors, write_in_thread
@@ -254,10 +254,11 @@ class KeepstoneSaver(BaseCheckpointSaver[str]):
 
     def _tuple(self, thread: Thread, place: Place, data: Record, writes: Sequence[Record]) -> CheckpointTuple:
         values = {name: thread.loaded(stored) for name, stored in data["channels"].items()}
+        checkpoint: Any = {**thread.loaded(data["checkpoint"]), "channel_values": values}
         parent = data["parent"]
         return CheckpointTuple(
             config=_config(thread.id, place),
-            checkpoint=cast("Checkpoint", thread.loaded(data["checkpoint"]) | {"channel_values": values}),
+            checkpoint=checkpoint,
             metadata=thread.loaded(data["metadata"]),
             parent_config=_config(thread.id, place._replace(checkpoint_id=parent)) if parent else None,
             pending_writes=[(write["task_id"], write["channel"], thread.loaded(write)) for write in writes],

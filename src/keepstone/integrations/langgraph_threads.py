@@ -260,7 +260,7 @@ def _place(data: Record) -> Place:
 
 def _is_kept(line: Record) -> bool:
     """Tell whether a line is not written where the session has its entry already."""
-    return line["type"] == BLOB or (line["type"] == WRITE and int(line["data"]["index"]) >= 0)
+    return bool(line["type"] == BLOB or (line["type"] == WRITE and line["data"]["index"] >= 0))
 
 
 def _blobs(line: Record) -> Iterator[str]:

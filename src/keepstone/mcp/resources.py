@@ -114,9 +114,9 @@ def read(view: View, uri: str) -> types.ReadResourceResult:
         MCPError: There is no such resource.
     """
     if view.tools.graph is not None and uri == GRAPH:
-        text = json.dumps(view.tools.graph.read(), ensure_ascii=False, indent=2)
+        graph = json.dumps(view.tools.graph.read(), ensure_ascii=False, indent=2)
         return types.ReadResourceResult(
-            contents=[types.TextResourceContents(uri=uri, mime_type=_JSON, text=text)]
+            contents=[types.TextResourceContents(uri=uri, mime_type=_JSON, text=graph)]
         )
     kind, _, name = uri.removeprefix(_SCHEME).partition("/")
     if not uri.startswith(_SCHEME) or kind not in _KINDS or not name:
