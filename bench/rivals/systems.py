@@ -82,7 +82,7 @@ def _item(turn: Turn) -> dict[str, Any]:
 class Grep:
     """``grep`` for each word of the question: turns by the number of words they have."""
 
-    package, settings = "", "grep -ciw for each word of four letters or more; most words first"
+    package, settings = "", "grep -rilw for each word of four letters or more; most words first"
     uses_vectors = False
 
     def __init__(self, folder: Path, model: CachedMiniLM) -> None:
