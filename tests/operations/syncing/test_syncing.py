@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import keepstone
@@ -181,60 +177,6 @@ def test_hostile_names_in_a_manifest_touch_nothing(devices: Devices, tmp_path: P
     assert len(devices.sync(0).pending) == 1
     assert devices.memory(0) == before
     assert not list(tmp_path.rglob("etc*"))
-
-
-OPERATIONS = st.lists(
-    st.tuples(
-        st.integers(0, 1),
-        st.sampled_from(["add", "add", "update", "delete", "restore", "purge", "compact", "sync"]),
-        st.sampled_from("ab"),
-    ),
-    max_size=10,
-)
-
-
-@settings(max_examples=15)
-@given(OPERATIONS)
-def test_any_history_ends_in_the_same_state_everywhere(operations: list[tuple[int, str, str]]) -> None:
-    gone: set[str] = set()
-    with tempfile.TemporaryDirectory() as folder:
-        devices = Devices(Path(folder))
-        for step, (number, what, name) in enumerate(operations):
-            if what in ("delete", "purge"):
-                gone.add(name)
-            # A tombstone or purge still speaks of an id, and so of an entry that gets the id again later.
-            if what != "add" or name not in gone:
-                run(devices, number, what, name, step)
-        devices.settled()
-        for home in devices.homes:
-            home.close()
-
-
-def run(devices: Devices, number: int, what: str, name: str, step: int) -> None:
-    agent = devices.agent(number)
-    session = agent.session("main")
-    is_live = any(entry.id == name for entry in session.entries())
-    if what == "sync":
-        devices.sync(number)
-    elif what == "add":
-        session.put({"id": name, "type": "note", "text": f"text {step}"})
-    elif what == "compact":
-        session.compact()
-    elif what == "purge":
-        session.purge_many([name])
-    elif what == "restore" and not is_live and name in session.gone():
-        restored(session, name)
-    elif what == "update" and is_live:
-        session.update(name, text=f"text {step}")
-    elif what == "delete" and is_live:
-        session.delete(name)
-
-
-def restored(session: Any, name: str) -> None:
-    try:
-        session.restore(name)
-    except keepstone.EntryNotFoundError:
-        return  # It was purged.
 
 
 def test_the_command_says_what_it_did(tmp_path: Path) -> None:
