@@ -8,7 +8,7 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from itertools import islice
 from pathlib import Path
@@ -27,7 +27,6 @@ from keepstone.store.files.intake import Arrears, follow_folder
 from keepstone.store.files.last_look import LastLook
 from keepstone.store.files.moved_rows import moved_rows
 from keepstone.store.files.past_lives import PastLives
-from keepstone.store.files.purge_digests import vanished
 from keepstone.store.files.session_files import SessionFiles, SessionLog, opened_folder
 from keepstone.store.files.snapshot import Snapshot
 from keepstone.store.files.spellings import archive_of, other_spellings
@@ -82,14 +81,13 @@ class AgentLogs:
         self.is_made = create
         """Whether the folder's name is synced, which ``prepare`` does if ``create`` did not."""
         self.folder = opened_folder(layout.sessions_folder(root, agent), root, create=create, durable=durable)
-        self._past = PastLives(self.folder, vanished(root, agent), root)
+        self.past_lives = PastLives(self, root)
         self._guard = threading.RLock()
         self.session_files = SessionFiles(self.folder, layout)
         self._logs: OrderedDict[str, SessionLog] = OrderedDict()
         self._looking = threading.RLock()
         self.last_look = LastLook(self.folder.path, lambda: time.monotonic())  # noqa: PLW0108  Tests replace the module.
-        self._lags = 0
-        self._leave = leave
+        self._lags, self._leave = 0, leave
         self.arrears = Arrears()
         """What the index does not hold yet; ``leave`` lets the background take it in."""
         self.followed: int | None = None
@@ -132,10 +130,6 @@ class AgentLogs:
     def archive(self, session: str) -> Log:
         """Return the archive of a session, which need not exist. The session's lock guards it."""
         return archive_of(self.folder, self.log(session))
-
-    def past_lives(self, session: str, ids: Iterable[str]) -> dict[str, int]:
-        """Return the last life of each id of a session that had one which is over, or is not in its first."""
-        return self._past.of(session, self.log(session), self.archive(session), ids)
 
     def spellings(self, session: str) -> list[Log]:
         """Return the logs of a session under other names than the one that is used."""

@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 import re
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import ERASED, LOCK, PURGED
@@ -22,8 +24,11 @@ from keepstone.log.line import id_of, is_put, is_tombstone, life_of, parse
 from keepstone.log.log_file import Log, checksum, stat_of
 from keepstone.log.sides import read_side
 from keepstone.log.titles import TITLE_ID
-from keepstone.store.files.purge_digests import erased_in
+from keepstone.store.files.purge_digests import erased_in, vanished
 from keepstone.store.removal_marks import digest
+
+if TYPE_CHECKING:
+    from keepstone.store.files.agent_logs import AgentLogs
 
 _SESSIONS = 64
 """Sessions of an agent of which the lives are kept in memory."""
@@ -72,16 +77,18 @@ class _Session:
 class PastLives:
     """The lives of the ids of one agent's sessions; any thread may ask."""
 
-    def __init__(self, folder: Folder, whole: Path, root: Path) -> None:
-        self._folder = folder
-        self._journals = [(folder.path, PURGED, _File()), (whole, ERASED, _File())]
+    def __init__(self, logs: AgentLogs, root: Path) -> None:
+        self._logs = weakref.proxy(logs)
+        self._path = logs.folder.path
+        self._journals = [(self._path, PURGED, _File()), (vanished(root, logs.agent), ERASED, _File())]
         self._root = root
         self._purged: dict[str, int] = {}
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
         self._guard = threading.Lock()
 
-    def of(self, session: str, log: Log, archive: Log, ids: Iterable[str]) -> dict[str, int]:
-        """Return the last life of each id, where one is known that is over or not the first."""
+    def __call__(self, session: str, ids: Iterable[str]) -> dict[str, int]:
+        """Return the last life of each id of a session that is over, or is not the first."""
+        log, archive = self._logs.log(session), self._logs.archive(session)
         with self._guard:
             self._read_journals()
             known = self._sessions.setdefault(session, _Session())
@@ -99,7 +106,7 @@ class PastLives:
 
     def _read_journals(self) -> None:
         for path, name, file in self._journals:
-            if path != self._folder.path and not path.is_dir():
+            if path != self._path and not path.is_dir():
                 continue
             with (
                 Folder(path, root=self._root) as folder,

@@ -10,8 +10,6 @@ from __future__ import annotations
 import logging
 import re
 import shutil
-import stat
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -26,6 +24,7 @@ from keepstone.log.log_file import Log, Stat
 from keepstone.model import Record, Scope
 from keepstone.store.files import purge_digests
 from keepstone.store.files.agent_logs import AgentLogs
+from keepstone.store.files.dying_folders import number_of, put_away, remove_tree, rename, warn
 from keepstone.store.files.erased_lives import erase_lives, erased_ids, is_empty, state_of
 from keepstone.store.files.erasures import Erasures
 from keepstone.store.files.purge_marks import PurgeMarks, erase_session, lines_of_entries, lines_of_session
@@ -275,7 +274,7 @@ class Eraser:
         """
         self.erasures.note(agent)
         purge_digests.record_agent(self._root, self._layout, agent, told=told)
-        _put_away(self._layout.agent_folders(self._root, agent))
+        put_away(self._layout.agent_folders(self._root, agent))
         left = self.finish_agents()
         try:
             self._remove_index(agent)
@@ -295,11 +294,11 @@ class Eraser:
             if dying and not dying[2]:
                 try:
                     self._remove_index(self._agent_of(dying[1]))
-                    _remove_tree(folder)
+                    remove_tree(folder)
                     sync_folder(folder.parent)
                 except OSError as error:
                     left.add(self._agent_of(dying[1]))
-                    _warn(dying[1], error)
+                    warn(dying[1], error)
         return left
 
     def _put_rest_away(self) -> set[str]:
@@ -311,11 +310,11 @@ class Eraser:
                 agent = self._agent_of(dying[1])
                 rest = self._layout.agent_folders(self._root, agent)
                 try:
-                    _put_away([other for other in rest if _number(other) == int(dying[2])])
-                    _rename(folder, folder.with_name(folder.name.removesuffix(f"-{dying[2]}")))
+                    put_away([other for other in rest if number_of(other) == int(dying[2])])
+                    rename(folder, folder.with_name(folder.name.removesuffix(f"-{dying[2]}")))
                 except OSError as error:
                     left.add(agent)
-                    _warn(dying[1], error)
+                    warn(dying[1], error)
         return left
 
     def _dying_folders(self) -> list[Path]:
@@ -324,7 +323,7 @@ class Eraser:
         for parent in {folder.parent for folder in self._layout.agent_folders(self._root, DEFAULT_AGENT)}:
             with suppress(OSError):
                 found += parent.glob(".purge.*") if parent.is_dir() else []
-        return [folder for folder in found if _number(folder) is not None]
+        return [folder for folder in found if number_of(folder) is not None]
 
     def _agent_of(self, folder_name: str) -> str:
         return folder_name if "{agent}" in self._layout.sessions else DEFAULT_AGENT
@@ -344,13 +343,13 @@ class Eraser:
             for path in derived.iterdir():
                 is_index = path.is_dir() and not path.is_symlink() and not path.name.startswith(".")
                 if is_index and path.name not in agents:
-                    _remove_tree(path)
+                    remove_tree(path)
             self._owned = [path.stat().st_mtime_ns for path in (derived, *sorted(parents)) if path.is_dir()]
 
     def _remove_index(self, agent: str) -> None:
         folder = self._root / INDEX / self._layout.check_agent(agent)
         if folder.is_dir() and not folder.is_symlink():
-            _remove_tree(folder)
+            remove_tree(folder)
 
 
 @contextmanager
@@ -384,52 +383,6 @@ def _all_or_pending(
 def _check(session: str, stat: Stat | None, check: SessionCheck | None) -> None:
     if check is not None and stat is not None:
         check(info_of(session, stat))
-
-
-def _put_away(folders: Sequence[Path]) -> None:
-    """Rename the folders of one agent. The name of the first tells the other until that is renamed, too.
-
-    Only then is anything removed, so that no new folder has got the number of an old one.
-    """
-    there = [folder for folder in folders if _number(folder) is not None]
-    names = [folder.with_name(f".purge.{folder.name}.{time.time_ns()}") for folder in there]
-    marked = [*(name.with_name(f"{name.name}-{_number(there[-1])}") for name in names[:-1]), *names[-1:]]
-    for folder, name in [*zip(there, marked, strict=True), *zip(marked[:-1], names[:-1], strict=True)]:
-        _rename(folder, name)
-
-
-def _number(folder: Path) -> int | None:
-    """Return by which number the system knows a folder; None if it is none, or a link to one."""
-    with suppress(OSError):
-        status = folder.lstat()
-        return status.st_ino if stat.S_ISDIR(status.st_mode) else None
-    return None
-
-
-def _rename(folder: Path, other: Path) -> None:
-    """Rename a folder for good, unless another process did."""
-    with suppress(FileNotFoundError):
-        folder.rename(other)
-        sync_folder(folder.parent)
-
-
-def _warn(name: str, error: OSError) -> None:
-    logger.warning("a purge of agent %s is still to be finished: %s", name, type(error).__name__)
-
-
-def _remove_tree(folder: Path) -> None:
-    """Remove a folder, even while a process that still has it open makes files in it."""
-    deadline = time.monotonic() + TIMEOUT
-    while folder.exists():
-        try:
-            shutil.rmtree(folder)
-        except PermissionError:
-            raise
-        except OSError:
-            if time.monotonic() >= deadline:
-                raise
-    with suppress(FileNotFoundError):
-        sync_folder(folder.parent)
 
 
 def _pending(session: str) -> PurgePendingError:
