@@ -162,6 +162,18 @@ def test_a_cleared_session_stays_clear_of_the_others_edits(devices: tuple[Path, 
     assert texts(two) == {"new": "new"}
 
 
+@pytest.mark.parametrize("end", ["delete", "purge"])
+def test_an_id_added_again_survives_the_others_compaction(devices: tuple[Path, Path], end: str) -> None:
+    one, two = devices
+    getattr(agent(one), end)("a")
+    pull(two, one)
+    agent(two).session("main").add("note", text="again", id="a")
+    agent(one).session("main").compact()
+    agent(one).session("main").add("note", text="more", id="more")
+    pull(one, two)
+    assert texts(one) == {"a": "again", "b": "first b", "c": "first c", "more": "more"}
+
+
 def test_what_was_purged_is_not_imported_again(devices: tuple[Path, Path], tmp_path: Path) -> None:
     from keepstone.importing import import_memory
 
