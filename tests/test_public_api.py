@@ -37,6 +37,7 @@ BUILTINS = {
     "LockTimeoutError": TimeoutError,
     "MemoryFileNotFoundError": FileNotFoundError,
     "ModelError": RuntimeError,
+    "NotGrantedError": keepstone.AccessDeniedError,
     "NotTextError": ValueError,
     "NoteNotFoundError": LookupError,
     "PathEscapeError": PermissionError,

@@ -40,6 +40,7 @@ SHARED_NAMES = {
     "entries.py": "entries: their rows, the routes and the commands",
     "facts.py": "facts by key: how they change, the routes and the commands",
     "files.py": "agents' own files: the folder, the routes, the commands and the page",
+    "grants.py": "what an agent lets others access: the lines, and the routes",
     "maintenance.py": "maintenance of a home: the commands, and the conformance checks about it",
     "memory.py": "the notes manager, in the terminal and in the browser",
     "mem0.py": "mem0: its memories as an import, and as a vector store",

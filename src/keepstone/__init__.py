@@ -35,6 +35,7 @@ if typing.TYPE_CHECKING:
         MemoryFileNotFoundError,
         ModelError,
         NoteNotFoundError,
+        NotGrantedError,
         NotTextError,
         PathEscapeError,
         PurgePendingError,
@@ -74,6 +75,7 @@ if typing.TYPE_CHECKING:
     from keepstone.session import Session
     from keepstone.store.changes import Change
     from keepstone.store.paging import Page
+    from keepstone.store.sharing.grants import Grant
 
 __all__ = [
     "AccessDeniedError",
@@ -100,6 +102,7 @@ __all__ = [
     "FileResult",
     "Filters",
     "Finding",
+    "Grant",
     "Hit",
     "Hits",
     "Home",
@@ -121,6 +124,7 @@ __all__ = [
     "MemorySelectorState",
     "MemoryService",
     "ModelError",
+    "NotGrantedError",
     "NotTextError",
     "NoteNotFoundError",
     "Notes",
@@ -158,7 +162,7 @@ _MODULES = {
         "CorruptLogError EmbedderUnavailableError EmbeddingDimMismatchError EntryExistsError "
         "EntryNotFoundError HomeNotFoundError InvalidAgentIdError InvalidEmbeddingError "
         "InvalidSessionIdError IsAFolderError KeepstoneError LockTimeoutError "
-        "MemoryFileNotFoundError ModelError NoteNotFoundError NotTextError PathEscapeError "
+        "MemoryFileNotFoundError ModelError NotGrantedError NoteNotFoundError NotTextError PathEscapeError "
         "PurgePendingError SecretError SessionNotFoundError SourceError SpaceMismatchError "
         "StoreError SuggestionOutdatedError"
     ),
@@ -179,6 +183,7 @@ _MODULES = {
     "keepstone.session": "Session",
     "keepstone.store.changes": "Change",
     "keepstone.store.paging": "Page",
+    "keepstone.store.sharing.grants": "Grant",
 }
 """The public names by their modules, each of which is loaded with the first name that is asked for."""
 _PLACES = {name: module for module, names in _MODULES.items() for name in names.split()}

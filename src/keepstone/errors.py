@@ -14,6 +14,7 @@
     ├── SecretError(ValueError)                 a suspected key or token, which the home refuses
     ├── PathEscapeError(PermissionError)        a path that would leave its folder
     ├── AccessDeniedError(PermissionError)      permission denied by the system
+    ├── NotGrantedError(AccessDeniedError)      another agent's memory, without its grant
     ├── MemoryFileNotFoundError(FileNotFoundError)
     ├── NoteNotFoundError(LookupError)          no such note in either file
     ├── IsAFolderError(IsADirectoryError)       a folder instead of a file
@@ -83,6 +84,13 @@ class PathEscapeError(KeepstoneError, PermissionError):
 
 class AccessDeniedError(KeepstoneError, PermissionError):
     """The operating system denies access to a file of the home. Check its owner and mode."""
+
+
+class NotGrantedError(AccessDeniedError):
+    """Another agent did not grant this access to its memory, or there is no such agent.
+
+    Its owner grants access with ``keepstone grant``.
+    """
 
 
 class MemoryFileNotFoundError(KeepstoneError, FileNotFoundError):

@@ -39,6 +39,8 @@ ERASED = "erased.ndjson"
 """The name of such a journal."""
 SYNC = f"{STATE}/sync"
 """What a home knows of its syncing, inside the root."""
+GRANTS = "grants.ndjson"
+"""What an agent lets others access, beside its sessions folder, or inside it with a leading dot."""
 DROPPED = ".dropped.ndjson"
 """The marks of dropped collections, inside a sessions folder."""
 SUGGESTIONS = "suggestions.ndjson"
@@ -110,6 +112,11 @@ class Layout:
             raise ValueError(f"folders {self.sessions!r} and {self.files!r} overlap; separate them")
         if not _EXTENSION.fullmatch(self.extension):
             raise ValueError(f"{self.extension!r} is not a valid log extension; use one like '.ndjson'")
+
+    @property
+    def has_agents(self) -> bool:
+        """Whether there may be several agents."""
+        return _AGENT in self.sessions
 
     def check_agent(self, agent: object) -> str:
         """Return ``agent`` if it is a valid slug in this layout.

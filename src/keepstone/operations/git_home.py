@@ -15,6 +15,7 @@ from keepstone.filesystem.layout import (
     DROPPED,
     ERASED,
     GIT_ATTRIBUTES,
+    GRANTS,
     LOCK,
     PURGE,
     PURGED,
@@ -58,13 +59,19 @@ def init(root: Path, layout: Layout) -> list[str]:
             f"/{VANISHED}/*/{ERASED} merge=union -text",
         ]
         if "{agent}" in layout.sessions:
-            suggestions = layout.template_beside(SUGGESTIONS).replace("{agent}", "*")
-            attributes += [f"/{suggestions} merge={DRIVER} -text"]
+            suggestions, grants = (
+                layout.template_beside(name).replace("{agent}", "*") for name in (SUGGESTIONS, GRANTS)
+            )
+            attributes += [f"/{suggestions} merge={DRIVER} -text", f"/{grants} merge=union -text"]
         files = f"/{layout.files.replace('{agent}', '*')}"
         ignored = ["/.index/", f"/{SYNC}/", f"/{STATE}/**/*{LOCK}", "/.tokens.*", f"{files}/.keepstone.*"]
         ignored += [f"{sessions}/{name}" for name in (f"*{LOCK}", f"*{TEMPORARY}", PURGE)]
         ignored += [f"{sessions}/{ARCHIVE}/*{TEMPORARY}"]
-        ignored += [f"{sessions.rpartition('/')[0]}/{SUGGESTIONS}{end}" for end in (LOCK, TEMPORARY)]
+        ignored += [
+            f"{sessions.rpartition('/')[0]}/{name}{end}"
+            for name in (SUGGESTIONS, GRANTS)
+            for end in (LOCK, TEMPORARY)
+        ]
         written = [GIT_ATTRIBUTES] if _write_block(root / GIT_ATTRIBUTES, attributes) else []
         written += [".gitignore"] if _write_block(root / ".gitignore", ignored) else []
         merge_driver.register(root)

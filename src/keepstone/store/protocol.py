@@ -32,6 +32,7 @@ from keepstone.store.decay import Decay
 from keepstone.store.paging import Page
 from keepstone.store.reader import Reader
 from keepstone.store.shared_rows import SharedAnswerRows, SharedSignIns
+from keepstone.store.sharing.grants import Grant
 from keepstone.vector import Space, Vector
 
 SessionCheck = Callable[[SessionInfo], None]
@@ -275,6 +276,25 @@ class EntryStore(Protocol):
 
     def purge_agent(self, agent: str) -> None:
         """Remove every byte of an agent; AgentNotFoundError if it has none."""
+
+    def grants(self, agent: str) -> list[Grant]:
+        """Return all grants of an agent in the order of writing; none for an unknown agent.
+
+        Raises:
+            DamagedGrantsError: They cannot be read with certainty.
+            ValueError: The home has only one agent.
+        """
+
+    def add_grant(self, agent: str, grant: Grant, *, drop_later: bool = True) -> None:
+        """Add a grant durably, and remove those of a later time to the same agent; errors as for ``grants``.
+
+        Without ``drop_later`` these stay. ``purge_agent`` removes an agent's grants, and what others granted
+        to it.
+        """
+
+    @property
+    def has_agents(self) -> bool:
+        """Whether there may be agents beside ``default``."""
 
     def find(self, agent: str, entry_id: str, session: str | None) -> list[Entry]:
         """Return the live entries with an id, at most one a session."""

@@ -23,6 +23,7 @@ from keepstone.log.union import merged
 from keepstone.model import Record
 from keepstone.store.protocol import Files, Store
 from keepstone.store.removal_marks import DroppedMark, PurgedIds, digest
+from keepstone.store.sharing.changes_of_grants import naming_damage
 from keepstone.store.suggestion_lines import united
 
 _VECTORS_AT_ONCE = 1_000
@@ -156,6 +157,7 @@ def move(
         _move_files(source, target, agent, moved)
         target.take_dropped(agent, source.dropped_marks(agent))
         _move_suggestions(source, target, agent)
+        _move_grants(source, target, agent)
     target.sync()
     for agent in gone:
         _check_marks(source, target, agent)
@@ -170,6 +172,17 @@ def _move_suggestions(source: MovableStore, target: MovableStore, agent: str) ->
         target.change_suggestions(
             agent, lambda there: united(there, lines, lambda *one: digest(*one) in purged)
         )
+
+
+def _move_grants(source: MovableStore, target: MovableStore, agent: str) -> None:
+    """Add the grants that the target lacks."""
+    if not source.has_agents:
+        return
+    with naming_damage(agent):
+        there = target.grants(agent)
+        for grant in source.grants(agent):
+            if grant not in there:
+                target.add_grant(agent, grant, drop_later=False)
 
 
 def _move_purges(source: MovableStore, target: MovableStore, agent: str) -> Mapping[str, int]:

@@ -38,6 +38,7 @@ from keepstone.testing.finding import (
     check_search_in_the_past,
     check_time_travel_and_archive,
 )
+from keepstone.testing.granting import check_grants
 from keepstone.testing.lifecycle import (
     check_changes,
     check_copy_and_fork,
@@ -105,6 +106,7 @@ __all__ = [
     "check_delete_many",
     "check_drop_and_counts",
     "check_files",
+    "check_grants",
     "check_history",
     "check_isolation",
     "check_keys",
@@ -201,7 +203,12 @@ CHECKS: tuple[Check, ...] = (
 )
 """The checks that a store with room for one agent, ``default``, must pass."""
 
-CHECKS_OF_TWO_AGENTS: tuple[Check, ...] = (check_isolation, check_purge_of_an_agent, check_suggestions)
+CHECKS_OF_TWO_AGENTS: tuple[Check, ...] = (
+    check_isolation,
+    check_purge_of_an_agent,
+    check_suggestions,
+    check_grants,
+)
 """The checks that need a second agent."""
 
 

@@ -69,6 +69,8 @@ from keepstone.store.resolving import (
     refuse_other,
     resolve,
 )
+from keepstone.store.sharing.grants import Grant
+from keepstone.store.sharing.grants_file import GrantsFile, forget_grants_to
 from keepstone.store.suggestion_lines import without
 from keepstone.store.transfer import RawLine, are_same
 from keepstone.vector import Space, Vector
@@ -361,10 +363,22 @@ class FileStore:
         self._purge_agent(agent, told=True)
 
     def _purge_agent(self, agent: str, *, told: bool) -> None:
+        forget_grants_to(self.root, self._layout, agent)  # First: a later agent of this name has no access.
         self._agents.drop(agent)
         with self._told(agent):
             self._eraser.purge_agent(agent, told=told)
         self._agents.drop(agent)  # Another thread may have opened it before its folder was put away.
+
+    def grants(self, agent: str) -> list[Grant]:
+        return GrantsFile(self.root, self._layout, agent).read()
+
+    def add_grant(self, agent: str, grant: Grant, *, drop_later: bool = True) -> None:
+        self._layout.refuse_twin(self.root, agent)
+        GrantsFile(self.root, self._layout, agent, durable=self._durable).add(grant, drop_later=drop_later)
+
+    @property
+    def has_agents(self) -> bool:
+        return self._layout.has_agents
 
     # Reading
 

@@ -29,6 +29,7 @@ from keepstone.store.postgres.own_schema import check_schema
 from keepstone.store.postgres.row_arrays import BinaryArray, BinaryArrayDumper
 from keepstone.store.postgres.statements import HomeConnection, Statement
 from keepstone.store.postgres.vector_format import VectorDumper
+from keepstone.store.sharing.acting import ACTING
 from keepstone.text.tokenizer import ENGLISH
 
 T = TypeVar("T")
@@ -200,9 +201,13 @@ class Connections:
     def entering(self, agent: str, more: str = "") -> list[Statement]:
         """Return the statements of ``enter``; the last one has another expression."""
         begin: list[Statement] = []
+        if (acting := ACTING.get()) is not None:
+            role = "keepstone.writer" if acting.is_writing else "keepstone.reader"
+            settings = "SELECT set_config(%s, %s, true), set_config('keepstone.moment', %s, true)"
+            begin = [(settings, (role, acting.to, acting.moment.isoformat()))]
         if self.is_distributed:
             told = sql.SQL("SET LOCAL keepstone.agent TO {}").format(sql.Literal(agent)).as_string()
-            begin = [("SET LOCAL citus.propagate_set_commands TO 'local'", ()), (told, ())]
+            begin += [("SET LOCAL citus.propagate_set_commands TO 'local'", ()), (told, ())]
         return [*begin, (f"SELECT set_config('keepstone.agent', %s, true){more}", (agent,))]
 
     def once(self, work: Callable[[Connection], T]) -> T:

@@ -224,7 +224,7 @@ class PostgresMaintenance:
 _AS_OWNER = "keepstone postgres doctor --fix --home OWNER_DSN"
 AGENT_TABLES = (
     *("sessions", "lines", "entries", "vectors", "spaces", "files", "dropped", "events", "purged"),
-    "suggestions",
+    *("suggestions", "grants"),
 )
 """Tables whose rows are an agent's."""
 HOME_TABLES = ("home", "agents", "tokens", "sign_ins", "failed_sign_ins", "answers")

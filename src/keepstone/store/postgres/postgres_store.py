@@ -18,6 +18,7 @@ from keepstone.store.paging import Page
 from keepstone.store.postgres import (
     entry_lists,
     event_rows,
+    grant_rows,
     purged_rows,
     schema,
     session_copies,
@@ -39,6 +40,8 @@ from keepstone.store.protocol import Compacted, Ids, Modification, Revision, Ses
 from keepstone.store.reader import Reader
 from keepstone.store.removal_marks import DroppedMark, GoneIds, PurgedIds
 from keepstone.store.resolving import refuse_other
+from keepstone.store.sharing.acting import ACTING
+from keepstone.store.sharing.grants import Grant
 from keepstone.store.transfer import RawLine
 from keepstone.store.versions import gone_in
 from keepstone.text.tokenizer import ENGLISH
@@ -217,6 +220,7 @@ class PostgresStore:
                 )
                 event_rows.tell_purged(connection, agent)
                 purged_rows.vanish(self._connections, connection, agent)
+                connection.execute(grant_rows.FORGET_RECEIVED.encode(), (agent,))
                 for table in (*(one for one in AGENT_TABLES if one != "purged"), "agents"):
                     connection.execute(f"DELETE FROM {table} WHERE agent = %s".encode(), (agent,))
 
@@ -225,6 +229,16 @@ class PostgresStore:
         self._connections.writes += 1
         self._due.difference_update([one for one in list(self._due) if one[0] == agent])
         vector_rows.drop_graphs(self._connections, agent)
+
+    def grants(self, agent: str) -> list[Grant]:
+        return grant_rows.grants(self._connections, agent)
+
+    def add_grant(self, agent: str, grant: Grant, *, drop_later: bool = True) -> None:
+        grant_rows.add(self._connections, agent, grant, drop_later=drop_later)
+
+    @property
+    def has_agents(self) -> bool:
+        return True
 
     # Reading
 
@@ -304,8 +318,10 @@ class PostgresStore:
                 agent, states, partial(vector_rows.vectors_today, self._connections, agent), self.language
             )
             return
+        # Counts of what another agent shares are not those of all its entries.
+        counts = self._counts if ACTING.get() is None else HolderCounts()
         yield RecallReader(
-            self._connections, agent, self._counts, self._due, self._spaces, self._samples, self._sizes
+            self._connections, agent, counts, self._due, self._spaces, self._samples, self._sizes
         )
 
     # Vectors

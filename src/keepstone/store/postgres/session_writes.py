@@ -38,6 +38,7 @@ from keepstone.store.resolving import (
     revised,
     without_old_vector,
 )
+from keepstone.store.sharing.acting import ACTING
 from keepstone.store.versions import deleted_in
 
 
@@ -48,7 +49,8 @@ def add(
     written = [Written(record, dump(record)) for record in records]
     if not written:
         return []
-    if len(written) == 1 and on_conflict is refuse_other:
+    # What is added for another agent is not written together with what others add: its grant binds it alone.
+    if len(written) == 1 and on_conflict is refuse_other and ACTING.get() is None:
         added = add_new(connections, agent, session, written[0])
         if added is not None:
             return [added]

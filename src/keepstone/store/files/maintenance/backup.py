@@ -21,6 +21,7 @@ from keepstone.filesystem.confine import FOLDER_MODE, Folder, border, sync_folde
 from keepstone.filesystem.layout import (
     ARCHIVE,
     DROPPED,
+    GRANTS,
     LOCK,
     PURGE,
     PURGED,
@@ -38,6 +39,7 @@ from keepstone.store.files.maintenance.checkup import Using
 from keepstone.store.files.maintenance.copying import Copy, Unit
 from keepstone.store.files.maintenance.originals import log_of, original_names
 from keepstone.store.protocol import Store
+from keepstone.store.sharing.grants_file import GrantsFile
 
 _ROUNDS = 10
 """How often is looked for what was rewritten since it was copied, before the backup gives up."""
@@ -141,6 +143,8 @@ class BackupRun:
                 copy = self._copy_at(self._layout.sessions_folder(made, agent), made, tell)
                 changed = copy.follow(logs.folder, session_units(logs))
         changed = self._copy_suggestions(agent, made, tell) or changed
+        if self._layout.has_agents:
+            changed = self._copy_grants(agent, made, tell) or changed
         place = self._layout.files_folder(self._root, agent)
         with suppress(FileNotFoundError, NotADirectoryError), Folder(place, root=self._root) as folder:
             copy = self._copy_at(self._layout.files_folder(made, agent), made, tell)
@@ -157,6 +161,17 @@ class BackupRun:
         with Folder(path.parent, root=self._root) as folder:
             unit = Unit(lambda: [path.name], lambda: _marks(folder, path.name))
             return self._copies.setdefault(there, Copy(there.parent, made, tell)).follow(folder, {"": unit})
+
+    def _copy_grants(self, agent: str, made: Path, tell: Callable[[int], None]) -> bool:
+        file, target = GrantsFile(self._root, self._layout, agent), self._layout.beside(made, agent, GRANTS)
+        with (
+            suppress(FileNotFoundError, NotADirectoryError),
+            Folder(file.path.parent, root=self._root) as folder,
+        ):
+            copy = self._copies.setdefault(target, Copy(target.parent, made, tell))
+            unit = Unit(lambda: [target.name] if file.is_there() else [], nullcontext)
+            return copy.follow(folder, {"grants": unit})
+        return False
 
     def _copy_at(self, place: Path, made: Path, tell: Callable[[int], None]) -> Copy:
         return self._copies.setdefault(place, Copy(place, made, tell))

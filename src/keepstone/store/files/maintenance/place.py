@@ -21,6 +21,7 @@ from keepstone.filesystem.confine import Folder, border
 from keepstone.filesystem.layout import FILES_TEMPORARY, INDEX, LOCK, STATE, TEMPORARY, Layout
 from keepstone.model import Finding
 from keepstone.store.files.maintenance import merge_driver
+from keepstone.store.sharing import grants_file
 
 MOUNTS = Path("/proc/self/mountinfo")
 _NETWORK = frozenset(
@@ -57,6 +58,7 @@ def examine_home(root: Path, layout: Layout) -> list[Finding]:
         partial(_leftovers, root, layout),
         partial(_case_twins, root, layout),
         partial(merge_driver.findings, root),
+        partial(grants_file.findings, root, layout),
     )
     findings: list[Finding] = []
     for look in looks:
