@@ -5,14 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from keepstone.context import Contents, Counter, build
 from keepstone.context.block import Context
 from keepstone.context.standing import standing
-from keepstone.errors import AgentNotFoundError, AmbiguousIdError, EntryNotFoundError, MemoryFileNotFoundError
+from keepstone.errors import (
+    AgentNotFoundError,
+    AmbiguousIdError,
+    EntryNotFoundError,
+    MemoryFileNotFoundError,
+    NotGrantedError,
+)
 from keepstone.log.arguments import (
     Filters,
     NewKeys,
@@ -46,10 +53,12 @@ from keepstone.model import (
     Version,
 )
 from keepstone.recall import Question, recall
+from keepstone.recall.conflicts import NoConflicts
 from keepstone.recall.excerpts import LARGEST, kinds_of, with_excerpts
 from keepstone.recall.relevance import worth_telling
 from keepstone.recall.selection import Meaning
 from keepstone.recall.shared import BoundToProcess, Shared
+from keepstone.recall.shared_recall import merged, recall_shared
 from keepstone.recall.vectors import Vectors
 from keepstone.session import Session
 from keepstone.store.facts import DEFAULT_SESSION
@@ -57,6 +66,10 @@ from keepstone.store.paging import Page, pages
 from keepstone.store.protocol import Files, Selected
 from keepstone.store.related import related
 from keepstone.store.removal import remove_selected
+from keepstone.store.sharing.changes_of_grants import add_grant, copy_of, grants_now, revoke
+from keepstone.store.sharing.granted_store import Reach, granted
+from keepstone.store.sharing.grants import WRITE, Grant
+from keepstone.store.sharing.shared_lists import SharedLists
 from keepstone.store.suggestion_lines import STATES, holding, without_text
 from keepstone.store.suggestion_lines import check as check_suggestion
 from keepstone.store.suggestions import Suggestions
@@ -86,9 +99,11 @@ _MATCHES = 10_000
 class Agent(BoundToProcess):
     """The unit of isolation: no call on an agent accesses another agent's memory."""
 
-    def __init__(self, shared: Shared, slug: str) -> None:
+    def __init__(self, shared: Shared, slug: str, seen_by: str | None = None) -> None:
         """Use ``Home.agent`` instead."""
         self.slug = slug
+        self.seen_by = seen_by
+        """The agent that accesses this one by its grants; None for the whole memory."""
         self._shared = shared
         self._store = shared.store
         self._suggestions = Suggestions(shared.store, slug)
@@ -115,12 +130,17 @@ class Agent(BoundToProcess):
             session.set_title(title)
         return session
 
-    def session(self, id: str) -> Session:  # noqa: A002  The name in the log line.
+    def session(self, id: str, of: str | None = None) -> Session:  # noqa: A002  The name in the log line.
         """Return a session, which need not exist: its first write creates it.
+
+        With ``of`` it is a session of another agent, of which each call sees and changes only what that
+        agent granted at that moment. It adds, updates, supersedes and deletes entries, and nothing else.
 
         Raises:
             InvalidSessionIdError: The id is empty or too long for a file name.
         """
+        if of is not None:
+            return self._view_of(of).session(id)
         return Session(self._shared, self.slug, self._store.check_session(id))
 
     def sessions(self) -> list[SessionInfo]:
@@ -144,13 +164,16 @@ class Agent(BoundToProcess):
         """Return the ids of the sessions that ``Session.drop`` marked, sorted; also if they began again."""
         return self._store.dropped(self.slug)
 
-    def get(self, id: str, session: str | None = None) -> Entry:  # noqa: A002
-        """Return an entry.
+    def get(self, id: str, session: str | None = None, of: str | None = None) -> Entry:  # noqa: A002
+        """Return an entry; with ``of`` one that another agent shares.
 
         Raises:
             EntryNotFoundError: No live entry has this id.
             AmbiguousIdError: Several sessions have one; choose with ``session``.
+            NotGrantedError: The other agent shares nothing, or does not exist.
         """
+        if of is not None:
+            return self._view_of(of).get(id, session)
         name_of(id, "id")
         found = self._store.find(
             self.slug, id, None if session is None else self._store.check_session(session)
@@ -167,6 +190,7 @@ class Agent(BoundToProcess):
         limit: int = 100,
         cursor: str | None = None,
         newest_first: bool = False,
+        shared: Iterable[str] | None = None,
         **filters: Unpack[Filters],
     ) -> Page[Entry]:
         """Return a page of the entries of all sessions, by time, ties by session and place; the oldest first.
@@ -178,6 +202,7 @@ class Agent(BoundToProcess):
             limit: The most entries of the page.
             cursor: The ``next`` of the page before; it holds in other processes, too.
             newest_first: Begin with the newest.
+            shared: Other agents, what they share of whose entries is listed, too.
             filters: ``types``, ``tags``, ``where``, ``since``, ``until`` and ``ids``, all of which entries
                 must pass, and ``include_superseded``, which lists entries that are not valid now, too.
 
@@ -185,17 +210,23 @@ class Agent(BoundToProcess):
             >>> page = agent.entries(types=["decision"], where={"by": "Ada"}, limit=50)
             >>> rest = agent.entries(types=["decision"], where={"by": "Ada"}, cursor=page.next)
         """
-        scope = self._scope(filters)
-        return self._store.select(scope, count_of(limit, "limit"), cursor, newest_first=newest_first)
+        scope, most = self._scope(filters), count_of(limit, "limit")
+        if reaches := self._reaches(shared):
+            return SharedLists(self._store, scope, reaches).select(most, cursor, newest_first=newest_first)
+        return self._store.select(scope, most, cursor, newest_first=newest_first)
 
-    def iter_entries(self, *, newest_first: bool = False, **filters: Unpack[Filters]) -> Iterator[Entry]:
+    def iter_entries(
+        self, *, newest_first: bool = False, shared: Iterable[str] | None = None, **filters: Unpack[Filters]
+    ) -> Iterator[Entry]:
         """Return an iterator over all entries that ``entries`` gives on its pages."""
         scope = self._scope(filters)
+        if reaches := self._reaches(shared):
+            return SharedLists(self._store, scope, reaches).entries(newest_first=newest_first)
         return pages(lambda at: self._store.select(scope, _STREAMED, at, newest_first=newest_first))
 
-    def count(self, **filters: Unpack[Filters]) -> int:
+    def count(self, *, shared: Iterable[str] | None = None, **filters: Unpack[Filters]) -> int:
         """Return how many entries pass filters; see ``entries``."""
-        return self._store.select_count(self._scope(filters))
+        return SharedLists(self._store, self._scope(filters), self._reaches(shared)).count()
 
     def delete_where(self, *, dry_run: bool = False, **filters: Unpack[Filters]) -> int:
         """Hide all entries that pass filters, with one write a session; return how many.
@@ -230,6 +261,95 @@ class Agent(BoundToProcess):
 
     def _scope(self, filters: Filters) -> Scope:
         return scope_of(self.slug, self._now(), **filters)
+
+    def grant(
+        self,
+        to: str,
+        may: Literal["read", "write"] = "read",
+        *,
+        types: Iterable[str] | None = None,
+        tags: Iterable[str] | None = None,
+        until: datetime | str | None = None,
+        by: str | None = None,
+    ) -> Grant:
+        """Let another agent read, or also write, entries of this one; the newest grant to an agent counts.
+
+        Args:
+            to: The slug of the other agent, which need not exist.
+            may: ``"read"``, or ``"write"``, which includes reading. A writer adds, updates, supersedes and
+                deletes entries; it purges, clears, renames and compacts nothing.
+            types: Only entries of these types, those written included.
+            tags: Only entries with all of these tags, those written included.
+            until: When the grant expires: a time as for ``expires``; ``"7d"`` means seven days from now.
+            by: Who grants it, in words, for people.
+
+        Raises:
+            InvalidAgentIdError: ``to`` is not a slug.
+            ValueError: ``to`` is this agent, an argument is invalid, or the home has only one agent.
+            StoreError: The grants are damaged; nothing was written. The error says where.
+
+        Examples:
+            >>> home.agent("team").grant("coder", "read", types=["decision"]).may
+            'read'
+        """
+        return add_grant(self._store, self.slug, self._now(), to, may, types, tags, until, by)
+
+    def revoke(self, to: str) -> bool:
+        """Withdraw a grant, from the next call of every process on; False if nothing was granted.
+
+        Raises:
+            StoreError: The grants are damaged, so they grant nothing; nothing was written.
+        """
+        return revoke(self._store, self.slug, self._now(), to)
+
+    def grants(self) -> list[Grant]:
+        """Return the grants that are in force, by agent; none if the grants are damaged."""
+        return sorted(grants_now(self._store, self.slug, self._now()), key=lambda grant: grant.to)
+
+    def share(self, id: str, to: str, session: str | None = None) -> Entry:  # noqa: A002
+        """Copy an entry into the session of the same id of another agent, and return the copy.
+
+        The copy has a link ``copy_of``. Sharing the same entry again returns the copy that is there.
+
+        Args:
+            id: The entry.
+            to: The slug of the other agent, which must have granted writing.
+            session: The session of the entry, where several have its id.
+
+        Raises:
+            EntryNotFoundError, AmbiguousIdError: As for ``get``.
+            NotGrantedError: The other agent did not grant writing, or not of such an entry.
+
+        Examples:
+            >>> home.agent("team").grant("coder", "write").to
+            'coder'
+            >>> home.agent("coder").share(decision.id, to="team").agent
+            'team'
+        """
+        entry, target = self.get(id, session), self._reach(to)
+        copied = copy_of(entry)
+        target.check(WRITE)
+        try:
+            return self.get(copied["id"], entry.session, of=to)
+        except EntryNotFoundError:
+            return self.session(entry.session, of=to).add_many([copied])[0]
+
+    def _view_of(self, of: str) -> Agent:
+        """Return another agent as far as its grants reach, checked at each call; this agent as it is."""
+        reach = self._reach(of)
+        if reach.of == self.slug:
+            return self
+        return Agent(
+            replace(self._shared, store=granted(reach), conflicts=NoConflicts()), reach.of, self.slug
+        )
+
+    def _reach(self, of: str) -> Reach:
+        return Reach(self._store, self._now, self.slug, self._store.check_agent(of))
+
+    def _reaches(self, shared: Iterable[str] | None) -> list[Reach]:
+        """Return what this agent may access of others, each once; it need not share with itself."""
+        names = dict.fromkeys(names_of(shared, "shared") or ())
+        return [self._reach(name) for name in names if name != self.slug]
 
     def add(
         self,
@@ -567,6 +687,7 @@ class Agent(BoundToProcess):
         include_superseded: bool = False,
         include: Iterable[str] = ("entries",),
         notes: Notes | None = None,
+        shared: Iterable[str] | None = None,
     ) -> Hits:
         """Return what matches a query best, with explanations: entries, and files and notes on request.
 
@@ -597,8 +718,11 @@ class Agent(BoundToProcess):
                 a hit is a bullet or paragraph, with ``path``, ``line`` and ``text``. The filters above are
                 of entries. Files are searched up to 1 MiB in all; ``Hits.skipped`` names the others.
             notes: The notes to search if ``include`` names them, such as ``Notes(".")``.
+            shared: Other agents, what they share of whose entries is searched, too. Hits, whose ``agent``
+                tells them apart, are then in the order of their relevance.
 
         Raises:
+            NotGrantedError: An agent in ``shared`` shares nothing, or does not exist; or ``as_of`` is given.
             TypeError, ValueError: An argument is invalid, ``include`` names notes and none are given,
                 or files or notes are to be searched as of another time: they have no versions.
             EmbeddingDimMismatchError, InvalidEmbeddingError: The vector is not in the agent's space.
@@ -626,18 +750,26 @@ class Agent(BoundToProcess):
             self.slug, now, sessions=sessions, types=types, tags=tags, where=where, since=since, until=until
         )
         kinds = {"entries"} if include == ("entries",) else kinds_of(include, has_notes=notes is not None)
+        others: list[Hits] = []
+        if (reaches := self._reaches(shared)) and "entries" in kinds:
+            is_by_words = vectors is None
+
+            def vectors_of(agent: str) -> Vectors | None:
+                return None if is_by_words else Vectors(self._store, agent, self._shared.meaning)
+
+            others = recall_shared(reaches, question, scope, vectors_of, self._shared.reranker)
         if "entries" in kinds:
             hits = recall(self._store, vectors, question, scope, self._shared.reranker)
         else:
             hits = Hits()
         if not kinds - {"entries"}:
-            return hits
+            return merged(hits, others, question.limit)
         files = self.files.texts(LARGEST) if "files" in kinds else {}
         found = [
             Excerpt("note", note.source, note.line, note.content)
             for note in (notes.entries() if notes is not None and "notes" in kinds else ())
         ]
-        return with_excerpts(
+        own = with_excerpts(
             hits,
             files,
             found,
@@ -647,6 +779,7 @@ class Agent(BoundToProcess):
             self._store.language,
             self._shared.reranker,
         )
+        return merged(own, others, question.limit)
 
     def conflicts(
         self, since: datetime | str | None = None, kinds: Iterable[str] | None = None
@@ -713,6 +846,7 @@ class Agent(BoundToProcess):
         counter: Counter | None = None,
         window: Iterable[str] = (),
         ids: bool = False,
+        shared: Iterable[str] | None = None,
     ) -> Context:
         """Return a memory block for a system prompt, with a stable prefix.
 
@@ -731,8 +865,10 @@ class Agent(BoundToProcess):
             window: Texts, and ids of entries, that the prompt already has. Recalled entries and newest turns
                 among them are left out; the prefix does not change.
             ids: Show the session and the id of each entry in the text, too.
+            shared: Other agents, what they share of whose entries is recalled, too.
 
         Raises:
+            NotGrantedError: An agent in ``shared`` shares nothing, or does not exist.
             TypeError, ValueError: An argument or a result of the counter is invalid.
             NotTextError, IsAFolderError, PathEscapeError, AccessDeniedError, StoreError: A notes file
                 cannot be read.
@@ -745,14 +881,18 @@ class Agent(BoundToProcess):
             raise TypeError(f"notes must be Notes or None, not {type(notes).__name__}: {notes!r:.80}")
         tokens = count_of(budget, "budget")
         sent = names_of(window, "window") or ()
-        hits = max(_CONTEXT_HITS, tokens // _TOKENS_A_HIT)
-        recalled = [] if query is None else worth_telling(self.recall(query, limit=min(hits, _MOST_HITS)))
+        hits = min(max(_CONTEXT_HITS, tokens // _TOKENS_A_HIT), _MOST_HITS)
+        reaches = self._reaches(shared)
+        for reach in reaches:
+            reach.check()
+        others = [reach.of for reach in reaches]
+        recalled = [] if query is None else worth_telling(self.recall(query, limit=hits, shared=others))
         newest = self._newest()
-        found = {(hit.entry.session, hit.entry.id): hit for hit in recalled}
-        whole = {(entry.session, entry.id) for entry in newest}
+        found = {hit.entry.key: hit for hit in recalled}
+        whole = {entry.key for entry in newest}
 
         def passage(entry: Entry) -> str:
-            key = entry.session, entry.id
+            key = entry.key
             return entry.text if key in whole else marked(found[key].passage, entry.text)
 
         wanted = Contents(
@@ -847,6 +987,20 @@ class Agent(BoundToProcess):
 
     def _checked(self, session: str | None) -> str | None:
         return None if session is None else self._store.check_session(session)
+
+
+def view_of(agent: Agent, of: str | None) -> Agent:
+    """Return another agent as far as its grants reach for this one, for servers; without ``of`` this one."""
+    return agent if of is None else agent._view_of(of)  # noqa: SLF001  Of this module.
+
+
+def shares(agent: Agent, other: str) -> bool:
+    """Return whether another agent shares anything with this one now, for servers that outlast grants."""
+    try:
+        agent.count(shared=[other], ids=())
+    except NotGrantedError:
+        return False
+    return True
 
 
 def _ambiguous(entry_id: str, sessions: list[str]) -> AmbiguousIdError:

@@ -155,6 +155,11 @@ class Entry:
     def _repr_html_(self) -> str:
         return html_table("1 entry", COLUMNS, [self.cells()])
 
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What identifies the entry in its home: agent, session and id."""
+        return self.agent, self.session, self.id
+
     def cells(self) -> tuple[str, ...]:
         """Return what tables show of the entry, in the order of ``COLUMNS``."""
         return _moment(self.ts), self.session, self.type, self.id, self.text
@@ -468,6 +473,11 @@ class Hit:
     def text(self) -> str:
         """The text that was found."""
         return self.entry.text if self.excerpt is None else self.excerpt.text
+
+    @property
+    def agent(self) -> str | None:
+        """The agent whose entry was found; None in a hit of a file or a note."""
+        return self.entry.agent if self.excerpt is None else None
 
     @property
     def passage(self) -> str:

@@ -27,7 +27,7 @@ SECRET = "belongs to b"  # noqa: S105  A word to look for.
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Home]:
-    """Two agents with the same ids, and a file outside."""
+    """Two agents with the same ids, the grants of a third one, and a file outside."""
     (tmp_path / "outside.md").write_text(SECRET)
     with keepstone.open(tmp_path / "home", durability="os", embedder="none") as home:
         fill(home)
@@ -40,6 +40,12 @@ def fill(home: Home) -> None:
         agent.session("s").add("note", text=text, id="same", pinned=True, embedding=[1.0, 0.0])
         agent.files.write("sub/x.md", text)
         agent.recall("own")
+    # What a third agent and the two grant one another leaves the two apart.
+    third = home.agent("c")
+    third.session("s").add("note", text="of the third", id="same")
+    for slug in ("a", "b"):
+        third.grant(slug, "write")
+        home.agent(slug).grant("c", "write")
 
 
 def everything(root: Path) -> dict[str, bytes]:
@@ -254,6 +260,8 @@ PLACES = [
     "agents/a/files/sub/x.md",
     "agents/a/files/.keepstone.lock",
     "agents/a/files/.keepstone.tmp",
+    "agents/a/memory/grants.ndjson",
+    "agents/a/memory/grants.ndjson.lock",
     ".index/.space.json",
 ]
 
@@ -303,6 +311,10 @@ def test_anything_but_a_file_is_neither_followed_nor_waited_for(
         agent.suggestions,
         session.drop,
         session.clear,
+        agent.grants,
+        lambda: agent.grant("c"),
+        lambda: agent.entries(shared=["b"]),
+        lambda: agent.entries(shared=["c"]),
         home.doctor,
     ]
     for act in acts:

@@ -58,6 +58,8 @@ class ContextSource:
     """The reference without its brackets: ``"3"`` for ``[3]``."""
     session: str
     id: str
+    agent: str = ""
+    """The agent whose entry it is."""
 
 
 @dataclass(frozen=True, slots=True)

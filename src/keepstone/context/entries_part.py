@@ -77,7 +77,7 @@ class Section:
     def sources(self) -> list[ContextSource]:
         """Return the entry of each reference in the part."""
         return [
-            ContextSource(str(number), line.entry.session, line.entry.id)
+            ContextSource(str(number), line.entry.session, line.entry.id, line.entry.agent)
             for number, line in enumerate(self.lines, self.first)
         ]
 
@@ -91,7 +91,7 @@ class AlreadyShown:
     """The entries already in a context or in the prompt beside it."""
 
     def __init__(self) -> None:
-        self.keys: set[tuple[str, str]] = set()
+        self.keys: set[tuple[str, str, str]] = set()
         self._texts: dict[str, str] = {}
         self._ids: frozenset[str] = frozenset()
         self._sent: list[str] = []
@@ -103,16 +103,16 @@ class AlreadyShown:
 
     def holds(self, entry: Entry) -> bool:
         """Tell whether an entry is in the context."""
-        return (entry.session, entry.id) in self.keys
+        return entry.key in self.keys
 
     def add(self, entry: Entry, kind: str) -> None:
         """Record that an entry is in a part."""
-        self.keys.add((entry.session, entry.id))
+        self.keys.add(entry.key)
         self._texts.setdefault(_plain(entry.text), kind)
 
     def drop(self, entry: Entry) -> None:
         """Record that an entry was removed."""
-        self.keys.discard((entry.session, entry.id))
+        self.keys.discard(entry.key)
         self._texts.pop(_plain(entry.text), None)
 
     def reason(self, entry: Entry, *, is_turn: bool = False) -> str | None:
@@ -147,7 +147,7 @@ class Filler:
     shown: AlreadyShown
     with_ids: bool = False
     """Whether lines have the session and the id of their entry."""
-    _left_out: dict[tuple[str, str], LeftOut] = field(default_factory=dict)
+    _left_out: dict[tuple[str, str, str], LeftOut] = field(default_factory=dict)
 
     def fill(
         self, kind: str, entries: Sequence[Entry], tokens: int, text_of: Callable[[Entry], str] = TEXT
@@ -189,8 +189,8 @@ class Filler:
 
     def need(self, turns: Sequence[Entry], recalled: Sequence[Entry]) -> int:
         """Estimate the tokens of the turns that are not recalled."""
-        other = {(entry.session, entry.id) for entry in recalled} | self.shown.keys
-        wanted = [turn for turn in turns if (turn.session, turn.id) not in other]
+        other = {entry.key for entry in recalled} | self.shown.keys
+        wanted = [turn for turn in turns if turn.key not in other]
         texts = [
             line_of("9", turn, turn.text[:_LONG], with_id=self.with_ids)
             for turn in wanted
@@ -205,7 +205,7 @@ class Filler:
         self._leave_out(section.kind, entry, "no room: the whole is longer than the sum of its parts")
 
     def _leave_out(self, kind: str, entry: Entry, reason: str) -> None:
-        self._left_out[entry.session, entry.id] = LeftOut(kind, source_of(entry), reason)
+        self._left_out[entry.key] = LeftOut(kind, source_of(entry), reason)
 
     def left_out(self) -> list[LeftOut]:
         """Return the entries that are not in the context, with the latest reason."""

@@ -120,6 +120,17 @@ class ConflictFinder:
         return tuple, ()
 
 
+class NoConflicts(ConflictFinder):
+    """Finds none: for memory that is shared, conflicts may be with entries that are not."""
+
+    def __init__(self) -> None:
+        """Need nothing."""
+
+    def attach(self, entries: list[Entry]) -> list[Entry]:
+        """Return the entries as they are."""
+        return entries
+
+
 def conflicts_of(store: Store, entry: Entry, clock: Clock) -> tuple[Conflict, ...]:
     """Return the entries of an agent that repeat or contradict an entry and hold now."""
     now = instant(clock(), "the clock's time")

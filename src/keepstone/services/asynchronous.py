@@ -171,9 +171,9 @@ class AsyncAgent(_Face[Agent]):
         """The agent's own text files; their methods are awaited."""
         return AsyncFiles(self._blocking.files, self._calls)
 
-    def session(self, id: str) -> AsyncSession:  # noqa: A002
+    def session(self, id: str, of: str | None = None) -> AsyncSession:  # noqa: A002
         """Return a session; see ``Agent.session``."""
-        return AsyncSession(self._blocking.session(id), self._calls)
+        return AsyncSession(self._blocking.session(id, of), self._calls)
 
     def tools(self, format: ToolFormat = "json") -> list[dict[str, Any]]:  # noqa: A002
         """Return the tools for a model; see ``Agent.tools``."""
@@ -190,6 +190,10 @@ class AsyncAgent(_Face[Agent]):
     delete_where = awaited(_AGENT.delete_where)
     purge_where = awaited(_AGENT.purge_where)
     get = awaited(_AGENT.get)
+    grant = awaited(_AGENT.grant)
+    revoke = awaited(_AGENT.revoke)
+    grants = awaited(_AGENT.grants)
+    share = awaited(_AGENT.share)
     add = awaited(_AGENT.add)
     update = awaited(_AGENT.update)
     set = awaited(_AGENT.set)

@@ -1,0 +1,59 @@
+"""Recall over an agent's own entries and those that others share with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from keepstone.model import Hits, Scope
+from keepstone.recall.pipeline import recall
+from keepstone.recall.question import Question
+from keepstone.recall.rerank import Reranker
+from keepstone.recall.vectors import Vectors
+from keepstone.store.sharing.granted_store import Reach
+
+
+def recall_shared(
+    reaches: Sequence[Reach],
+    question: Question,
+    scope: Scope,
+    vectors_of: Callable[[str], Vectors | None],
+    reranker: Reranker | None,
+) -> list[Hits]:
+    """Return the hits in what each of some agents shares.
+
+    Raises:
+        NotGrantedError: One of them shares nothing, or the question is of the past.
+    """
+    for reach in reaches:
+        reach.check()  # All of them before anything is searched.
+        if question.as_of is not None:
+            raise reach.unshared("earlier states: leave out as_of")
+    found = []
+    for reach in reaches:
+        with reach.access() as grant:
+            part = grant.narrowed(replace(scope, agent=reach.of))
+            found.append(recall(reach.store, vectors_of(reach.of), question, part, reranker))
+    return found
+
+
+def merged(own: Hits, others: Sequence[Hits], limit: int) -> Hits:
+    """Return the hits of several agents in one order: by relevance, which compares across agents.
+
+    Scores compare the hits of one agent only; they decide between hits of the same relevance.
+    """
+    if not others:
+        return own
+    found = [own, *others]
+    hits = sorted((hit for hits in found for hit in hits), key=lambda hit: -hit.relevance)
+    named = next((hits for hits in found if hits.embedder is not None), own)
+    return Hits(
+        hits[:limit],
+        embedder=named.embedder,
+        reason=named.reason,
+        pending=sum(hits.pending for hits in found),
+        searched=named.searched,
+        stale=any(hits.stale for hits in found),
+        skipped=own.skipped,
+        took_ms=sum(hits.took_ms for hits in found),
+    )
