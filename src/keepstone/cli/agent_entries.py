@@ -7,9 +7,18 @@ import typer
 from rich.text import Text
 
 from keepstone.cli.command import Answer, agent_command, confirm, option
-from keepstone.cli.options import SinceOption, TagsOption, TypesOption, UntilOption, YesOption, moment_or_none
+from keepstone.cli.options import (
+    SharedOption,
+    SinceOption,
+    TagsOption,
+    TypesOption,
+    UntilOption,
+    YesOption,
+    moment_or_none,
+)
 from keepstone.cli.screen import table
 from keepstone.log.arguments import Filters
+from keepstone.model import Entry
 from keepstone.operations.documents import entry_document
 from keepstone.text.display import clipped, counted, moment, one_line
 
@@ -63,12 +72,14 @@ def list_entries(
     limit: LimitOption = 100,
     cursor: CursorOption = None,
     newest_first: NewestOption = False,
+    others: SharedOption = None,
     **filters: Any,
 ) -> Answer:
     """List the entries of all sessions by time, the oldest first."""
-    page = agent.entries(limit=limit, cursor=cursor, newest_first=newest_first, **_filters(**filters))
+    passing = _filters(**filters)
+    page = agent.entries(limit=limit, cursor=cursor, newest_first=newest_first, shared=others, **passing)
     rows = [
-        (moment(entry.ts), one_line(entry.session), entry.id, entry.type, clipped(entry.text))
+        (moment(entry.ts), one_line(_where(entry, agent)), entry.id, entry.type, clipped(entry.text))
         for entry in page
     ]
     columns = ("time (UTC)", "session", "id", "type", "text")
@@ -77,9 +88,9 @@ def list_entries(
 
 
 @agent_command(app, """keepstone entries count --where '{"by": "Ada"}'""", needs_home=True, shared=FILTERS)
-def count(agent: "Agent", **filters: Any) -> Answer:
+def count(agent: "Agent", *, others: SharedOption = None, **filters: Any) -> Answer:
     """Count the entries of all sessions."""
-    found = agent.count(**_filters(**filters))
+    found = agent.count(shared=others, **_filters(**filters))
     return Answer({"count": found}, Text(counted(found, "entry")))
 
 
@@ -98,6 +109,10 @@ def purge(agent: "Agent", *, dry_run: DryRunOption = False, yes: YesOption = Fal
         confirm(f"Purge {counted(found, 'entry')} for good, with all history?", yes=yes)
         found = agent.purge_where(**passing)
     return _removed(found, "purge", dry_run=dry_run)
+
+
+def _where(entry: Entry, agent: "Agent") -> str:
+    return entry.session if entry.agent == agent.slug else f"{entry.agent}/{entry.session}"
 
 
 def _removed(count: int, verb: str, *, dry_run: bool) -> Answer:

@@ -18,6 +18,7 @@ MODULES = (
     "files",
     "notes",
     "agents",
+    "sharing",
     "models",
     "maintenance",
     "databases",

@@ -100,6 +100,22 @@ COMMANDS = {
         "agents",
         "List the agents of a home, purge one, or name one after a user.",
     ),
+    "grant": (
+        "sharing",
+        "Let another agent read, or also write, entries of the agent that --agent names.",
+    ),
+    "revoke": (
+        "sharing",
+        "Withdraw what was granted to another agent, for the next call of every process and server.",
+    ),
+    "grants": (
+        "sharing",
+        "List which agents may access the agent's memory, and what of it.",
+    ),
+    "share": (
+        "sharing",
+        "Copy an entry to another agent, which granted writing.",
+    ),
     "model": (
         "models",
         "Install, list or remove embedding models, and allow servers.",

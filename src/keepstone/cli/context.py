@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from keepstone.cli.command import Answer, agent_command
-from keepstone.cli.options import ProjectOption, UserFileOption
+from keepstone.cli.options import ProjectOption, SharedOption, UserFileOption
 from keepstone.cli.screen import table
 from keepstone.context import counter_of
 from keepstone.context.block import Context
@@ -56,6 +56,7 @@ def context(
     others: OthersOption = False,
     count_as: CounterOption = None,
     ids: IdsOption = False,
+    shared: SharedOption = None,
     explain: ExplainOption = False,
 ) -> Answer:
     """Print the memory block for a system prompt: notes first, then entries.
@@ -64,7 +65,7 @@ def context(
     """
     counter = None if count_as is None else counter_of(count_as)
     notes = Notes(folder, user_file, others=others)
-    block = agent.context(query, budget=budget, notes=notes, counter=counter, ids=ids)
+    block = agent.context(query, budget=budget, notes=notes, counter=counter, ids=ids, shared=shared)
     if explain:
         return Answer(context_document(block), explained(block, budget))
     return Answer(context_document(block), Text(harmless(block.text)), exact=block.text.encode("utf-8"))

@@ -225,6 +225,15 @@ TypesOption = Annotated[
     list[str] | None,
     typer.Option("--type", metavar="TYPE", help="Only entries of this type; may be repeated."),
 ]
+SharedOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--shared",
+        metavar="AGENT",
+        help="Also what this other agent shares; may be repeated.",
+        autocompletion=complete_agents,
+    ),
+]
 TagsOption = Annotated[
     list[str] | None,
     typer.Option("--tag", metavar="TAG", help="Only entries with this tag; may be repeated."),

@@ -13,6 +13,7 @@ from rich.text import Text
 from keepstone.cli.command import Answer, agent_command
 from keepstone.cli.options import (
     ProjectOption,
+    SharedOption,
     SinceOption,
     TagsOption,
     TypesOption,
@@ -117,6 +118,7 @@ def recall(
     neighbours: NeighboursOption = 0,
     include_superseded: SupersededOption = False,
     include: IncludeOption = None,
+    shared: SharedOption = None,
     folder: ProjectOption = Path(),
     user_file: UserFileOption = None,
     explain: ExplainOption = False,
@@ -138,11 +140,12 @@ def recall(
         include_superseded=include_superseded,
         include=include or ["entries"],
         notes=Notes(folder, user_file) if "notes" in (include or ()) else None,
+        shared=shared,
     )
     nothing = "nothing found"
     if not hits and not agent.sessions():
         nothing += f": agent {agent.slug} has no sessions here; check --home and --agent"
-    return Answer(hits_document(hits), hits_view(hits, nothing, explain=explain))
+    return Answer(hits_document(hits), hits_view(hits, nothing, explain=explain, own=agent.slug))
 
 
 def _pair(word: str) -> tuple[str, Any]:
@@ -156,13 +159,13 @@ def _pair(word: str) -> tuple[str, Any]:
         return key, value
 
 
-def hits_view(hits: Hits, nothing: str, *, explain: bool) -> RenderableType:
-    """Return hits for people; without hits the text ``nothing``."""
+def hits_view(hits: Hits, nothing: str, *, explain: bool, own: str) -> RenderableType:
+    """Return hits for people; without hits the text ``nothing``. Agents other than ``own`` are named."""
     shown = (
-        [Explained(hits)]
+        [Explained(hits, own)]
         if explain and hits
         else [
-            hit_view(place, hit, length)
+            hit_view(place, hit, length, own)
             for place, (hit, length) in enumerate(zip(hits, lengths_of(hits), strict=True), 1)
         ]
     )
@@ -187,7 +190,7 @@ def hits_view(hits: Hits, nothing: str, *, explain: bool) -> RenderableType:
     return Group(*(shown or [Text(nothing)]), *notes)
 
 
-def hit_view(place: int, hit: Hit, length: float) -> RenderableType:
+def hit_view(place: int, hit: Hit, length: float, own: str | None = None) -> RenderableType:
     """Return one hit: its place, a bar of this length, how sure it is, its text and its neighbours."""
     drawn = "\u2588" * max(1, round(length * _BAR))
     bar = (f"{drawn:<{_BAR}} {sureness_of(hit.relevance):<6}  ", "dim")
@@ -196,11 +199,12 @@ def hit_view(place: int, hit: Hit, length: float) -> RenderableType:
         head = Text.assemble(f"{place:>2}  ", bar, (hit.kind, "bold cyan"), where)
         return Group(head, Padding(Text(_shown(hit)), (0, 0, 1, 4)))
     entry = hit.entry
+    holder = entry.session if own in (None, entry.agent) else f"{entry.agent}/{entry.session}"
     head = Text.assemble(
         f"{place:>2}  ",
         bar,
         (one_line(entry.type), "bold cyan"),
-        (f"  {moment(entry.ts)}  {one_line(entry.session)}  {one_line(entry.id)}", "dim"),
+        (f"  {moment(entry.ts)}  {one_line(holder)}  {one_line(entry.id)}", "dim"),
     )
     around = [(near, near.ts < entry.ts) for near in hit.neighbours]
     before = [Text(one_line(clipped(near.text)), "dim") for near, earlier in around if earlier]
@@ -216,8 +220,9 @@ def _shown(hit: Hit) -> str:
 class Explained:
     """The parts of each hit's score: a table, or blocks of lines where that would be too narrow."""
 
-    def __init__(self, hits: Hits) -> None:
+    def __init__(self, hits: Hits, own: str) -> None:
         self._hits = hits
+        self._own = own
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         """Yield the table or the blocks."""
@@ -225,7 +230,7 @@ class Explained:
             yield explained(self._hits)
             return
         for place, (hit, length) in enumerate(zip(self._hits, lengths_of(self._hits), strict=True), 1):
-            yield hit_view(place, hit, length)
+            yield hit_view(place, hit, length, self._own)
             yield Padding(Text(f"{_sum(hit)}\nrelevance {hit.relevance:.2f}", "dim"), (0, 0, 1, 4))
 
 
