@@ -422,6 +422,7 @@ PUBLIC = {
         "session_summaries": "list_session_summaries", "entries": "list_agent_entries",
         "iter_entries": "list_agent_entries", "count": "count_agent_entries",
         "delete_where": "delete_where", "purge_where": "purge_where", **SUGGESTIONS,
+        "grant": "grant", "revoke": "revoke", "grants": "list_grants", "share": "share_entry",
     },
     "Session": {
         "add_messages": "add_messages", "messages": "messages",

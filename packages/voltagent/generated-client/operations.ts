@@ -79,6 +79,13 @@ same(recalled.hits.flatMap(({ entry, why }) => [entry?.id, ...why.words]).includ
 const refused = await POST(`${AGENT}/recall`, { ...agent, body: { ...asked, query: "OAuth", since: "nonsense" } });
 const code: components["schemas"]["Problem"]["code"] | undefined = refused.error?.code;
 same(code, "invalid_argument");
+const receiver = { params: { path: { agent: "typed", to: "reader" } } };
+same((await data("grant", PUT(`${AGENT}/grants/{to}`, { ...receiver, body: { may: "read", types: ["note"] } }))).types, ["note"]);
+same((await data("list_grants", GET(`${AGENT}/grants`, agent))).grants.map(({ to }) => to), ["reader"]);
+same((await data("revoke", DELETE(`${AGENT}/grants/{to}`, receiver))).revoked, true);
+const refusedCopy = await POST(`${ENTRY}/share`, { ...entry, body: { to: "reader" } });
+same(refusedCopy.error?.code, "not_granted");
+console.log("share_entry");
 const about = { query: "OAuth", budget: 400, notes: true, window: [], ids: false };
 const context = await data("context", POST(`${AGENT}/context`, { ...agent, body: about }));
 same([context.stable > 0, context.parts.length > 0, context.left_out.length >= 0], [true, true, true]);

@@ -176,6 +176,18 @@ class LeftOut(TypedDict):
     count: int
 
 
+class Grant(TypedDict):
+    """What an agent lets another one do."""
+
+    to: str
+    may: str
+    types: NotRequired[list[str]]
+    tags: NotRequired[list[str]]
+    until: NotRequired[str]
+    by: NotRequired[str]
+    ts: str
+
+
 class ContextSource(TypedDict):
     """The entry of a short reference in a context."""
 

@@ -33,6 +33,7 @@ from keepstone.notes.importing import Offer
 from keepstone.notes.notes import MemoryEntry, SaveResult
 from keepstone.operations import answers
 from keepstone.store.changes import Change
+from keepstone.store.sharing.grants import Grant
 from keepstone.text.display import clipped, one_line
 
 Document = Mapping[str, Any]
@@ -112,6 +113,11 @@ def hit_document(hit: Hit) -> answers.Hit:
         "why": why_document(hit.why),
         "neighbours": [entry_document(entry) for entry in hit.neighbours],
     }
+
+
+def grant_document(grant: Grant) -> answers.Grant:
+    """Return a grant in the shape of its line."""
+    return cast("answers.Grant", grant.as_dict())
 
 
 def pair_document(pair: ConflictingPair) -> answers.ConflictingPair:

@@ -32,6 +32,7 @@ from keepstone.server.routes import (
     facts,
     file_contents,
     files,
+    grants,
     recall,
     sessions,
     suggestions,
@@ -111,7 +112,7 @@ def create_app(
 
 def _add_routes(app: FastAPI, notes: Notes | None, web: Callable[[FastAPI], None] | None) -> None:
     # Routes are matched in order, so the most frequent ones come first.
-    found_last = (facts, suggestions, changes, files, file_contents, upkeep)
+    found_last = (facts, suggestions, grants, changes, files, file_contents, upkeep)
     for module in (entries, recall, agents, sessions, *found_last, *((notes_routes,) if notes else ())):
         app.include_router(module.router, prefix="/v1", dependencies=[Depends(_refuse_unknown)])
     app.include_router(sign_in.router)

@@ -9,17 +9,18 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from typing import Annotated, Any, NamedTuple
-from urllib.parse import quote, unquote
+from urllib.parse import quote, unquote, urlencode
 
 from fastapi import Depends, Path, Query, Request, Response
 from pydantic import AfterValidator
 
-from keepstone.agent import Agent
+from keepstone.agent import Agent, view_of
 from keepstone.home import Home
 from keepstone.operations.documents import Document
 from keepstone.server.authorization import Access, signed_in
 from keepstone.server.cursors import DEFAULT, MOST
 from keepstone.server.problems import ProblemError
+from keepstone.server.retries import keep_no_response
 
 
 def decoded(part: str) -> str:
@@ -51,6 +52,10 @@ FileName = Annotated[
 HolderQuery = Annotated[
     str | None,
     Query(alias="session", description="The entry's session; needed where several sessions have its id."),
+]
+OfQuery = Annotated[
+    str | None,
+    Query(description="Another agent, whose entries these are, as far as it grants the agent access."),
 ]
 LimitQuery = Annotated[int, Query(ge=1, le=MOST, description=f"Maximum items of a page; default {DEFAULT}.")]
 CursorQuery = Annotated[str | None, Query(description="`next` of the previous page: an opaque cursor.")]
@@ -99,6 +104,16 @@ async def _writing(request: Request, agent: AgentName) -> Agent:
     return _home_of(request).agent(agent)
 
 
+async def _shared_reading(request: Request, agent: AgentName, of: OfQuery = None) -> Agent:
+    return view_of(await _reading(request, agent), of)  # Requests that only read are never kept.
+
+
+async def _shared_writing(request: Request, agent: AgentName, of: OfQuery = None) -> Agent:
+    if of is not None:
+        keep_no_response(is_reading=False)
+    return view_of(await _writing(request, agent), of)
+
+
 async def _home_reading(request: Request) -> Home:
     access_of(request).check_home()
     return _home_of(request)
@@ -138,15 +153,32 @@ Reading = Annotated[Agent, Depends(_reading)]
 """The agent of the path, to read from."""
 Writing = Annotated[Agent, Depends(_writing)]
 """The agent of the path, to write to."""
+SharedReading = Annotated[Agent, Depends(_shared_reading)]
+"""The agent of the path, or with ``of`` what another one shares with it, to read from."""
+SharedWriting = Annotated[Agent, Depends(_shared_writing)]
+"""The agent of the path, or with ``of`` what another one shares with it, to write to."""
 HomeReading = Annotated[Home, Depends(_home_reading)]
 """The home, to read from; needs access to all agents."""
 HomeWriting = Annotated[Home, Depends(_home_writing)]
 """The home, to change; needs write access to all agents."""
 
 
+def shared_by(agents: list[str] | None) -> list[str] | None:
+    """Return the agents whose shared entries a request asks for; its response is not kept for retries."""
+    if agents:
+        keep_no_response(is_reading=True)
+    return agents
+
+
 def path_of(memory: Agent, *parts: str) -> str:
     """Return the encoded path of a resource of an agent, such as ``path_of(memory, "sessions", "a/b")``."""
-    return "/".join(["/v1/agents", memory.slug, *map(_encoded, parts)])
+    return "/".join(["/v1/agents", memory.seen_by or memory.slug, *map(_encoded, parts)])
+
+
+def query_of(memory: Agent, **parameters: str) -> str:
+    """Return the query of a resource's address, which names the agent that shares it."""
+    of = {} if memory.seen_by is None else {"of": memory.slug}
+    return f"?{urlencode(parameters | of)}" if parameters or of else ""
 
 
 def _encoded(part: str) -> str:

@@ -28,6 +28,7 @@ _STATUSES: Mapping[str, int] = {
     "ambiguous_id": 409,
     "space_mismatch": 409,
     "is_a_folder": 409,
+    "not_granted": 403,
     "lock_timeout": 503,
     "purge_pending": 503,
     "embedder_unavailable": 503,

@@ -12,6 +12,7 @@ from keepstone.log.where import MOST_KEYS
 from keepstone.model import Record
 
 T = TypeVar("T")
+_SHARED = Field(None, description="Also what these other agents share with the agent.")
 Many = Annotated[list[T], Field(max_length=MOST_NAMES, fail_fast=True)]
 """A bounded list. Validation stops at the first invalid item, as each error is larger than its item."""
 Values = Annotated[dict[str, T], Field(max_length=MOST_NAMES)]
@@ -158,6 +159,7 @@ class RecallQuery(Body):
     include_superseded: bool = Field(
         default=False, description="Also entries that are superseded, expired or not valid yet."
     )
+    shared: Many[str] | None = _SHARED
     include: list[Literal["entries", "files", "notes"]] = Field(
         ["entries"], min_length=1, max_length=3, description="What to search. The notes are the server's."
     )
@@ -191,7 +193,13 @@ class EntryFilters(Body):
         return cast("Filters", given)
 
 
-class EntryListing(EntryFilters):
+class EntryCounting(EntryFilters):
+    """Filters, and whose entries to count."""
+
+    shared: Many[str] | None = _SHARED
+
+
+class EntryListing(EntryCounting):
     """Filters, and which page of the entries to return."""
 
     limit: int = Field(100, ge=1, le=1000, description="Maximum number of entries.")
@@ -222,6 +230,7 @@ class ContextQuery(Body):
         [], description="Texts, and ids of entries, that the prompt already has; the block leaves them out."
     )
     ids: bool = Field(default=False, description="Show the session and the id of each entry in the text.")
+    shared: Many[str] | None = _SHARED
     count_as: str | None = Field(
         None, description="Count tokens as `openai` or `openai:MODEL`, if its tokenizer is installed."
     )

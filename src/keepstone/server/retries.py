@@ -65,6 +65,11 @@ class Kept:
     is_purged: bool = False
     """Whether another request has purged entries of its agent while it was in progress."""
 
+    shows_shared: bool = False
+    """Whether its response shows what another agent shares: it is not kept, as grants end."""
+    is_reading: bool = False
+    """Whether it changes nothing, so that a retry may be carried out again."""
+
     @property
     def size(self) -> int:
         """The bytes of its response."""
@@ -96,6 +101,13 @@ Name = tuple[str, str]
 
 _IN_PROGRESS: ContextVar[Kept | None] = ContextVar("request in progress", default=None)
 """The request with a key that is carried out here, also in the threads that work for it."""
+
+
+def keep_no_response(*, is_reading: bool) -> None:
+    """Do not repeat the response to the request in progress, which shows what another agent shares now."""
+    kept = _IN_PROGRESS.get()
+    if kept is not None:
+        kept.shows_shared, kept.is_reading = True, is_reading
 
 
 class Claims(Protocol):
@@ -313,7 +325,10 @@ class _Answer:
         if not self._is_settled:
             self._is_settled = True
             was_refused = self._kept.status >= HTTPStatus.BAD_REQUEST
-            await self._settle(keep=self._is_final and (self._kept.body is not None or not was_refused))
+            if self._kept.shows_shared:
+                self._kept.headers, self._kept.body = [], None
+            is_kept = self._kept.body is not None or not (was_refused or self._kept.is_reading)
+            await self._settle(keep=self._is_final and is_kept)
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -112,6 +112,20 @@ class PurgedAgent(TypedDict):
     purged: Literal[True]
 
 
+class Grants(TypedDict):
+    """The grants of an agent that are in force."""
+
+    grants: list[answers.Grant]
+
+
+class Revoked(TypedDict):
+    """A withdrawn grant."""
+
+    to: str
+    revoked: bool
+    """Whether anything was granted."""
+
+
 class EntryCounts(TypedDict):
     """How many entries each session has."""
 

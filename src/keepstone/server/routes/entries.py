@@ -6,8 +6,8 @@ import hashlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated, Any, Literal
-from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Response
 
@@ -33,15 +33,19 @@ from keepstone.server.parts import (
     LimitQuery,
     Reading,
     SessionName,
+    SharedReading,
+    SharedWriting,
     TypesQuery,
     Writing,
     answer,
     path_of,
+    query_of,
     responds,
+    shared_by,
 )
 from keepstone.server.requests import (
     Change,
-    EntryFilters,
+    EntryCounting,
     EntryListing,
     EntryRemoval,
     Keys,
@@ -76,7 +80,7 @@ ArchivedQuery = Annotated[bool, Query(description="Also entries that were archiv
 
 @router.get(_OF_SESSION, **responds(shapes.EntryPage))
 def list_entries(
-    memory: Reading,
+    memory: SharedReading,
     session: SessionName,
     limit: LimitQuery = DEFAULT,
     cursor: CursorQuery = None,
@@ -169,21 +173,23 @@ def _moment(record: Record) -> datetime:
 
 
 @router.post(_OF_SESSION, **responds(answers.AddedEntry, 201, location=True))
-def add_entry(memory: Writing, session: SessionName, body: NewEntry) -> Response:
+def add_entry(memory: SharedWriting, session: SessionName, body: NewEntry) -> Response:
     """Add an entry. The response comes once it is on the disk; with an id of yours a retry stores it once."""
     entry = memory.session(session).add_many([_item(body)])[0]
     return answer(added_document(entry), 201, {"Location": _place_of(memory, entry)})
 
 
 @router.post(_OF_SESSION + "/batch", **responds(shapes.Entries, 201, location=True))
-def add_entries(memory: Writing, session: SessionName, body: NewEntries) -> Response:
+def add_entries(memory: SharedWriting, session: SessionName, body: NewEntries) -> Response:
     """Add many entries with one write, all or none."""
     added = memory.session(session).add_many(map(_item, body.items))
-    return answer(_entries(added), 201, {"Location": path_of(memory, "sessions", session, "entries")})
+    return answer(
+        _entries(added), 201, {"Location": path_of(memory, "sessions", session, "entries") + query_of(memory)}
+    )
 
 
 @router.put(_OF_SESSION + "/{entry}", **responds(answers.Entry))
-def put_entry(memory: Writing, session: SessionName, entry: EntryName, body: NewEntry) -> Response:
+def put_entry(memory: SharedWriting, session: SessionName, entry: EntryName, body: NewEntry) -> Response:
     """Add an entry with this id, or replace its type and payload."""
     if body.id not in (None, entry):
         raise ValueError(
@@ -193,7 +199,7 @@ def put_entry(memory: Writing, session: SessionName, entry: EntryName, body: New
 
 
 @router.put(_OF_SESSION, **responds(shapes.Entries))
-def put_entries(memory: Writing, session: SessionName, body: NewEntries) -> Response:
+def put_entries(memory: SharedWriting, session: SessionName, body: NewEntries) -> Response:
     """Add or replace many entries with one write, all or none, each like `PUT` of its id."""
     return answer(_entries(memory.session(session).put_many(map(_item, body.items))))
 
@@ -207,15 +213,22 @@ NewestCountQuery = Annotated[int | None, Query(ge=0, description="Only the newes
 
 
 @router.post(_MESSAGES, **responds(shapes.Entries, 201, location=True))
-def add_messages(memory: Writing, session: SessionName, body: NewMessages) -> Response:
+def add_messages(memory: SharedWriting, session: SessionName, body: NewMessages) -> Response:
     """Remember chat messages with one write: all of them, or none. The same `id` again replaces a message."""
     added = memory.session(session).add_messages(body.messages)
-    return answer(_entries(added), 201, {"Location": path_of(memory, "sessions", session, "messages")})
+    return answer(
+        _entries(added),
+        201,
+        {"Location": path_of(memory, "sessions", session, "messages") + query_of(memory)},
+    )
 
 
 @router.get(_MESSAGES, **responds(shapes.Messages))
 def messages(
-    memory: Reading, session: SessionName, provider: ProviderQuery = None, limit: NewestCountQuery = None
+    memory: SharedReading,
+    session: SessionName,
+    provider: ProviderQuery = None,
+    limit: NewestCountQuery = None,
 ) -> Response:
     """Return the messages of a session, the oldest first; for a provider, tool calls with their results."""
     found = memory.session(session).messages(provider, limit)
@@ -241,19 +254,25 @@ def list_agent_entries(memory: Reading, body: EntryListing) -> Response:
 
     A page also ends at 4 MiB: follow `next` until it is null.
     """
-    order, filters = {"newest_first": body.newest_first}, body.filters()
-    found = memory.entries(limit=body.limit, cursor=body.cursor, **order, **filters)
+    ask = partial(
+        memory.entries,
+        cursor=body.cursor,
+        newest_first=body.newest_first,
+        shared=shared_by(body.shared),
+        **body.filters(),
+    )
+    found = ask(limit=body.limit)
     page = fitting(entry_document(entry) for entry in found)
     following = found.next
     if len(page) < len(found):
-        following = memory.entries(limit=len(page), cursor=body.cursor, **order, **filters).next
+        following = ask(limit=len(page)).next
     return listed("entries", page, next=following)
 
 
 @router.post("/entries/count", **responds(shapes.EntryCount))
-def count_agent_entries(memory: Reading, body: EntryFilters) -> Response:
+def count_agent_entries(memory: Reading, body: EntryCounting) -> Response:
     """Count the entries of all sessions that pass filters."""
-    return answer(shapes.EntryCount(count=memory.count(**body.filters())))
+    return answer(shapes.EntryCount(count=memory.count(shared=shared_by(body.shared), **body.filters())))
 
 
 @router.post("/entries/delete", **responds(shapes.RemovedEntries))
@@ -271,19 +290,21 @@ def purge_where(memory: Writing, body: EntryRemoval) -> Response:
 
 
 @router.get("/entries/{entry}", **responds(answers.Entry))
-def get_entry(memory: Reading, entry: EntryName, holder: HolderQuery = None) -> Response:
+def get_entry(memory: SharedReading, entry: EntryName, holder: HolderQuery = None) -> Response:
     """Show an entry."""
     return answer(entry_document(memory.get(entry, holder)))
 
 
 @router.patch("/entries/{entry}", **responds(answers.Entry))
-def update_entry(memory: Writing, entry: EntryName, body: Change, holder: HolderQuery = None) -> Response:
+def update_entry(
+    memory: SharedWriting, entry: EntryName, body: Change, holder: HolderQuery = None
+) -> Response:
     """Change an entry. Its previous versions stay in its history."""
     return answer(entry_document(memory.update(entry, session=holder, **body.keys())))
 
 
 @router.delete("/entries/{entry}", **responds(shapes.Deleted))
-def delete_entry(memory: Writing, entry: EntryName, holder: HolderQuery = None) -> Response:
+def delete_entry(memory: SharedWriting, entry: EntryName, holder: HolderQuery = None) -> Response:
     """Delete an entry: hide it. Its history keeps it; purge removes its bytes."""
     memory.delete(entry, holder)
     return answer(shapes.Deleted(id=entry, deleted=True))
@@ -349,7 +370,7 @@ def link_entry(memory: Writing, entry: EntryName, body: Link) -> Response:
 
 @router.post("/entries/{entry}/supersede", **responds(answers.AddedEntry, 201, location=True))
 def supersede_entry(
-    memory: Writing, entry: EntryName, body: NewEntry, holder: HolderQuery = None
+    memory: SharedWriting, entry: EntryName, body: NewEntry, holder: HolderQuery = None
 ) -> Response:
     """Add an entry that replaces another one, which holds until then; both in one step."""
     new = memory.supersede(entry, _item(body), holder)
@@ -363,7 +384,7 @@ def reinstate_entry(memory: Writing, entry: EntryName, holder: HolderQuery = Non
 
 
 def _place_of(memory: Agent, entry: Entry) -> str:
-    return f"{path_of(memory, 'entries', entry.id)}?{urlencode({'session': entry.session})}"
+    return path_of(memory, "entries", entry.id) + query_of(memory, session=entry.session)
 
 
 def _entries(found: Sequence[Entry]) -> shapes.Entries:

@@ -19,7 +19,7 @@ from keepstone.operations.documents import (
 from keepstone.server import shapes
 from keepstone.server.cursors import DEFAULT
 from keepstone.server.paging import ANSWER_BYTES, fitting, listed
-from keepstone.server.parts import LimitQuery, Reading, access_of, answer, responds
+from keepstone.server.parts import LimitQuery, Reading, access_of, answer, responds, shared_by
 from keepstone.server.requests import ContextQuery, RecallQuery, Texts
 
 router = APIRouter(prefix="/agents/{agent}", tags=["recall"])
@@ -29,7 +29,7 @@ router = APIRouter(prefix="/agents/{agent}", tags=["recall"])
 def recall(request: Request, memory: Reading, body: RecallQuery) -> Response:
     """Search the agent's memory. The best hits come first, each with an explanation."""
     notes = _notes_of(request) if "notes" in body.include else None
-    hits = memory.recall(**dict(body), notes=notes)
+    hits = memory.recall(**dict(body) | {"shared": shared_by(body.shared)}, notes=notes)
     found = fitting(map(hit_document, hits), ANSWER_BYTES)
     if len(found) < len(hits):
         raise ValueError(
@@ -63,7 +63,13 @@ def context(request: Request, memory: Reading, body: ContextQuery) -> Response:
     notes = _notes_of(request) if body.notes else None
     counter = None if body.count_as is None else counter_of(body.count_as)
     block = memory.context(
-        body.query, budget=body.budget, notes=notes, counter=counter, window=body.window, ids=body.ids
+        body.query,
+        budget=body.budget,
+        notes=notes,
+        counter=counter,
+        window=body.window,
+        ids=body.ids,
+        shared=shared_by(body.shared),
     )
     return answer(context_document(block))
 
