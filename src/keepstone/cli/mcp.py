@@ -16,6 +16,7 @@ from keepstone.cli.options import (
     JsonOption,
     LayoutOption,
     ProjectOption,
+    SharedOption,
     YesOption,
 )
 from keepstone.errors import install_command
@@ -54,7 +55,7 @@ ClientsArgument = Annotated[
 ]
 AllOption = Annotated[bool, typer.Option("--all", help="All clients that are found on this machine.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")]
-SharedOption = Annotated[
+RepositoryOption = Annotated[
     bool, typer.Option("--project", help="The file in the repository, which all who work on it share.")
 ]
 StartOption = Annotated[
@@ -89,6 +90,7 @@ def mcp(
     worktree: WorktreeOption = False,
     read_only: ReadOnlyOption = False,
     profile: ProfileOption = "keepstone",
+    others: SharedOption = None,
 ) -> None:
     """Serve an agent's memory over stdio until standard input ends.
 
@@ -108,7 +110,7 @@ def mcp(
         from keepstone.mcp.stdio import serve
 
         notes = UserNotes(folder) if is_auto else None
-        serve(opened, slug, read_only=read_only, notes=notes, profile=chosen)
+        serve(opened, slug, read_only=read_only, notes=notes, profile=chosen, shared=others or ())
 
 
 def _profile(name: str) -> "Profile":
@@ -124,7 +126,7 @@ def install(
     clients: ClientsArgument = None,
     *,
     everything: AllOption = False,
-    shared: SharedOption = False,
+    shared: RepositoryOption = False,
     folder: FolderOption = Path(),
     home: HomeOption = None,
     agent: NamedOption = None,
@@ -164,7 +166,7 @@ def uninstall(
     clients: ClientsArgument = None,
     *,
     everything: AllOption = False,
-    shared: SharedOption = False,
+    shared: RepositoryOption = False,
     folder: FolderOption = Path(),
     dry_run: DryRunOption = False,
     yes: YesOption = False,
@@ -177,7 +179,7 @@ def uninstall(
 
 @app.command(epilog="Example: keepstone mcp status")
 def status(
-    shared: SharedOption = False,
+    shared: RepositoryOption = False,
     start: StartOption = False,
     folder: FolderOption = Path(),
     as_json: JsonOption = False,

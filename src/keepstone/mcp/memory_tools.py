@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from keepstone.operations.tool_calls import SESSION
@@ -26,6 +26,7 @@ class McpTools:
         read_only: Leave out the tools that write.
         notes: The notes that ``memory_context`` includes.
         profile: ``"reference"`` lists the tools of the reference memory server instead; ours are answered.
+        shared: Other agents, what they share of whose entries is found, too.
     """
 
     def __init__(
@@ -35,8 +36,9 @@ class McpTools:
         read_only: bool = False,
         notes: Notes | None = None,
         profile: Profile = "keepstone",
+        shared: Collection[str] = (),
     ) -> None:
-        own = _allowed(memory_tools(agent, SESSION, notes), read_only=read_only)
+        own = _allowed(memory_tools(agent, SESSION, notes, shared), read_only=read_only)
         self.graph: KnowledgeGraph | None = None
         """The knowledge graph, if the profile has one."""
         if profile == "reference":

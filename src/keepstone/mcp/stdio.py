@@ -9,7 +9,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from threading import Thread
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -40,13 +40,16 @@ def serve(
     read_only: bool = False,
     notes: Notes | None = None,
     profile: Profile = "keepstone",
+    shared: Collection[str] = (),
 ) -> None:
-    """Serve an agent's memory until standard input ends.
+    """Serve an agent's memory, and what ``shared`` agents share with it, until standard input ends.
 
     Raises:
+        NotGrantedError: One of these shares nothing.
         InvalidAgentIdError: The slug is not valid; nothing was read or written.
     """
     found = home.agent(agent)
+    found.count(shared=shared, ids=())  # Raises unless all of them share something.
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="keepstone: %(message)s")
     instructions = instructions_of(profile, read_only=read_only)
     wire = _Wire(instructions)
@@ -58,7 +61,8 @@ def serve(
     from keepstone.mcp.resources import View
     from keepstone.mcp.server import create_server
 
-    view = View(found, McpTools(found, read_only=read_only, notes=notes, profile=profile), home, notes)
+    tools = McpTools(found, read_only=read_only, notes=notes, profile=profile, shared=shared)
+    view = View(found, tools, home, notes)
     server = create_server(lambda _: view, instructions)
 
     async def run() -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from keepstone.agent import shares
 from keepstone.context.fence import fenced, line_of
 from keepstone.errors import EntryNotFoundError, MemoryFileNotFoundError, PurgePendingError
 from keepstone.log.line import format_time
@@ -41,9 +43,16 @@ class ToolCalls(AgentMemory):
     finder = "memory_search"
     lister = "memory_files with action list"
 
-    def __init__(self, agent: Agent, notes: Notes | None, session: str = SESSION) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        notes: Notes | None,
+        session: str = SESSION,
+        shared: Collection[str] = (),
+    ) -> None:
         super().__init__(agent, session)
         self._notes = notes
+        self._shared = shared
 
     def save(
         self,
@@ -89,7 +98,12 @@ class ToolCalls(AgentMemory):
         """Search memories, and say how far the search went."""
         sessions = None if session is None else [session]
         hits = self.agent.recall(
-            query, limit=limit, sessions=sessions, types=types or None, min_relevance=min_relevance or 0.0
+            query,
+            limit=limit,
+            sessions=sessions,
+            types=types or None,
+            min_relevance=min_relevance or 0.0,
+            shared=self.sharing(),
         )
         told: Sequence[Hit] = hits
         note = None
@@ -97,7 +111,7 @@ class ToolCalls(AgentMemory):
             told, note = self.told(hits, limit, session, types or None)
         answer = hits_answer(told, note)
         found = [
-            {**item, "session": hit.entry.session}
+            {**item, "session": hit.entry.session, **self._whose(hit.entry.agent)}
             for item, hit in zip(answer.data["hits"], told, strict=True)
         ]
         state = {"lexical_only": hits.lexical_only, "pending": hits.pending}
@@ -105,9 +119,9 @@ class ToolCalls(AgentMemory):
 
     def get(self, id: str) -> ToolAnswer:  # noqa: A002
         """Return one memory whole."""
-        entry = self.found(id)
+        entry = self._readable(id)
         text = shortened(entry.text, LONGEST_FILE)
-        document = _document(entry, text)
+        document = _document(entry, text) | self._whose(entry.agent)
         if len(json.dumps(entry.data)) <= LONGEST_FILE:
             document["data"] = entry.data
         return ToolAnswer(document, AS_DATA + fenced([line_of("1", entry, text, with_id=True)]))
@@ -128,10 +142,29 @@ class ToolCalls(AgentMemory):
 
     def context(self, query: str | None = None, budget: int = BUDGET) -> ToolAnswer:
         """Return the block that goes before a conversation."""
-        found = self.agent.context(query, budget=budget, notes=self._notes, ids=True)
-        sources = [{"ref": item.ref, "session": item.session, "id": item.id} for item in found.sources]
+        found = self.agent.context(query, budget=budget, notes=self._notes, ids=True, shared=self.sharing())
+        sources = [
+            {"ref": item.ref, "session": item.session, "id": item.id, **self._whose(item.agent)}
+            for item in found.sources
+        ]
         data = {"text": found.text, "tokens": found.tokens, "sources": sources}
         return ToolAnswer(data, found.text or found.reason or "")
+
+    def sharing(self) -> list[str]:
+        """Return the agents that share something with this one now; a grant may end while a server runs."""
+        return [name for name in self._shared if shares(self.agent, name)]
+
+    def _readable(self, id: str) -> Entry:  # noqa: A002
+        """Return a memory of the agent, or one that is shared with it."""
+        with suppress(EntryNotFoundError):
+            return self.agent.get(id)
+        for name in self.sharing():
+            with suppress(EntryNotFoundError):
+                return self.agent.get(id, of=name)
+        return self.found(id)  # Its error names what a model can do.
+
+    def _whose(self, agent: str) -> dict[str, str]:
+        return {} if agent == self.agent.slug else {"agent": agent}
 
     def history(self, session: str | None = None, limit: int = TURNS) -> ToolAnswer:
         """Return the newest entries of a session, oldest first."""

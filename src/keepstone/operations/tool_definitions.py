@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -66,15 +66,18 @@ _ORDER = (
 TOOL_NAMES = frozenset(_ORDER)
 
 
-def memory_tools(agent: Agent, session: str, notes: Notes | None = None) -> list[MemoryTool]:
+def memory_tools(
+    agent: Agent, session: str, notes: Notes | None = None, shared: Collection[str] = ()
+) -> list[MemoryTool]:
     """Return the tools of an agent's memory, in the order in which a model sees them.
 
     Args:
         agent: The agent, whom no argument of a tool changes.
         session: The session that is meant where a call names none.
         notes: The notes that ``memory_context`` includes.
+        shared: Other agents, what they share of whose entries is searched and read, too.
     """
-    memory = ToolCalls(agent, notes, session)
+    memory = ToolCalls(agent, notes, session, shared)
     tools = [*_reading(memory), *_writing(memory)]
     return sorted(tools, key=lambda tool: _ORDER.index(tool.tool.name))
 
@@ -82,6 +85,7 @@ def memory_tools(agent: Agent, session: str, notes: Notes | None = None) -> list
 def _reading(memory: ToolCalls) -> list[MemoryTool]:
     entry = {**_IDENTITY, "type": _TEXT, "ts": _TEXT, "text": _TEXT}
     hit = {**entry, "relevance": {"type": "number"}}
+    of = {"agent": _TEXT}  # Of what another agent shares.
     return [
         MemoryTool(
             Tool(
@@ -114,7 +118,7 @@ def _reading(memory: ToolCalls) -> list[MemoryTool]:
             "Search memories",
             _object(
                 {
-                    "hits": _array(hit, weak={"type": "boolean"}),
+                    "hits": _array(hit, weak={"type": "boolean"}, **of),
                     "lexical_only": {"type": "boolean"},
                     "pending": _INTEGER,
                 },
@@ -130,7 +134,7 @@ def _reading(memory: ToolCalls) -> list[MemoryTool]:
                 memory.get,
             ),
             "Read a memory",
-            _object(entry),
+            _object(entry, **of),
         ),
         MemoryTool(
             Tool(
@@ -151,7 +155,9 @@ def _reading(memory: ToolCalls) -> list[MemoryTool]:
                 memory.context,
             ),
             "Start with what is known",
-            _object({"text": _TEXT, "tokens": _INTEGER, "sources": _array({"ref": _TEXT, **_IDENTITY})}),
+            _object(
+                {"text": _TEXT, "tokens": _INTEGER, "sources": _array({"ref": _TEXT, **_IDENTITY}, **of)}
+            ),
         ),
         MemoryTool(
             Tool(
