@@ -212,13 +212,16 @@ def hit_views(hits: Hits, place: Place, now: datetime | None = None) -> list[Vie
 
 def _hit_view(hit: Hit, place: Place, scale: float, now: datetime) -> View:
     entry = hit.entry
+    is_shared = entry.agent != place.agent.slug
     parts = [_part(name, value, scale) for name, value in hit.why.parts.items() if value]
     return {
-        "key": key_of(entry.session) + key_of(entry.id),
+        "key": "".join(map(key_of, entry.key)),
         "id": shown(entry.id),
         "who": _speaker(entry),
-        **marks_of(entry, now, place),
-        "session": shown(entry.session),
+        # What another agent shares can be read here, and changed on the pages of that agent only.
+        **marks_of(entry, now, None if is_shared else place),
+        "shared": is_shared,
+        "session": shown(f"{entry.agent}: {entry.session}" if is_shared else entry.session),
         "type": shown(entry.type),
         "tone": tone_of(entry.type),
         "iso": format_time(entry.ts),

@@ -11,7 +11,8 @@ export default {
             <span class="place">{{ at + 1 }}</span>
             <span class="who" v-if="hit.who" dir="auto">{{ hit.who }}</span>
             <span v-if="hit.type !== 'message' || !hit.who" :class="['kind', hit.tone]">{{ hit.type }}</span>
-            <a :href="hit.href" data-row dir="auto">{{ hit.session }}</a>
+            <span v-if="hit.shared" dir="auto">{{ hit.session }}</span>
+            <a v-else :href="hit.href" data-row dir="auto">{{ hit.session }}</a>
             <span class="pin" v-if="hit.pinned">pinned</span>
             <span class="kind" v-if="hit.note">{{ hit.note }}</span>
             <a v-for="tag in hit.tags" :key="tag.name" class="tag" :href="tag.href" dir="auto">#{{ tag.name }}</a>
@@ -46,7 +47,7 @@ export default {
               <li v-for="near in hit.after" :key="near.key" dir="auto">{{ near.text }}</li>
             </ol>
           </details>
-          <footer><entry-menu :entry="hit" :read-only="readOnly" @act="$emit('act', $event)"></entry-menu></footer>
+          <footer v-if="!hit.shared"><entry-menu :entry="hit" :read-only="readOnly" @act="$emit('act', $event)"></entry-menu></footer>
         </article>
       </li>
     </ol>`,

@@ -27,6 +27,7 @@ _TEXTS = (
     ("since", "Made since", "2026-03-01"),
     ("until", "Made before", "2026-04-01"),
     ("as_of", "As memory was at", "2026-03-01T12:00:00Z"),
+    ("shared", "Also shared by agents", "team, with commas"),
 )
 _CHOSEN = ("session", "type", "tag")
 _NUMBERS = (
@@ -112,6 +113,7 @@ class RecallPage:
             "tags": self.choosers.chosen("tag") or None,
             "where": _where(text["where"]),
             **{name: text[name] or None for name in ("since", "until", "as_of")},
+            "shared": names_of(text["shared"]),
             "limit": int(numbers["limit"]),
             "neighbours": int(numbers["neighbours"]),
             "min_priority": numbers["min_priority"],
