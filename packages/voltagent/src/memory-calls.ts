@@ -19,10 +19,14 @@ export interface RecallOptions {
   /** Entries made from this time on; `until`: before that. */
   since?: Date;
   until?: Date;
+  /** Other agents, what they share of whose entries is searched, too. Without a grant: AccessDeniedError. */
+  shared?: string[];
 }
 
 /** An entry that a recall found. */
 export interface Hit {
+  /** Whose entry it is. */
+  agent: string;
   session: string;
   id: string;
   type: string;
@@ -40,6 +44,8 @@ export interface ContextOptions {
   budget?: number;
   /** Texts that the prompt has already, which the block leaves out. */
   window?: string[];
+  /** Other agents, what they share of whose entries is recalled, too. */
+  shared?: string[];
 }
 
 export const SEARCH =
@@ -94,6 +100,7 @@ export async function recalled(client: Client, query: string, options: RecallOpt
   return itemsIn(answer.body.hits).map(({ entry, text, score }) => {
     const found = isItem(entry) ? entry : {};
     return {
+      agent: String(found.agent),
       session: String(found.session),
       id: String(found.id),
       type: String(found.type),

@@ -35,11 +35,15 @@ export class KeepstoneRetriever extends BaseRetriever {
   readonly #client: Client;
   readonly #defaults: ContextOptions;
 
-  constructor({ budget, window, toolName, toolDescription, ...options }: KeepstoneRetrieverOptions) {
+  constructor({ budget, window, shared, toolName, toolDescription, ...options }: KeepstoneRetrieverOptions) {
     const named: RetrieverOptions = { toolName: toolName ?? "search_memory", toolDescription: toolDescription ?? SEARCH };
     super(named);
     this.#client = new Client(options);
-    this.#defaults = { ...(budget === undefined ? {} : { budget }), ...(window === undefined ? {} : { window }) };
+    this.#defaults = {
+      ...(budget === undefined ? {} : { budget }),
+      ...(window === undefined ? {} : { window }),
+      ...(shared === undefined ? {} : { shared }),
+    };
   }
 
   /** Return what matches a question best, the best first. */

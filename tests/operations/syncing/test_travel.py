@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -89,7 +90,7 @@ def two(tmp_path: Path) -> Devices:
 @pytest.mark.parametrize("how", ["purge_many", "delete", "clear", "remove", "rename"])
 def test_an_id_added_again_lives_on_everywhere(two: Devices, how: str) -> None:
     session = two.all[0].session()
-    arguments = {"purge_many": [["a"]], "delete": ["a"], "rename": ["other"]}.get(how, [])
+    arguments: list[Any] = {"purge_many": [["a"]], "delete": ["a"], "rename": ["other"]}.get(how, [])
     getattr(session, how)(*arguments)
     two.settled()
     two.all[0].session().add("note", text="again", id="a")
