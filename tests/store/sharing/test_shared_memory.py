@@ -13,6 +13,8 @@ import pytest
 import keepstone
 from keepstone import Agent, Entry, Home, NotGrantedError
 from keepstone.agent import view_of
+from keepstone.log.line import RESERVED
+from keepstone.store.sharing import granted_store
 
 SECRET = "salaries of walnut"  # noqa: S105  A text to look for.
 
@@ -299,6 +301,21 @@ def test_facts_are_set_through_a_grant(team: Agent, coder: Agent) -> None:
         1,
     )
     assert (facts.unset("plan"), facts.unset("plan"), team.value("plan")) == (True, False, None)
+
+
+def test_what_a_writer_says_carries_its_name(
+    monkeypatch: pytest.MonkeyPatch, team: Agent, coder: Agent
+) -> None:
+    # Where the log reserves no key for origins it would be payload, and is not written.
+    monkeypatch.setattr(granted_store, "RESERVED", RESERVED | {"origin"})
+    team.grant("coder", "write")
+    session = coder.session("main", of="team")
+    added = session.add("note", {"text": "x"})
+    session.update(added.id, data={"text": "y"})
+    session.update(added.id, pinned=True)
+    lines = [line for line in team.session("main").export() if line["id"] == added.id]
+    said = {"by": "program", "via": "agent/coder"}
+    assert [line.get("origin") for line in lines] == [said, said, None]
 
 
 def test_a_missing_session_has_nothing_and_is_not_made(team: Agent, coder: Agent) -> None:

@@ -252,7 +252,8 @@ class GrantedStore:
         """Return a line that says who wrote what is new in it."""
         if "origin" not in RESERVED or not is_put(line):
             return line
-        return line | {"origin": {**line.get("origin", {}), "via": f"agent/{self._reach.to}"}}
+        given = line.get("origin") or {}
+        return line | {"origin": {"by": "program", **given, "via": f"agent/{self._reach.to}"}}
 
 
 class _Covered:
