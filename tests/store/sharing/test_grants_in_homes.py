@@ -11,7 +11,7 @@ import keepstone
 from keepstone import Layout, NotGrantedError
 from keepstone.filesystem.layout import LAYOUTS
 from keepstone.operations.git_home import init
-from keepstone.store.file_store import FileStore
+from keepstone.store.files.file_store import FileStore
 from keepstone.store.postgres.postgres_store import PostgresStore
 from keepstone.store.transfer import move
 

@@ -267,6 +267,9 @@ class _Covered:
         found = self._live.get(entry_id)
         return found if found is not None and self._grant.covers_entry(found) else None
 
+    def last_life(self, entry_id: str) -> int:
+        return self._live.last_life(entry_id)
+
     def links(self, rel: str) -> list[tuple[str, str]]:
         return [link for link in self._live.links(rel) if self.get(link[0]) is not None]
 
@@ -279,6 +282,9 @@ class _Empty:
 
     def get(self, entry_id: str) -> Entry | None:  # noqa: ARG002  The protocol's signature.
         return None
+
+    def last_life(self, entry_id: str) -> int:  # noqa: ARG002
+        return 0
 
     def links(self, rel: str) -> list[tuple[str, str]]:  # noqa: ARG002
         return []
