@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -90,8 +89,8 @@ def two(tmp_path: Path) -> Devices:
 @pytest.mark.parametrize("how", ["purge_many", "delete", "clear", "remove", "rename"])
 def test_an_id_added_again_lives_on_everywhere(two: Devices, how: str) -> None:
     session = two.all[0].session()
-    arguments: list[Any] = {"purge_many": [["a"]], "delete": ["a"], "rename": ["other"]}.get(how, [])
-    getattr(session, how)(*arguments)
+    given = {"purge_many": (["a"],), "delete": ("a",), "rename": ("other",)}
+    getattr(session, how)(*given.get(how, ()))
     two.settled()
     two.all[0].session().add("note", text="again", id="a")
     two.all[1].session().compact()

@@ -27,7 +27,7 @@ _BEFORE = {
 
 def take_over(root: Path) -> None:
     """Move what an earlier version kept in the folder of derived data, unless it is here already."""
-    with suppress(KeepstoneError):  # A home that cannot be written is read where it is.
+    with suppress(OSError, KeepstoneError):  # A home that cannot be written is read where it is.
         for name, place in _BEFORE.items():
             old, new = root / INDEX / name, root / place
             if not old.exists() or new.exists():
