@@ -10,7 +10,7 @@ entry may be found through its neighbours alone.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -43,7 +43,7 @@ from keepstone.recall.query import (
     terms_of,
     without,
 )
-from keepstone.recall.question import LONGEST, Question, allows
+from keepstone.recall.question import LONGEST, Question, filtering
 from keepstone.recall.relevance import Relevance, asked_words
 from keepstone.recall.rerank import RERANKED, Reranker, reranked
 from keepstone.recall.selection import UNWANTED
@@ -331,7 +331,7 @@ class _Search:
             entries = self._loaded([key for key, _ in block])
             if len(entries) < len(block) and not self._patient:
                 raise ExpiredError("an entry is not where it was found")
-            fits = self._filter()
+            fits = filtering(self._question, self._scope)
             fitting = (one for one in block if one[0] in entries and fits(entries[one[0]]))
             allowed = by_time(fitting, entries)
             self._refused = self._refused or len(allowed) < len(entries)
@@ -340,10 +340,6 @@ class _Search:
             if len(hits) >= most:
                 break
         return [*hits, *lowered(echoes, hits)][:most]
-
-    def _filter(self) -> Callable[[Entry], bool]:
-        """Return what tells whether an entry that was just loaded passes the filters."""
-        return partial(allows, self._question, self._scope, moment=self._question.moment())
 
     def _loaded(self, keys: Sequence[int]) -> Mapping[int, Entry]:
         """Return entries; those around them are loaded with them if hits are to have their neighbours."""
@@ -356,7 +352,7 @@ class _Search:
             if key in around and far <= self._question.neighbours:
                 around[key].append(other)
         entries = self._reader.load(list({*keys, *(other for others in around.values() for other in others)}))
-        fits = self._filter()
+        fits = filtering(self._question, self._scope)
         allowed = {other: entry for other, entry in entries.items() if fits(entry)}
         in_place = sorted(allowed, key=lambda other: (allowed[other].ts, other))
         for key, others in around.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from keepstone.model import BOUNDS, Entry, Scope
 from keepstone.store.decay import worth_of
@@ -40,6 +41,11 @@ class Question:
         Asked after they were loaded: what a supersede has made by then holds, and what it closed does not.
         """
         return self.as_of or max(self.now, self.clock())
+
+
+def filtering(question: Question, scope: Scope) -> Callable[[Entry], bool]:
+    """Return what tells whether an entry that was just loaded passes the filters."""
+    return partial(allows, question, scope, moment=question.moment())
 
 
 def allows(question: Question, scope: Scope, entry: Entry, moment: datetime) -> bool:
