@@ -74,6 +74,7 @@ if typing.TYPE_CHECKING:
     from keepstone.services.session_memory import SessionMemory
     from keepstone.session import Session
     from keepstone.store.changes import Change
+    from keepstone.store.citations import Citation
     from keepstone.store.paging import Page
     from keepstone.store.sharing.grants import Grant
 
@@ -89,6 +90,7 @@ __all__ = [
     "AsyncSession",
     "BackupInfo",
     "Change",
+    "Citation",
     "Conflict",
     "Context",
     "ContextSource",
@@ -172,6 +174,7 @@ _MODULES = {
     "keepstone.importing": "ImportResult",
     "keepstone.log.arguments": "Filters",
     "keepstone.model": "BackupInfo Conflict Entry Finding Hit Hits Purged SessionInfo Suggestion Version Why",
+    "keepstone.store.citations": "Citation",
     "keepstone.notes.notes": "MemoryEntry Notes SaveResult",
     "keepstone.services.adapter": "MemoryAdapter",
     "keepstone.services.agent_files": "AgentMemoryService FileResult",

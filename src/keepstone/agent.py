@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -40,9 +40,12 @@ from keepstone.log.line import instant, plain
 from keepstone.log.merging import check_content
 from keepstone.log.time_words import moment_of
 from keepstone.model import (
+    MODEL,
+    TRUSTED,
     ConflictingPair,
     Entry,
     Excerpt,
+    Hit,
     Hits,
     Purged,
     Record,
@@ -51,6 +54,9 @@ from keepstone.model import (
     SessionSummary,
     Suggestion,
     Version,
+    Writer,
+    least,
+    trust_level,
 )
 from keepstone.recall import Question, recall
 from keepstone.recall.conflicts import NoConflicts
@@ -61,7 +67,9 @@ from keepstone.recall.shared import BoundToProcess, Shared
 from keepstone.recall.shared_recall import merged, recall_shared
 from keepstone.recall.vectors import Vectors
 from keepstone.session import Session
+from keepstone.store.citations import Citation
 from keepstone.store.facts import DEFAULT_SESSION
+from keepstone.store.memory_tests import purge_ids, purge_text
 from keepstone.store.paging import Page, pages
 from keepstone.store.protocol import Files, Selected
 from keepstone.store.related import related
@@ -73,6 +81,7 @@ from keepstone.store.sharing.shared_lists import SharedLists
 from keepstone.store.suggestion_lines import STATES, holding, without_text
 from keepstone.store.suggestion_lines import check as check_suggestion
 from keepstone.store.suggestions import Suggestions
+from keepstone.store.trust import Judge, Trusted
 from keepstone.store.validity import is_valid, newest_valid
 from keepstone.text.passage import marked
 from keepstone.text.tokenizer import containing
@@ -182,7 +191,7 @@ class Agent(BoundToProcess):
             raise EntryNotFoundError(f"agent {self.slug!r} has no entry {id!r:.80}{_in(session)}")
         if len(found) > 1:
             raise _ambiguous(id, sorted(entry.session for entry in found))
-        return found[0]
+        return self._shared.judge.attach(found)[0]
 
     def entries(
         self,
@@ -212,17 +221,20 @@ class Agent(BoundToProcess):
         """
         scope, most = self._scope(filters), count_of(limit, "limit")
         if reaches := self._reaches(shared):
-            return SharedLists(self._store, scope, reaches).select(most, cursor, newest_first=newest_first)
-        return self._store.select(scope, most, cursor, newest_first=newest_first)
+            found = SharedLists(self._store, scope, reaches).select(most, cursor, newest_first=newest_first)
+        else:
+            found = self._store.select(scope, most, cursor, newest_first=newest_first)
+        return self._shared.judge.attach(found)
 
     def iter_entries(
         self, *, newest_first: bool = False, shared: Iterable[str] | None = None, **filters: Unpack[Filters]
     ) -> Iterator[Entry]:
         """Return an iterator over all entries that ``entries`` gives on its pages."""
-        scope = self._scope(filters)
+        scope, attach = self._scope(filters), self._shared.judge.attach
         if reaches := self._reaches(shared):
-            return SharedLists(self._store, scope, reaches).entries(newest_first=newest_first)
-        return pages(lambda at: self._store.select(scope, _STREAMED, at, newest_first=newest_first))
+            found = SharedLists(self._store, scope, reaches).entries(newest_first=newest_first)
+            return (attach([entry])[0] for entry in found)
+        return pages(lambda at: attach(self._store.select(scope, _STREAMED, at, newest_first=newest_first)))
 
     def count(self, *, shared: Iterable[str] | None = None, **filters: Unpack[Filters]) -> int:
         """Return how many entries pass filters; see ``entries``."""
@@ -260,7 +272,8 @@ class Agent(BoundToProcess):
         return remove_selected(self._store, self._scope(filters), purge, dry_run=dry_run)
 
     def _scope(self, filters: Filters) -> Scope:
-        return scope_of(self.slug, self._now(), **filters)
+        given: Any = {name: value for name, value in filters.items() if name != "trust"}
+        return self._shared.judge.narrowed(scope_of(self.slug, self._now(), **given), filters.get("trust"))
 
     def grant(
         self,
@@ -339,8 +352,10 @@ class Agent(BoundToProcess):
         reach = self._reach(of)
         if reach.of == self.slug:
             return self
+        store = granted(reach)
+        judge = Judge(store, self._shared.clock, self._shared.judge.project)
         return Agent(
-            replace(self._shared, store=granted(reach), conflicts=NoConflicts()), reach.of, self.slug
+            replace(self._shared, store=store, conflicts=NoConflicts(), judge=judge), reach.of, self.slug
         )
 
     def _reach(self, of: str) -> Reach:
@@ -430,17 +445,105 @@ class Agent(BoundToProcess):
             session = holders[0]
         return self.session(session).restore(id)
 
-    def purge(self, id: str, session: str | None = None) -> None:  # noqa: A002
-        """Remove every byte of an entry, deleted or not; see ``Session.purge``."""
+    def purge(self, id: str, session: str | None = None, *, follow: bool = False) -> Purged:  # noqa: A002
+        """Remove every byte of an entry, deleted or not, and return what was purged; see ``Session.purge``.
+
+        With ``follow`` all that was derived from it is purged, too, deleted or not.
+        """
         entry_id_of(id)
-        if session is not None:
-            return self.session(session).purge(id)
-        holders = sorted({version.session for version in self.history(id)})
-        if len(holders) > 1:
-            raise _ambiguous(id, holders)
-        if not holders:
-            raise EntryNotFoundError(f"agent {self.slug!r} has no entry {id!r:.80}")
-        return self.session(holders[0]).purge(id)
+        if session is None:
+            holders = sorted({version.session for version in self.history(id)})
+            if len(holders) > 1:
+                raise _ambiguous(id, holders)
+            session = holders[0]
+        names = [(session, id)]
+        if follow:
+            names += self._shared.judge.all_derived(self.slug, session, id)
+        self.session(session).purge(id)
+        for name in sorted({holder for holder, _ in names[1:]}):
+            self._store.purge(self.slug, name, [one for holder, one in names[1:] if holder == name])
+        purge_ids(self._shared.root, self.slug, {one for _, one in names})
+        return Purged(tuple(names))
+
+    def sources(self, id: str, session: str | None = None) -> list[Entry]:  # noqa: A002
+        """Return the entries that an entry was derived from; those that are gone are left out.
+
+        Raises:
+            EntryNotFoundError, AmbiguousIdError: As for ``get``.
+        """
+        entry = self.get(id, session)
+        sources = self._shared.judge.sources(self.slug, entry.session, entry.line)
+        return self._shared.judge.attach([source.entry for source in sources if source.entry is not None])
+
+    def derived(self, id: str, session: str | None = None) -> list[Entry]:  # noqa: A002
+        """Return the entries that were derived from an entry.
+
+        Raises:
+            EntryNotFoundError, AmbiguousIdError: As for ``get``.
+
+        Examples:
+            >>> note = session.add("note", text="The team signs in with OAuth", derived_from=[decision.id])
+            >>> [entry.id for entry in agent.derived(decision.id)] == [note.id]
+            True
+        """
+        entry = self.get(id, session)
+        return self._shared.judge.derived(self.slug, entry.session, entry.id)
+
+    def vouch(self, id: str, session: str | None = None) -> Entry:  # noqa: A002
+        """Confirm an entry as a person, and return it: its trust is ``user``, and it is not stale.
+
+        That lasts until it, or an entry that it was derived from, changes. No tool of a model does this.
+
+        Raises:
+            EntryNotFoundError, AmbiguousIdError: As for ``get``.
+
+        Examples:
+            >>> page = session.add("note", text="The office closes at six", origin="tool")
+            >>> agent.vouch(page.id).trust
+            'user'
+        """
+        entry = self.get(id, session)
+        ts = now(self._shared.clock)
+
+        def vouched(entry: Entry) -> Record:
+            return {"id": entry.id, "ts": ts, **self._shared.judge.vouching(entry)}
+
+        return self._shared.judge.attach([self._store.modify(self.slug, entry.session, entry.id, vouched)])[0]
+
+    def verify(self, *, accept: str | None = None) -> list[Citation]:
+        """Return all citations of entries, each compared with its file; nothing cached is used.
+
+        Args:
+            accept: The id of an entry whose citations take the text that their files have now.
+
+        Raises:
+            EntryNotFoundError, AmbiguousIdError: As for ``get``.
+            MemoryFileNotFoundError, NotTextError, ValueError: What is to be accepted is gone.
+        """
+        if accept is not None:
+            entry, ts = self.get(accept), now(self._shared.clock)
+
+            def taken(entry: Entry) -> Record:
+                return {"id": entry.id, "ts": ts, **self._shared.judge.recited(entry)}
+
+            self._store.modify(self.slug, entry.session, entry.id, taken)
+        return [*self._shared.judge.verified(self.slug)]
+
+    def on_behalf(self, by: str, via: str | None = None) -> Agent:
+        """Return this agent for a surface: what is written through it says who said it, and through what.
+
+        No item that is written through it has more trust than that.
+
+        Args:
+            by: ``"user"``, ``"program"``, ``"model"``, ``"import"`` or ``"tool"``.
+            via: The surface, such as ``"mcp/claude-code"``.
+
+        Examples:
+            >>> agent.on_behalf("tool", "crawler").add("The office closes at six").trust
+            'tool'
+        """
+        by = least((trust_level(by), self._shared.writer.by or by))
+        return Agent(replace(self._shared, writer=Writer(by, via)), self.slug)
 
     @traced("purge")
     def purge_matching(self, text: str, session: str | None = None, *, dry_run: bool = False) -> Purged:
@@ -480,6 +583,9 @@ class Agent(BoundToProcess):
                     self.files.delete(path)
             if found.suggestions:
                 self._store.change_suggestions(self.slug, partial(without_text, containing(text)))
+            purge_ids(self._shared.root, self.slug, {entry_id for _, entry_id in found.entries})
+            if session is None:
+                purge_text(self._shared.root, self.slug, text)
         return found
 
     def _with_matching_names(self, text: str, entries: tuple[tuple[str, str], ...]) -> Purged:
@@ -665,7 +771,8 @@ class Agent(BoundToProcess):
             EntryNotFoundError: There is no such entry.
             ValueError: ``depth`` is less than 1, or more than 1,000 entries are related.
         """
-        return related(self._store, self.get(id), rel, count_of(depth, "depth", least=1))
+        found = related(self._store, self.get(id), rel, count_of(depth, "depth", least=1))
+        return self._shared.judge.attach(found)
 
     @traced("recall", {"keepstone.hits": len})
     def recall(
@@ -685,6 +792,7 @@ class Agent(BoundToProcess):
         vector: VectorLike | None = None,
         neighbours: int = 0,
         include_superseded: bool = False,
+        trust: str | None = None,
         include: Iterable[str] = ("entries",),
         notes: Notes | None = None,
         shared: Iterable[str] | None = None,
@@ -714,6 +822,8 @@ class Agent(BoundToProcess):
                 counted in the limit.
             include_superseded: Include entries that are not valid now, or at ``as_of``: superseded, expired
                 and future ones.
+            trust: Only entries of at least this trust: ``"user"``, ``"program"``, ``"model"``, ``"import"``
+                or ``"tool"``. An entry whose newer ones have less trust holds.
             include: What to search: ``"entries"``, the agent's ``"files"``, ``"notes"``. Of files and notes
                 a hit is a bullet or paragraph, with ``path``, ``line`` and ``text``. The filters above are
                 of entries. Files are searched up to 1 MiB in all; ``Hits.skipped`` names the others.
@@ -744,12 +854,15 @@ class Agent(BoundToProcess):
             number_of(min_relevance, "min_relevance", least=0, most=1),
             count_of(neighbours, "neighbours"),
             None if as_of is None else moment_of(as_of, now, "as_of"),
-            bool(include_superseded),
+            bool(include_superseded) or trust is not None,
         )
         scope = scope_of(
             self.slug, now, sessions=sessions, types=types, tags=tags, where=where, since=since, until=until
         )
+        valid_at = None if include_superseded else question.as_of or now
+        scope = self._shared.judge.narrowed(replace(scope, valid_at=valid_at), trust)
         kinds = {"entries"} if include == ("entries",) else kinds_of(include, has_notes=notes is not None)
+        self._shared.judge.project.begin()
         others: list[Hits] = []
         if (reaches := self._reaches(shared)) and "entries" in kinds:
             is_by_words = vectors is None
@@ -760,6 +873,8 @@ class Agent(BoundToProcess):
             others = recall_shared(reaches, question, scope, vectors_of, self._shared.reranker)
         if "entries" in kinds:
             hits = recall(self._store, vectors, question, scope, self._shared.reranker)
+            for hit in hits:
+                self._shared.judge.attach([hit.entry, *hit.neighbours])
         else:
             hits = Hits()
         if not kinds - {"entries"}:
@@ -847,6 +962,9 @@ class Agent(BoundToProcess):
         window: Iterable[str] = (),
         ids: bool = False,
         shared: Iterable[str] | None = None,
+        trust: str = TRUSTED,
+        untrusted: Literal["fence", "omit"] = "fence",
+        stale: Literal["omit", "mark"] = "omit",
     ) -> Context:
         """Return a memory block for a system prompt, with a stable prefix.
 
@@ -866,6 +984,10 @@ class Agent(BoundToProcess):
                 among them are left out; the prefix does not change.
             ids: Show the session and the id of each entry in the text, too.
             shared: Other agents, what they share of whose entries is recalled, too.
+            trust: The least trust of what is shown as memory; see ``Entry.trust``. Entries below it, of
+                every kind, stand in a fence of their own at the end, which says where they come from.
+            untrusted: ``"fence"``, or ``"omit"`` to leave out entries below the trust.
+            stale: ``"omit"`` leaves out stale entries, see ``Entry.stale``; ``"mark"`` marks them.
 
         Raises:
             NotGrantedError: An agent in ``shared`` shares nothing, or does not exist.
@@ -882,25 +1004,41 @@ class Agent(BoundToProcess):
         tokens = count_of(budget, "budget")
         sent = names_of(window, "window") or ()
         hits = min(max(_CONTEXT_HITS, tokens // _TOKENS_A_HIT), _MOST_HITS)
+        if untrusted not in ("fence", "omit") or stale not in ("omit", "mark"):
+            raise ValueError(
+                f"untrusted must be 'fence' or 'omit' and stale 'omit' or 'mark', not {untrusted!r:.80} and "
+                f"{stale!r:.80}"
+            )
         reaches = self._reaches(shared)
         for reach in reaches:
             reach.check()
-        others = [reach.of for reach in reaches]
-        recalled = [] if query is None else worth_telling(self.recall(query, limit=hits, shared=others))
-        newest = self._newest()
+        self._shared.judge.project.begin()
+        trusted = Trusted(self._shared.judge, self.slug, trust_level(trust), self._now())
+        recalled = [] if query is None else self._told(query, hits, trusted, reaches)
+        newest = self._newest(trusted)
         found = {hit.entry.key: hit for hit in recalled}
         whole = {entry.key for entry in newest}
 
         def passage(entry: Entry) -> str:
             key = entry.key
-            return entry.text if key in whole else marked(found[key].passage, entry.text)
+            if key in whole or key not in found:
+                return entry.text
+            return marked(found[key].passage, entry.text)
 
+        either = replace(trusted, all=True)
+        pinned = [entry for entry in self._store.pinned(self.slug) if either.matches(entry.line)]
+        best = self._of_both(lambda holds: standing(self._store, self.slug, holds), trusted)
+        for entries in (pinned, best, newest, [hit.entry for hit in recalled]):
+            self._shared.judge.attach(entries)
         wanted = Contents(
-            pinned=[entry for entry in self._store.pinned(self.slug) if self.holds(entry)],
-            standing=standing(self._store, self.slug, self._now()),
+            pinned=pinned,
+            standing=best,
             recalled=[hit.entry for hit in recalled],
             passage=passage,
             newest=newest,
+            trust=trust,
+            untrusted=untrusted,
+            stale=stale,
             notes=notes.sources() if notes is not None else (),
             query=query,
             window=sent,
@@ -908,7 +1046,25 @@ class Agent(BoundToProcess):
         )
         return build(wanted, tokens, counter)
 
-    def _newest(self) -> list[Entry]:
+    def _told(self, query: str, limit: int, trusted: Trusted, reaches: Sequence[Reach]) -> list[Hit]:
+        """Return what a context tells of a question; what has not the trust takes no place of the others."""
+        vectors = None if self._shared.meaning.is_unwanted else self.vectors()
+        question = Question(query_of(query), limit, self._now(), self._now, include_superseded=True)
+
+        def vectors_of(agent: str) -> Vectors | None:
+            return None if vectors is None else Vectors(self._store, agent, self._shared.meaning)
+
+        def hits(condition: Trusted) -> list[Hit]:
+            scope, reranker = Scope(self.slug, where=(condition,)), self._shared.reranker
+            others = recall_shared(reaches, question, scope, vectors_of, reranker)
+            own = recall(self._store, vectors, question, scope, reranker)
+            return worth_telling(merged(own, others, limit))
+
+        found = hits(replace(trusted, all=True))
+        others = [hit for hit in found if not trusted.admits(hit.entry.line)]
+        return [*hits(trusted), *others] if others else found
+
+    def _newest(self, trusted: Trusted) -> list[Entry]:
         """Return the newest valid entries of the session with the newest one, the oldest of them first."""
         now = self._now()
         last = self._store.select(Scope(self.slug, valid_at=now), 1, newest_first=True)
@@ -922,7 +1078,20 @@ class Agent(BoundToProcess):
         def newest(limit: int | None) -> list[Entry]:
             return self._store.entries(self.slug, session, limit, None)
 
-        return newest_valid(newest, _CONTEXT_NEWEST, now)
+        return self._of_both(lambda holds: newest_valid(newest, _CONTEXT_NEWEST, holds), trusted)
+
+    def _of_both(
+        self, find: Callable[[Callable[[Entry], bool]], list[Entry]], trusted: Trusted
+    ) -> list[Entry]:
+        """Return what is found among entries with the trust, and among all of them, by time."""
+        either = replace(trusted, all=True)
+        found = find(lambda entry: either.matches(entry.line))
+        if all(trusted.admits(entry.line) for entry in found):
+            return found
+        known = {(entry.session, entry.id) for entry in found}
+        more = find(lambda entry: trusted.matches(entry.line))
+        found += [entry for entry in more if (entry.session, entry.id) not in known]
+        return sorted(found, key=lambda entry: entry.ts)
 
     def tools(self, format: ToolFormat = "json") -> list[dict[str, Any]]:  # noqa: A002
         """Return the ten tools with which a model uses this memory; ``call`` runs them.
@@ -936,6 +1105,8 @@ class Agent(BoundToProcess):
 
     def call(self, name: str, arguments: Mapping[str, Any] | str, session: str = "main") -> dict[str, Any]:
         """Run a tool with what a model sent, a mapping or its JSON text, and return its result. Never raises.
+
+        What it saves says that a model said it, see ``Entry.origin``.
 
         The result is ``{"ok": True, …}``, or ``{"ok": False, "error": {"code": …, "message": …}}``, where the
         message says what the model can do. ``session`` is the one that is meant where a call names none.
@@ -979,8 +1150,9 @@ class Agent(BoundToProcess):
         from keepstone.operations.tool_definitions import memory_tools
         from keepstone.operations.toolbox import Toolbox
 
-        tools = (tool.tool for tool in memory_tools(self, session))
-        return Toolbox(tools, unlisted=agent_tools(self, session))
+        memory = self.on_behalf(MODEL, self._shared.writer.via)
+        tools = (tool.tool for tool in memory_tools(memory, session))
+        return Toolbox(tools, unlisted=agent_tools(memory, session))
 
     def _session_of(self, id: str, session: str | None) -> Session:  # noqa: A002
         return self.session(session if session is not None else self.get(id).session)

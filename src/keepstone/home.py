@@ -28,8 +28,10 @@ from keepstone.recall.selection import Meaning
 from keepstone.recall.shared import BoundToProcess, Guard, Shared
 from keepstone.store.background import Background
 from keepstone.store.changes import Change
+from keepstone.store.citations import Project
 from keepstone.store.opening import open_store, shown_root
 from keepstone.store.protocol import Store
+from keepstone.store.trust import Judge
 from keepstone.text.tokenizer import check_language
 from keepstone.tracing import traced
 
@@ -58,6 +60,7 @@ def open(  # noqa: A001  Called as keepstone.open.
     secrets: Literal["keep", "mask", "refuse"] = "keep",
     clock: Clock | None = None,
     language: str | None = None,
+    project: str | os.PathLike[str] | None = None,
 ) -> Home:
     """Open a home. Nothing is written before the first add.
 
@@ -85,6 +88,8 @@ def open(  # noqa: A001  Called as keepstone.open.
         language: The language whose stemmer is used for words in Latin letters, such as ``"de"``. The home
             remembers it; default: the remembered one, else English. Russian and Greek words are recognized
             by their script. Another language rebuilds the indexes.
+        project: The folder whose files entries cite; default: the root of the repository of the working
+            folder, else that folder.
 
     Raises:
         ValueError: The layout, durability, language or ``secrets`` is unknown, the target is not a folder's
@@ -121,6 +126,7 @@ def open(  # noqa: A001  Called as keepstone.open.
         reranker=reranker,
         secrets=secrets,
         clock=clock or system_clock,
+        project=Project(project),
     )
 
 
@@ -154,15 +160,16 @@ class Home(BoundToProcess):
         reranker: Reranker | None,
         secrets: Literal["keep", "mask", "refuse"],
         clock: Clock,
+        project: Project | None = None,
     ) -> None:
         """Use ``keepstone.open`` instead."""
         self.root = root
         self._store = store
         self._background = Background(self._improve)
         meaning = Meaning(self._store, embedder, self._background.wake, name=space)
-        self._shared = Shared(
-            self._store, root, clock, meaning, reranker, ConflictFinder(self._store, clock), _guard(secrets)
-        )
+        judge = Judge(self._store, clock, project or Project())
+        conflicts = ConflictFinder(self._store, clock, judge)
+        self._shared = Shared(self._store, root, clock, meaning, reranker, conflicts, judge, _guard(secrets))
         self._agents: dict[str, Agent] = {}
         _open_homes.add(self)
 
@@ -222,7 +229,12 @@ class Home(BoundToProcess):
         return export_memory(self, os.fspath(path), format=format, force=force)
 
     def import_from(
-        self, source: str, path: str | os.PathLike[str], *, agent: str = "default"
+        self,
+        source: str,
+        path: str | os.PathLike[str],
+        *,
+        agent: str = "default",
+        keep_origin: bool = False,
     ) -> ImportResult:
         """Import the memory of another tool, or an export, into an agent.
 
@@ -233,6 +245,8 @@ class Home(BoundToProcess):
             source: What it is from, such as ``"mem0"`` or ``"chatgpt"``; ``"auto"`` recognises it.
             path: The file, folder or zip archive.
             agent: The slug of the agent to import into.
+            keep_origin: Keep who said each record, as of a home of one's own. Without it nothing imported has
+                more trust than ``import``.
 
         Raises:
             SourceError: The source is not recognised, cannot be read, is damaged or hostile.
@@ -240,7 +254,7 @@ class Home(BoundToProcess):
         """
         from keepstone.importing import import_memory  # Loaded for an import only.
 
-        return import_memory(self.agent(agent), source, path)
+        return import_memory(self.agent(agent), source, path, keep_origin=keep_origin)
 
     @traced("purge")
     def purge_agent(self, slug: str) -> None:
@@ -321,7 +335,7 @@ class Home(BoundToProcess):
             from keepstone.recall.conflict_review import findings as conflicts
 
             findings = [*findings, *conflicts(self._store, self._shared.clock)]
-        return [*findings, *self._shared.meaning.findings()]
+        return [*findings, *self._shared.judge.findings(), *self._shared.meaning.findings()]
 
     def backup(
         self,

@@ -99,6 +99,126 @@ def html_table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[obj
     return f"<table><caption>{escape(caption)}</caption>{head}<tbody>{body}</tbody></table>"
 
 
+TRUST = ("user", "program", "model", "import", "tool")
+"""Who may say an entry, the most trusted first."""
+PROGRAM, MODEL, LEAST = "program", "model", TRUST[-1]
+TRUSTED = MODEL
+"""The least trust of what a context shows as trusted."""
+DERIVED = "derived_from"
+"""The relation of an entry to a source, in a link with the digest of the source."""
+_KEYS = ("by", "via", "from", "vouched")
+
+
+def least(words: Iterable[str]) -> str:
+    """Return the least of several trusts; ``user`` for none.
+
+    Examples:
+        >>> least(["user", "tool", "model"])
+        'tool'
+    """
+    return max(words, key=TRUST.index, default=TRUST[0])
+
+
+def is_at_least(word: str, level: str) -> bool:
+    """Return whether a trust reaches a level."""
+    return TRUST.index(word) <= TRUST.index(level)
+
+
+def trust_level(value: Any) -> str:
+    """Return a valid trust; TypeError or ValueError names the known ones."""
+    if not isinstance(value, str):
+        raise TypeError(f"trust must be a string, not {type(value).__name__}: {value!r:.80}")
+    if value not in TRUST:
+        raise ValueError(f"trust must be one of {', '.join(TRUST)}, not {value!r:.80}")
+    return value
+
+
+def own_trust(record: Mapping[str, Any]) -> str:
+    """Return what an entry's own origin says; a damaged or unknown one has the least trust.
+
+    Examples:
+        >>> own_trust({"origin": {"by": "model"}}), own_trust({}), own_trust({"origin": "web"})
+        ('model', 'program', 'tool')
+    """
+    origin = record.get("origin")
+    if origin is None:
+        return PROGRAM
+    by = origin.get("by") if isinstance(origin, Mapping) else None
+    return by if isinstance(by, str) and by in TRUST else LEAST
+
+
+def sources_of(record: Mapping[str, Any]) -> list[str]:
+    """Return the ids of the entries that an entry was derived from."""
+    origin = record.get("origin")
+    found = origin.get("from") if isinstance(origin, Mapping) else None
+    return [source for source in found if isinstance(source, str)] if isinstance(found, list) else []
+
+
+def origin_of(value: Any) -> dict[str, Any]:
+    """Return a caller's origin, checked. A string is short for ``{"by": …}``.
+
+    Raises:
+        TypeError: It is neither a string nor a mapping, or one of its values has a wrong type.
+        ValueError: It says an unknown ``by``, or has an unknown key.
+    """
+    if isinstance(value, str):
+        value = {"by": value}
+    if not isinstance(value, Mapping):
+        raise TypeError(f"origin must be a string or a mapping, not {type(value).__name__}: {value!r:.80}")
+    if unknown := [key for key in value if key not in _KEYS]:
+        raise ValueError(f"origin has the unknown key {unknown[0]!r:.80}; its keys are {', '.join(_KEYS)}")
+    by, via, sources = value.get("by", PROGRAM), value.get("via"), value.get("from")
+    if not isinstance(by, str) or by not in TRUST:
+        raise ValueError(f"origin must be by one of {', '.join(TRUST)}, not {by!r:.80}")
+    if via is not None and not (isinstance(via, str) and via):
+        raise TypeError(f"via of an origin must be a text, not {via!r:.80}")
+    if sources is not None and not (
+        isinstance(sources, list | tuple) and all(isinstance(source, str) for source in sources)
+    ):
+        raise TypeError(f"from of an origin must be a list of ids, not {sources!r:.80}")
+    vouched = {"vouched": True} if value.get("vouched") is True else {}
+    return {
+        "by": by,
+        **({"via": via} if via else {}),
+        **({"from": [*sources]} if sources else {}),
+        **vouched,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """The surface that writes, which decides the origin of what it writes."""
+
+    by: str | None = None
+    """Who writes; None for a program, whose items may name anyone."""
+    via: str | None = None
+    """The surface, such as ``mcp/claude-code``."""
+
+    def origin(self, given: Mapping[str, Any] | None, sources: Iterable[str] = ()) -> dict[str, Any] | None:
+        """Return the origin to write; None for ``program`` without more, which is the default.
+
+        ``given`` is the origin that an item has: never above the writer's, and kept otherwise.
+
+        Examples:
+            >>> Writer("import", "import/mem0").origin({"by": "user", "via": "chat"})
+            {'by': 'import', 'via': 'chat'}
+        """
+        said: Mapping[str, Any] = given or {}
+        by = said.get("by", self.by or PROGRAM)
+        found: dict[str, Any] = {"by": by if self.by is None else least((by, self.by))}
+        if via := said.get("via", self.via):
+            found["via"] = via
+        if named := list(dict.fromkeys([*said.get("from", ()), *sources])):
+            found["from"] = named
+        if said.get("vouched") and self.by is None:
+            found["vouched"] = True
+        return None if found == {"by": PROGRAM} else found
+
+
+ANY = Writer()
+"""A program, which may write for anyone."""
+
+
 @dataclass(frozen=True, slots=True)
 class Conflict:
     """An entry that repeats or contradicts one that was added or updated."""
@@ -106,6 +226,16 @@ class Conflict:
     id: str
     session: str
     kind: Literal["duplicate", "contradiction"]
+
+
+class Judging(Protocol):
+    """Computes what depends on other entries; ``keepstone.store.trust`` has the one of a home."""
+
+    def trust(self, agent: str, session: str | None, record: Record) -> str:
+        """Return the trust of an entry."""
+
+    def stale(self, agent: str, session: str | None, record: Record) -> str | None:
+        """Return why an entry may not hold any longer, or None."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -136,6 +266,8 @@ class Entry:
         default=(), compare=False, kw_only=True
     )
     """What ``conflicts`` returns, or finds it."""
+    _judge: Judging | None = field(default=None, compare=False, kw_only=True)
+    """Computes ``trust`` and ``stale`` of an entry that was derived from others, or cites files."""
 
     def __repr__(self) -> str:
         return (
@@ -237,6 +369,36 @@ class Entry:
         """The ids of the entries that this one replaces, as its links name them."""
         links = (link for link in self.links if isinstance(link, dict) and link.get("rel") == SUPERSEDES)
         return tuple(link["to"] for link in links if isinstance(link.get("to"), str))
+
+    @property
+    def origin(self) -> Record | None:
+        """Where the entry comes from, as a copy: ``by``, ``via``, ``from``, ``vouched``; None if not said."""
+        value = self.line.get("origin")
+        return dict(value) if isinstance(value, dict) else None
+
+    @property
+    def trust(self) -> str:
+        """Who stands for the entry: ``user``, ``program``, ``model``, ``import`` or ``tool``.
+
+        The least of its own origin and of all it was derived from. Without an origin it is ``program``.
+        Outside a home, as in a copy, an entry with sources has the least trust.
+
+        Examples:
+            >>> page = session.add("note", text="The deploy key is in CI", origin="tool")
+            >>> session.add("note", text="CI deploys", derived_from=[page.id]).trust
+            'tool'
+        """
+        if not sources_of(self.line):
+            return own_trust(self.line)
+        return LEAST if self._judge is None else self._judge.trust(self.agent, self.session, self.line)
+
+    @property
+    def stale(self) -> str | None:
+        """Why the entry may not hold any longer, in words; None if nothing speaks against it.
+
+        It is stale if an entry that it was derived from is gone, edited, superseded, expired or stale.
+        """
+        return None if self._judge is None else self._judge.stale(self.agent, self.session, self.line)
 
     @property
     def valid_from(self) -> datetime | None:

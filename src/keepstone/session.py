@@ -9,9 +9,9 @@ from typing import Any, Literal, TypeVar, Unpack
 from keepstone.errors import EntryNotFoundError
 from keepstone.log.arguments import (
     ADD_KEYS,
+    AddedKeys,
     ChangedKeys,
     Clock,
-    Reserved,
     change_of,
     check_keys,
     entry_id_of,
@@ -25,7 +25,7 @@ from keepstone.log.arguments import (
     record_of,
     text_and_data,
 )
-from keepstone.log.line import instant
+from keepstone.log.line import instant, is_put
 from keepstone.log.merging import check_content, merged
 from keepstone.log.time_words import moment_of
 from keepstone.log.titles import TITLE_ID
@@ -68,7 +68,7 @@ class Session(BoundToProcess):
         ts: datetime | str | None = None,
         embedding: EmbeddingLike | None = None,
         summary: str | None = None,
-        **reserved: Unpack[Reserved],
+        **reserved: Unpack[AddedKeys],
     ) -> Entry:
         """Add an entry. When this returns, the entry is on the disk.
 
@@ -83,9 +83,12 @@ class Session(BoundToProcess):
                 length. In a home without an embedder the first one sets the dimension of the agent's vectors.
             summary: A shorter wording to keep with it.
             reserved: Reserved keys such as ``priority``, ``tags``, ``pinned``, ``expires``. In ``expires``
-                and ``valid_to``, ``"7d"`` means seven days from now.
+                and ``valid_to``, ``"7d"`` means seven days from now. ``origin`` says who said it, such as
+                ``"tool"``, and ``derived_from`` names the entries that it was derived from.
 
         Raises:
+            EntryNotFoundError, AmbiguousIdError: ``derived_from`` names no entry, or several; nothing was
+                written.
             EntryExistsError: An entry with this id has other content.
             EmbeddingDimMismatchError: The agent's vectors have another dimension; nothing was written.
             InvalidEmbeddingError: The vector has NaN, infinity or only zeros; nothing was written.
@@ -153,20 +156,22 @@ class Session(BoundToProcess):
         """
         records = self._records(_checked(items))
         if check is None:
-            return self._store.put(self.agent, self.id, records)
+            return self._judged(self._store.put(self.agent, self.id, records))
 
         def revision(live: LiveSession) -> list[Record]:
             check(live)
             return records
 
         self._store.create(self.agent, self.id)
-        return self._store.revise(self.agent, self.id, revision, [record["id"] for record in records])
+        ids = [record["id"] for record in records]
+        return self._judged(self._store.revise(self.agent, self.id, revision, ids))
 
     def add_messages(self, messages: Iterable[Any]) -> list[Entry]:
         """Remember chat messages as a provider or framework has them: all of them, or none.
 
         Each becomes an entry of type ``message`` with the message, whole, as its ``data``. A message with an
-        ``id`` is the entry of this id: the same id again replaces what it said.
+        ``id`` is the entry of this id: the same id again replaces what it said. Who said it is its origin, by
+        its role: a user, a model or a tool; a message with a tool's result is the tool's.
 
         Args:
             messages: Mappings, or objects with ``model_dump()``, such as the messages of OpenAI's chat and
@@ -180,13 +185,14 @@ class Session(BoundToProcess):
             ['message']
         """
         from keepstone.text.messages.providers import as_mapping
+        from keepstone.text.messages.speakers import said_by
 
         items: list[Record] = []
         for message in _checked(messages):
-            data = as_mapping(message)
+            data = dict(as_mapping(message))
             own = data.get("id")
             named = {"id": own} if isinstance(own, str) and own else {}
-            items.append({**named, "type": "message", "data": data})
+            items.append({**named, "type": "message", "data": data, "origin": said_by(dict(data))})
         return self.put_many(items)
 
     def messages(
@@ -267,8 +273,8 @@ class Session(BoundToProcess):
             )
 
         if include_superseded:
-            return newest(most)
-        return newest_valid(newest, most, moment or self._now())
+            return self._judged(newest(most))
+        return self._judged(newest_valid(newest, most, moment or self._now()))
 
     def records(
         self, *, as_of: datetime | str | None = None, archived: bool = False, include_superseded: bool = True
@@ -332,10 +338,13 @@ class Session(BoundToProcess):
         text, payload = text_and_data(data, text)
         named = {"text": text, "data": payload, "data_merge": data_merge, "type": type}
         keys = {key: value for key, value in named.items() if value is not None} | reserved
-        (given,) = self._settle([{"id": entry_id_of(id)} | change_of(keys, self._clock)])
+        changes = {"id": entry_id_of(id)} | change_of(keys, self._clock)
+        (given,) = self._settle([changes], is_new=False)
 
         def change(entry: Entry) -> Record | None:
             later = merged(entry.line, given)
+            if is_put(later):
+                later = self._shared.judge.signed(self._shared.writer, self.agent, self.id, later)
             return self.guarded(self._later(id) | later) if later else None
 
         changed = self._store.modify(self.agent, self.id, id, change)
@@ -363,7 +372,7 @@ class Session(BoundToProcess):
         if item.get("type") is None:
             del given["type"]
         (record,) = self._settle([given | {"id": id, "ts": now(self._clock)}])
-        return self._store.modify(self.agent, self.id, id, lambda _: record)
+        return self._judged([self._store.modify(self.agent, self.id, id, lambda _: record)])[0]
 
     def link(self, id: str, target: str, rel: str) -> Entry:  # noqa: A002
         """Add a link from an entry to another one's id, or move it to the end; see ``Agent.link``."""
@@ -371,14 +380,15 @@ class Session(BoundToProcess):
             raise ValueError(
                 "a link 'supersedes' is made by supersede(old_id, item), which also closes the old entry"
             )
-        (given,) = self._settle([{"links": [{"to": entry_id_of(target), "rel": name_of(rel, "rel")}]}])
+        made = {"to": entry_id_of(target), "rel": name_of(rel, "rel")}
+        (given,) = self._settle([{"links": [made]}], is_new=False)
 
         def change(entry: Entry) -> Record | None:
             (link,) = given["links"]
             links = [*(other for other in entry.links if other != link), link]
             return None if links == [*entry.links] else self._later(id) | {"links": links}
 
-        return self._store.modify(self.agent, self.id, entry_id_of(id), change)
+        return self._judged([self._store.modify(self.agent, self.id, entry_id_of(id), change)])[0]
 
     def supersede(self, id: str, item: Mapping[str, Any] | str) -> Entry:  # noqa: A002
         """Add an entry that replaces another one from then on; see ``Agent.supersede``."""
@@ -394,7 +404,7 @@ class Session(BoundToProcess):
         """Delete what replaced an entry, and let it hold again; see ``Agent.reinstate``."""
         versions = self._store.history(self.agent, entry_id_of(id), self.id)
         step = reinstating(id, now(self._clock), versions)
-        return self._store.revise(self.agent, self.id, step)[0]
+        return self._judged(self._store.revise(self.agent, self.id, step))[0]
 
     def set(self, key: str, value: Any) -> Entry:
         """Set the value of a key, and return the entry of type ``fact`` that says it.
@@ -485,7 +495,7 @@ class Session(BoundToProcess):
             kept = {key: value for key, value in entry.line.items() if key != "modified"}
             return self.guarded(kept | self._later(id))
 
-        return self._store.restore(self.agent, self.id, entry_id_of(id), change)
+        return self._judged([self._store.restore(self.agent, self.id, entry_id_of(id), change)])[0]
 
     @traced("purge")
     def purge(self, id: str) -> None:  # noqa: A002
@@ -630,8 +640,11 @@ class Session(BoundToProcess):
         """
         return item if self._shared.guard is None else self._shared.guard(self.id, [item])[0]
 
-    def _settle(self, records: list[Record]) -> list[Record]:
-        """Return the lines for writing: vectors checked, secrets masked or refused."""
+    def _settle(self, records: list[Record], *, is_new: bool = True) -> list[Record]:
+        """Return the lines for writing: with their origin, vectors checked, secrets masked or refused."""
+        if is_new:
+            sign, writer = self._shared.judge.signed, self._shared.writer
+            records = [sign(writer, self.agent, self.id, record) for record in records]
         if self._shared.guard is not None:
             records = self._shared.guard(self.id, records)
         self._shared.meaning.claim(self.agent)
@@ -640,6 +653,9 @@ class Session(BoundToProcess):
                 Vectors(self._store, self.agent, self._shared.meaning).settle(records)
                 break
         return records
+
+    def _judged(self, entries: list[Entry]) -> list[Entry]:
+        return self._shared.judge.attach(entries)
 
     def _moment(self, as_of: datetime | str | None) -> datetime | None:
         return None if as_of is None else moment_of(as_of, self._now(), "as_of")

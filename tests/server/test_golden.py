@@ -196,7 +196,7 @@ def library_call(home: keepstone.Home, notes: keepstone.Notes, name: str, given:
     return calls[name]()
 
 
-def told(act: Callable[[str], None], subject: str, answer: dict[str, Any]) -> dict[str, Any]:
+def told(act: Callable[[str], object], subject: str, answer: dict[str, Any]) -> dict[str, Any]:
     act(subject)
     return answer
 

@@ -10,7 +10,7 @@ const ENVELOPE = new Set(["id", "ts", "type"]);
 const RESERVED = new Set(
   (
     "deleted priority access pinned tags links aliases summary " +
-    "valid_from valid_to expires modified embedding batch life"
+    "valid_from valid_to expires modified embedding batch life origin"
   ).split(" "),
 );
 const DEFAULT_TYPE = "event";
@@ -114,10 +114,10 @@ export function create(record: Item): Item {
   return { id, ts, ...rest, type: typeOf(record) ?? DEFAULT_TYPE };
 }
 
-/** Return an entry after a put or a patch: a put replaces type and payload, a patch sets reserved keys. */
+/** Return an entry after a put or a patch: a put replaces type, payload and origin, a patch sets reserved keys. */
 export function apply(entry: Item, later: Item): Item {
   const put = isPut(later);
-  const kept = Object.entries(entry).filter(([key]) => !put || isHead(key));
+  const kept = Object.entries(entry).filter(([key]) => !put || (isHead(key) && key !== "origin"));
   const changed = Object.entries(later).filter(([key]) =>
     RESERVED.has(key) ? key !== "batch" : put && !ENVELOPE.has(key),
   );

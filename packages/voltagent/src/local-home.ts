@@ -7,6 +7,7 @@ import { itemsIn } from "./fitting.js";
 import { isItem, type Item, type Json } from "./json.js";
 import { checkAgent } from "./layout.js";
 import type { Log } from "./log.js";
+import { withOrigin } from "./origin.js";
 import { SessionLogs } from "./session-logs.js";
 import { TextFiles } from "./text-files.js";
 import { formatTime, ofDate, readTime } from "./time.js";
@@ -94,7 +95,7 @@ export class LocalHome implements Sender {
 
   async #put(session: string, items: Item[]): Promise<Partial<Answer>> {
     if (items.length > 0) {
-      await this.#logs.of(session).put(() => items);
+      await this.#logs.of(session).put(() => items.map(withOrigin));
     }
     return {};
   }

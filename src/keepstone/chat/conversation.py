@@ -123,7 +123,7 @@ class Conversation:
             KeepstoneError: The message or the answer could not be stored, or memory could not be read.
                 Errors of the model are deltas of kind ``"error"`` instead.
         """
-        question = self.session.add(MESSAGE, {"role": "user", "content": text})
+        question = self.session.add(MESSAGE, {"role": "user", "content": text}, origin="user")
         self._stopped = False
         return self._answer(question)
 
@@ -246,12 +246,12 @@ class Conversation:
         data |= {"cut": answer.cut} if answer.cut else {}
         links = answer.links or None
         try:
-            stored = self.session.add(MESSAGE, data, links=links)
+            stored = self.session.add(MESSAGE, data, links=links, origin="model")
         except SecretError:
             from keepstone.secrets.policy import mask  # Loaded only where a home refuses secrets.
 
             # The user cannot change a model's answer, so it is stored with its secrets masked.
-            stored = self.session.add(MESSAGE, mask(data), links=links)
+            stored = self.session.add(MESSAGE, mask(data), links=links, origin="model")
         if links and is_question(question.text):
             # Neither is found before what the answer quotes.
             self.session.link(question.id, stored.id, ANSWERED)

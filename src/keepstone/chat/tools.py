@@ -43,7 +43,9 @@ class MemoryTools:
         self.agent = agent
         self.notes = notes
         self._ask = ask
-        self._toolbox = Toolbox([*agent_tools(agent, session.id), *self._own_tools()])
+        self._toolbox = Toolbox(
+            [*agent_tools(agent.on_behalf("model", "chat"), session.id), *self._own_tools()]
+        )
 
     def definitions(self, format: ToolFormat) -> list[dict[str, Any]]:  # noqa: A002
         """Return the tools as a model's API takes them."""

@@ -46,6 +46,12 @@ SupersededOption = Annotated[
         help="Also entries that are superseded, expired or not valid yet; default: only for purge.",
     ),
 ]
+TrustOption = Annotated[
+    str | None,
+    typer.Option(
+        "--trust", metavar="WHO", help="Only of at least this trust: user, program, model, import or tool."
+    ),
+]
 LimitOption = Annotated[int, typer.Option("--limit", metavar="N", help="Maximum number of entries.")]
 CursorOption = Annotated[
     str | None, typer.Option("--cursor", metavar="CURSOR", help="`next` of the page before.")
@@ -59,6 +65,7 @@ FILTERS = (
     option("until", UntilOption, None),
     option("ids", IdsOption, None),
     option("include_superseded", SupersededOption, default=None),
+    option("trust", TrustOption, None),
 )
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only count what would be removed.")]
 
@@ -129,6 +136,7 @@ def _filters(
     ids: list[str] | None,
     *,
     include_superseded: bool | None,
+    trust: str | None,
 ) -> Filters:
     # Typer gives an empty list for an option that was not given.
     found = Filters(
@@ -138,6 +146,7 @@ def _filters(
         since=moment_or_none(since, "--since"),
         until=moment_or_none(until, "--until"),
         ids=ids or None,
+        trust=trust,
     )
     return found if include_superseded is None else {**found, "include_superseded": include_superseded}
 

@@ -9,6 +9,8 @@ MODULES = (
     "chat",
     "agent_entries",
     "entries",
+    "vouching",
+    "expecting",
     "facts",
     "recall",
     "conflicts",

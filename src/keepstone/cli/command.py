@@ -74,7 +74,10 @@ def agent_command(
     def register(function: Command) -> Command:
         def answer(place: HomeOptions, **given: Any) -> Answer:
             with place.open() as home:
-                found = function(home.agent(place.agent), **given)
+                agent = home.agent(place.agent)
+                if sys.stdin.isatty():  # A person; else a program, which may be run by a model.
+                    agent = agent.on_behalf("user", "terminal")
+                found = function(agent, **given)
                 if needs_home and not is_database(home.root) and not home.root.exists():
                     raise HomeNotFoundError(home.root)
                 return found

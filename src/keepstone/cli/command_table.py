@@ -48,6 +48,26 @@ COMMANDS = {
         "entries",
         "List the versions of an entry, oldest first.",
     ),
+    "vouch": (
+        "vouching",
+        "Confirm an entry as a person: its trust is user until it, or one of its sources, changes.",
+    ),
+    "why": (
+        "vouching",
+        "Show who said an entry, what it was derived from, and what was derived from it.",
+    ),
+    "verify": (
+        "vouching",
+        "Compare all citations with their files. The status is 1 if any cited text has changed or is gone.",
+    ),
+    "expect": (
+        "expecting",
+        "Add a test of memory: what a question must find, or must not.",
+    ),
+    "test": (
+        "expecting",
+        "Run the tests of memory. The status is 1 if one fails. Nothing is written.",
+    ),
     "set": (
         "facts",
         "Set the value of a key. Its former value is superseded, and stays in the history.",

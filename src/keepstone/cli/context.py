@@ -1,7 +1,7 @@
 """``keepstone context``: the memory block for a system prompt."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Group, RenderableType
@@ -12,6 +12,7 @@ from keepstone.cli.options import ProjectOption, SharedOption, UserFileOption
 from keepstone.cli.screen import table
 from keepstone.context import counter_of
 from keepstone.context.block import Context
+from keepstone.model import TRUSTED
 from keepstone.notes.notes import Notes
 from keepstone.operations.documents import context_document
 from keepstone.text.display import counted, harmless
@@ -40,6 +41,14 @@ OthersOption = Annotated[
     bool, typer.Option("--others", help="Include CLAUDE.md, GEMINI.md and Cursor rules.")
 ]
 IdsOption = Annotated[bool, typer.Option("--ids", help="With the session and id of each entry.")]
+TrustOption = Annotated[
+    str,
+    typer.Option("--trust", metavar="WHO", help="The least trust of entries that are not in the last fence."),
+]
+UntrustedOption = Annotated[
+    str, typer.Option("--untrusted", metavar="HOW", help="Entries below that trust: fence or omit.")
+]
+StaleOption = Annotated[str, typer.Option("--stale", metavar="HOW", help="Stale entries: omit or mark.")]
 ExplainOption = Annotated[
     bool, typer.Option("--explain", help="Show a table of what is included, what is left out, and why.")
 ]
@@ -57,6 +66,9 @@ def context(
     count_as: CounterOption = None,
     ids: IdsOption = False,
     shared: SharedOption = None,
+    trust: TrustOption = TRUSTED,
+    untrusted: UntrustedOption = "fence",
+    stale: StaleOption = "omit",
     explain: ExplainOption = False,
 ) -> Answer:
     """Print the memory block for a system prompt: notes first, then entries.
@@ -65,7 +77,8 @@ def context(
     """
     counter = None if count_as is None else counter_of(count_as)
     notes = Notes(folder, user_file, others=others)
-    block = agent.context(query, budget=budget, notes=notes, counter=counter, ids=ids, shared=shared)
+    shown: Any = {"trust": trust, "untrusted": untrusted, "stale": stale}  # Checked by the call.
+    block = agent.context(query, budget=budget, notes=notes, counter=counter, ids=ids, shared=shared, **shown)
     if explain:
         return Answer(context_document(block), explained(block, budget))
     return Answer(context_document(block), Text(harmless(block.text)), exact=block.text.encode("utf-8"))

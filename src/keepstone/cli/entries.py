@@ -61,6 +61,21 @@ MergeOption = Annotated[
 ]
 
 
+DerivedOption = Annotated[
+    list[str] | None,
+    typer.Option("--derived-from", metavar="ID", help="An entry that it was derived from; may be repeated."),
+]
+CitesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--cites", metavar="FILE#L1-L9", help="A file of the project that it is about; may be repeated."
+    ),
+]
+FollowOption = Annotated[
+    bool, typer.Option("--follow", help="Also purge all that was derived from the entry.")
+]
+
+
 @agent_command(app, "keepstone add 'Maya prefers short answers' --type preference --tag style")
 def add(
     agent: "Agent",
@@ -71,11 +86,15 @@ def add(
     tags: TagsOption = None,
     priority: PriorityOption = None,
     data: DataOption = None,
+    derived_from: DerivedOption = None,
+    cites: CitesOption = None,
 ) -> Answer:
     """Add an entry to a session, which is created if it does not exist."""
     if text is None and data is None:
         raise ValueError("nothing to add: give TEXT, - or --data JSON")
-    keys = _keys(text=text, tags=tags, priority=priority)
+    keys = _keys(
+        text=text, tags=tags, priority=priority, derived_from=derived_from or None, cites=cites or None
+    )
     entry = agent.session(session).add(entry_type, _payload(data), **keys)
     return _added(entry, "added")
 
@@ -155,6 +174,7 @@ def purge(
     match: MatchOption = None,
     session: SessionOption = None,
     dry_run: DryRunOption = False,
+    follow: FollowOption = False,
     yes: YesOption = False,
 ) -> Answer:
     """Remove every byte of an entry, history and index included. This cannot be undone.
@@ -162,13 +182,17 @@ def purge(
     With --match, of everything that contains a text, ignoring case: entries with all their versions,
     deleted and archived ones too, sessions whose id contains it, and files. Try --dry-run first.
     """
-    if match is not None and entry_id is None:
+    if match is not None and entry_id is None and not follow:
         return _purge_matching(agent, match, session, dry_run=dry_run, yes=yes)
     if entry_id is None or match is not None or dry_run:
-        raise ValueError("give either ID or --match TEXT; --dry-run needs --match")
-    confirm(f"Purge {entry_id!r} for good, with its history?", yes=yes)
-    agent.purge(entry_id, session=session)
-    return Answer({"id": entry_id, "purged": True}, Text(f"purged {one_line(entry_id)}"))
+        raise ValueError("give either ID or --match TEXT; --dry-run needs --match, and --follow an ID")
+    more = " and all that was derived from it" if follow else ""
+    confirm(f"Purge {entry_id!r}{more} for good, with its history?", yes=yes)
+    found = agent.purge(entry_id, session=session, follow=follow)
+    document: dict[str, Any] = {"id": entry_id, "purged": True}
+    if not follow:
+        return Answer(document, Text(f"purged {one_line(entry_id)}"))
+    return Answer({**document, **purged_document(found, dry_run=False)}, _purged_view(found, dry_run=False))
 
 
 def _purge_matching(agent: "Agent", text: str, session: str | None, *, dry_run: bool, yes: bool) -> Answer:

@@ -64,6 +64,10 @@ VectorsOption = Annotated[
 BranchesOption = Annotated[
     bool, typer.Option("--branches", help="All branches of a conversation, not only the current one.")
 ]
+KeepOriginOption = Annotated[
+    bool,
+    typer.Option("--keep-origin", help="Keep who said each record; else it has no more trust than import."),
+]
 AgentFromOption = Annotated[
     str | None,
     typer.Option(
@@ -88,6 +92,7 @@ def import_(
     branches: BranchesOption = False,
     agent_from: AgentFromOption = None,
     vectors: VectorsOption = False,
+    keep_origin: KeepOriginOption = False,
 ) -> Answer:
     """Import the memory of another tool; auto recognises which.
 
@@ -108,6 +113,7 @@ def import_(
             vectors=vectors,
             secrets=secrets,
             agent_from=agent_from,
+            keep_origin=keep_origin,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
     document = {

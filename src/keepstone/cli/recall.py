@@ -98,6 +98,16 @@ NeighboursOption = Annotated[
 ]
 
 
+TrustOption = Annotated[
+    str | None,
+    typer.Option(
+        "--trust",
+        metavar="WHO",
+        help="Only entries of at least this trust: user, program, model, import, tool.",
+    ),
+]
+
+
 @agent_command(
     app, "keepstone recall 'why did we choose passkeys' --type decision --limit 3", needs_home=True
 )
@@ -117,6 +127,7 @@ def recall(
     min_relevance: RelevanceOption = 0.0,
     neighbours: NeighboursOption = 0,
     include_superseded: SupersededOption = False,
+    trust: TrustOption = None,
     include: IncludeOption = None,
     shared: SharedOption = None,
     folder: ProjectOption = Path(),
@@ -138,6 +149,7 @@ def recall(
         min_relevance=min_relevance,
         neighbours=neighbours,
         include_superseded=include_superseded,
+        trust=trust,
         include=include or ["entries"],
         notes=Notes(folder, user_file) if "notes" in (include or ()) else None,
         shared=shared,
@@ -205,6 +217,8 @@ def hit_view(place: int, hit: Hit, length: float, own: str | None = None) -> Ren
         bar,
         (one_line(entry.type), "bold cyan"),
         (f"  {moment(entry.ts)}  {one_line(holder)}  {one_line(entry.id)}", "dim"),
+        (f"  from {entry.trust}" if entry.origin is not None else "", "dim"),
+        (f"  stale: {one_line(stale)}" if (stale := entry.stale) else "", "yellow"),
     )
     around = [(near, near.ts < entry.ts) for near in hit.neighbours]
     before = [Text(one_line(clipped(near.text)), "dim") for near, earlier in around if earlier]

@@ -44,6 +44,15 @@ ExpiresOption = Annotated[
     ),
 ]
 ForeverOption = Annotated[bool, typer.Option("--forever", help="Never expires.")]
+OriginOption = Annotated[
+    str,
+    typer.Option(
+        "--origin",
+        metavar="WHO",
+        help="Who writes with it: program, model, import or tool; default: program.",
+        show_default=False,
+    ),
+]
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The id of the token.", show_default=False)]
 
 
@@ -56,6 +65,7 @@ def create(
     read_only: ReadOnlyOption = False,
     expires: ExpiresOption = None,
     forever: ForeverOption = False,
+    origin: OriginOption = "program",
 ) -> Answer:
     """Create a token and print it. Only its hash is stored, so it is not shown again."""
     from keepstone.server.tokens import LIFETIME
@@ -64,7 +74,9 @@ def create(
         raise ValueError("--forever and --expires exclude each other: give one of them")
     slugs = None if agents is None else [slug.strip() for slug in agents.split(",") if slug.strip()]
     lifetime = None if forever else LIFETIME if expires is None else lifetime_of(expires)
-    secret, token = _tokens(home).create(slugs, read_only=read_only, lifetime=lifetime, name=name)
+    secret, token = _tokens(home).create(
+        slugs, read_only=read_only, lifetime=lifetime, name=name, origin=origin
+    )
     return Answer({**_document(token), "token": secret}, Text(secret))
 
 
@@ -112,6 +124,7 @@ def _document(token: "Token") -> dict[str, object]:
         "name": token.name,
         "agents": None if token.agents is None else list(token.agents),
         "read_only": token.read_only,
+        "origin": token.origin,
         "created": format_time(token.created),
         "expires": None if token.expires is None else format_time(token.expires),
     }

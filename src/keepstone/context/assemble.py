@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from keepstone.context.block import Context, Part
 from keepstone.context.counting import Counter, checked
-from keepstone.context.entries_part import TEXT, AlreadyShown, Filler, Section
-from keepstone.context.fence import FRAME, announced, fenced
+from keepstone.context.entries_part import TEXT, UNTRUSTED, AlreadyShown, Filler, Section
+from keepstone.context.fence import FRAME, announced, fenced, untrusted
 from keepstone.context.notes_part import Shelf, notes_part, part_for, shelves
-from keepstone.model import Entry
+from keepstone.model import TRUST, TRUSTED, Entry, is_at_least
 from keepstone.notes.prompt import Source
 
 INSTRUCTIONS = (
@@ -48,6 +49,30 @@ class Contents:
     """Texts and ids of entries that the prompt already has."""
     with_ids: bool = False
     """Whether each entry is shown with its session and id."""
+    trust: str = TRUSTED
+    """The least trust of entries outside the last fence."""
+    untrusted: Literal["fence", "omit"] = "fence"
+    """Whether the other entries are in the last fence, or left out."""
+    stale: Literal["omit", "mark"] = "omit"
+    """Whether stale entries are left out, or marked."""
+
+    def parted(self) -> tuple[Contents, Sequence[Entry]]:
+        """Return the contents with the trust, and the entries below it, the most important first."""
+        kinds = {"pinned": self.pinned, "standing": self.standing, "newest": self.newest}
+        kinds = {"recalled": self.recalled, **kinds}
+        above: dict[str, Any] = {
+            kind: [entry for entry in entries if is_at_least(entry.trust, self.trust)]
+            for kind, entries in kinds.items()
+        }
+        if all(len(above[kind]) == len(entries) for kind, entries in kinds.items()):
+            return self, ()
+        below = [
+            entry
+            for kind, entries in kinds.items()
+            for entry in (entries if kind in ("recalled", "pinned") else reversed(entries))
+            if entry not in above[kind]
+        ]
+        return replace(self, **above), below
 
 
 def build(wanted: Contents, budget: int, counter: Counter | None = None) -> Context:
@@ -59,22 +84,26 @@ def build(wanted: Contents, budget: int, counter: Counter | None = None) -> Cont
         counter: Counts the tokens of a text; default: ``estimate_tokens``.
     """
     count = checked(counter)
-    filler = Filler(count, AlreadyShown(), wanted.with_ids)
+    filler = Filler(count, AlreadyShown(), wanted.with_ids, marks_stale=wanted.stale == "mark")
+    wanted, below = wanted.parted()
     share = min(budget // _NOTES_SHARE, int(budget * _PREFIX_SHARE) - count(INSTRUCTIONS))
     files = shelves(wanted.notes, max(0, share), count)
     prefix = _prefix(wanted, budget, filler, files)
     filler.shown.send(wanted.window)
     rest = _rest(wanted, budget, filler, files, prefix.text)
-    text = _below_instructions(prefix.text, rest.text)
+    last = _last(wanted, below, budget, filler, (prefix.text, rest.text))
+    text = _below_instructions(prefix.text, rest.text, last.text)
     left_out = [left for shelf in files for left in shelf.left_out()] + filler.left_out()
     tokens, stable = count(text) if text else 0, len(_below_instructions(prefix.text))
-    sources = [source for half in (prefix, rest) for section in half.sections for source in section.sources()]
-    return Context(text, tokens, (*prefix.parts(), *rest.parts()), stable, tuple(left_out), tuple(sources))
+    halves = (prefix, rest, last)
+    sources = [source for half in halves for section in half.sections for source in section.sources()]
+    parts = [part for half in halves for part in half.parts()]
+    return Context(text, tokens, tuple(parts), stable, tuple(left_out), tuple(sources))
 
 
 @dataclass(slots=True)
 class _Half:
-    """The prefix of a context, or the rest: notes, then entries in one fence."""
+    """The prefix of a context, the rest or the end: notes, then entries in one fence."""
 
     filler: Filler
     notes: Part | None
@@ -84,11 +113,13 @@ class _Half:
     def text(self) -> str:
         blocks = [self.notes.text] if self.notes else []
         entries = [section.text for section in self.sections if section.lines]
+        if entries and self.sections[0].kind == UNTRUSTED:
+            return untrusted(entries, {line.entry.trust for line in self.sections[0].lines})
         return "\n".join([*blocks, announced(fenced(entries))] if entries else blocks)
 
-    def keep_to(self, tokens: int, before: str = "") -> None:
+    def keep_to(self, tokens: int, *before: str) -> None:
         """Drop entries while the whole exceeds ``tokens``, as some counters are not additive."""
-        while (text := self.text) and self.filler.count(_below_instructions(before, text)) > tokens:
+        while (text := self.text) and self.filler.count(_below_instructions(*before, text)) > tokens:
             filled = [section for section in self.sections if section.lines]
             if filled:
                 self.filler.drop(filled[-1])
@@ -125,6 +156,19 @@ def _rest(wanted: Contents, budget: int, filler: Filler, files: Sequence[Shelf],
     room -= count(recalled.text) if recalled.lines else 0
     half = _Half(filler, notes, (recalled, filler.fill("newest", wanted.newest, room)))
     half.keep_to(budget, prefix)
+    return half
+
+
+def _last(
+    wanted: Contents, below: Sequence[Entry], budget: int, filler: Filler, before: Sequence[str]
+) -> _Half:
+    """Return the last fence, with entries below the trust of the context."""
+    shown = below if wanted.untrusted == "fence" else ()
+    for entry in below if wanted.untrusted == "omit" else ():
+        filler.leave_out(UNTRUSTED, entry, f"its trust is {entry.trust}")
+    room = budget - filler.count(_below_instructions(*before, untrusted([FRAME], TRUST))) if shown else 0
+    half = _Half(filler, None, (filler.fill(UNTRUSTED, shown, max(room, 0), wanted.passage),))
+    half.keep_to(budget, *before)
     return half
 
 

@@ -9,12 +9,14 @@ from operator import attrgetter
 from keepstone.context.block import ContextSource, Item, LeftOut, Part
 from keepstone.context.counting import Counter
 from keepstone.context.cutting import Placed, TokenRoom
-from keepstone.context.fence import line_of
+from keepstone.context.fence import line_of, remarks_of
 from keepstone.model import Entry
 
 TEXT = attrgetter("text")
 """Returns the whole text of an entry."""
-TITLES = {"standing": "preferences and decisions"}
+UNTRUSTED = "untrusted"
+"""The part with entries below the trust of the context."""
+TITLES = {"standing": "preferences and decisions", UNTRUSTED: "not confirmed"}
 _BY_TIME = ("standing", "newest")
 _LONGEST = 2
 """One of several entries may use the part's room divided by this."""
@@ -147,6 +149,8 @@ class Filler:
     shown: AlreadyShown
     with_ids: bool = False
     """Whether lines have the session and the id of their entry."""
+    marks_stale: bool = False
+    """Whether stale entries are marked; else they are left out."""
     _left_out: dict[tuple[str, str, str], LeftOut] = field(default_factory=dict)
 
     def fill(
@@ -165,9 +169,11 @@ class Filler:
             if self.shown.holds(entry):
                 continue
             reason = self.shown.reason(entry, is_turn=kind == "newest")
+            if not self.marks_stale and (stale := entry.stale) is not None:
+                reason = f"stale: {stale}"
             reason = reason or self._add(section, room, entry, text_of(entry), ref)
             if reason is not None:
-                self._leave_out(kind, entry, reason)
+                self.leave_out(kind, entry, reason)
         if section.is_by_time:
             section.lines.reverse()
         return section
@@ -179,7 +185,8 @@ class Filler:
 
     def _add(self, section: Section, room: TokenRoom, entry: Entry, text: str, ref: str) -> str | None:
         """Add an entry to a part, or return why it does not fit."""
-        placed = room.place(text, lambda some: line_of(ref, entry, some, with_id=self.with_ids))
+        remarks = remarks_of(entry, is_untrusted=section.kind == UNTRUSTED)
+        placed = room.place(text, lambda some: line_of(ref, entry, some, remarks, with_id=self.with_ids))
         if placed is None:
             return f"no room: {min(room.left, room.longest)} tokens were left"
         placed = placed._replace(is_cut=placed.is_cut or text != entry.text)
@@ -192,7 +199,7 @@ class Filler:
         other = {entry.key for entry in recalled} | self.shown.keys
         wanted = [turn for turn in turns if turn.key not in other]
         texts = [
-            line_of("9", turn, turn.text[:_LONG], with_id=self.with_ids)
+            line_of("9", turn, turn.text[:_LONG], remarks_of(turn), with_id=self.with_ids)
             for turn in wanted
             if not self.shown.reason(turn, is_turn=True)
         ]
@@ -202,9 +209,10 @@ class Filler:
         """Remove the least important entry of a part."""
         entry = section.lines.pop(0 if section.is_by_time else -1).entry
         self.shown.drop(entry)
-        self._leave_out(section.kind, entry, "no room: the whole is longer than the sum of its parts")
+        self.leave_out(section.kind, entry, "no room: the whole is longer than the sum of its parts")
 
-    def _leave_out(self, kind: str, entry: Entry, reason: str) -> None:
+    def leave_out(self, kind: str, entry: Entry, reason: str) -> None:
+        """Record why an entry is not in a part."""
         self._left_out[entry.key] = LeftOut(kind, source_of(entry), reason)
 
     def left_out(self) -> list[LeftOut]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 
 from keepstone.model import Entry
@@ -12,6 +13,9 @@ MOST = 50
 """Maximum number of preferences and decisions."""
 
 
-def standing(store: Store, agent: str, now: datetime) -> list[Entry]:
-    """Return the newest valid preferences and decisions by creation, oldest first."""
+def standing(store: Store, agent: str, now: datetime | Callable[[Entry], bool]) -> list[Entry]:
+    """Return the newest preferences and decisions by creation, oldest first.
+
+    ``now`` is when they hold, or a condition that they pass.
+    """
     return newest_valid(lambda asked: store.standing(agent, asked or MOST), MOST, now)

@@ -34,6 +34,7 @@ def import_memory(
     vectors: bool = False,
     secrets: str = "keep",
     agent_from: str | None = None,
+    keep_origin: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> ImportResult:
     """Import a foreign memory into an agent.
@@ -57,6 +58,7 @@ def import_memory(
         agent_from: Import into an agent for each user, named ``keepstone.slug`` of this: ``user_id`` as the
             records say it, ``namespace`` of a LangGraph store, or ``namespace.0`` for its first label.
             Records that do not say it go to ``agent``.
+        keep_origin: Keep who said each record. Without it nothing imported has more trust than ``import``.
         progress: Called with the number of records read and their total.
 
     Raises:
@@ -94,6 +96,7 @@ def import_memory(
         secrets=secrets,
         mtime=origin.mtime,
         agent_from=owner,
+        keep_origin=keep_origin,
     )
     for done, item in enumerate(read(origin, options), 1):
         writer.add(item)

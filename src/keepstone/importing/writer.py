@@ -24,9 +24,10 @@ from keepstone.log.arguments import record_of, system_clock
 from keepstone.log.line import body_of, dump, life_of
 from keepstone.log.merging import check_content
 from keepstone.log.where import same
-from keepstone.model import Record
+from keepstone.model import LEAST, PROGRAM, Record, least, origin_of
 from keepstone.session import Session
 from keepstone.text.display import counted
+from keepstone.text.messages.speakers import said_by
 
 if TYPE_CHECKING:
     from keepstone.vector import Space
@@ -38,7 +39,7 @@ _BATCH_BYTES = 4 << 20
 _OPEN_SESSIONS = 64
 _Key = tuple[str, str]
 """An agent's slug and a session's id."""
-_UNCOMPARED = frozenset({"ts", "modified", "access", "embedding", "life"})
+_UNCOMPARED = frozenset({"ts", "modified", "access", "embedding", "life", "origin"})
 
 
 @dataclass(slots=True)
@@ -77,8 +78,10 @@ class Writer:
         secrets: str,
         mtime: str,
         agent_from: AgentFrom | None = None,
+        keep_origin: bool = False,
     ) -> None:
         self._agent = agent
+        self._keep_origin = keep_origin
         self._agent_from = agent_from
         self._result = result
         self._dry_run = dry_run
@@ -143,9 +146,25 @@ class Writer:
             line = line | {"ts": self._last[1] if self._last[0] == key else self._mtime}
         if line.get("id") is None:
             line = line | {"id": self._id_of(key, line)}
-        record = record_of(line, system_clock)
+        record = record_of(line | {"origin": self._origin_of(line)}, system_clock)
         record = record if self._guard is None else self._guard(key[1], [record])[0]
         return record | ({"life": life} if (life := life_of(line)) > 1 else {})
+
+    def _origin_of(self, line: Record) -> Record:
+        """Return the origin of an item: what it says, at most ``import`` unless origins are kept."""
+        said = line.get("origin")
+        if said is None:
+            data = line.get("data")
+            is_message = line["type"] == "message" and isinstance(data, dict)
+            said = said_by(data) if is_message and isinstance(data, dict) else PROGRAM
+        try:
+            origin = origin_of(said)
+        except (TypeError, ValueError):
+            origin = {"by": LEAST}
+        if not self._keep_origin:
+            origin = {**origin, "by": least((origin["by"], "import"))}
+            origin.pop("vouched", None)
+        return {"via": f"import/{self._result.source}"} | origin
 
     def _id_of(self, key: _Key, line: Record) -> str:
         """Return an id made of a record's content; equal ones in one source are numbered."""

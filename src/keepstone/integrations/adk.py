@@ -11,12 +11,13 @@ from pydantic import ValidationError
 from keepstone.errors import EntryNotFoundError
 from keepstone.filesystem.layout import DEFAULT_AGENT
 from keepstone.integrations.adk_sessions import KeepstoneSessionService
-from keepstone.integrations.adk_texts import content_text
+from keepstone.integrations.adk_texts import blocks_of, content_text
 from keepstone.integrations.homes import in_thread, needs, opened_agent, opened_session, write_in_thread
 from keepstone.model import RELEVANT, Entry, Record
 from keepstone.recall.relevance import WEAK
 from keepstone.services.memory_repository import Target
 from keepstone.session import Session
+from keepstone.text.messages.speakers import said_by
 
 with needs("adk"):
     from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
@@ -145,7 +146,12 @@ def _item(
         "content": content.model_dump(mode="json", exclude_none=True),
         "custom_metadata": dict(metadata or {}),
     }
-    return {"type": kind, "text": content_text(content, author), "data": data}
+    return {
+        "type": kind,
+        "text": content_text(content, author),
+        "data": data,
+        "origin": said_by({"role": content.role, "content": blocks_of(content)}),
+    }
 
 
 def _memory(entry: Entry) -> MemoryEntry:

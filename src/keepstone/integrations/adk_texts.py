@@ -12,7 +12,12 @@ with needs("adk"):
 
 def content_text(content: Content, author: str | None) -> str:
     """Return what a content says, with its author before it, for the search."""
-    return text_of_blocks(map(_block, content.parts or ()), author or content.role)
+    return text_of_blocks(blocks_of(content), author or content.role)
+
+
+def blocks_of(content: Content) -> list[Record]:
+    """Return the parts of a content as the blocks that other formats have."""
+    return [*map(_block, content.parts or ())]
 
 
 def _block(part: Part) -> Record:

@@ -14,6 +14,7 @@ from keepstone.integrations.texts import called, returned, said, text_of_blocks
 from keepstone.model import Record
 from keepstone.services.memory_repository import Target
 from keepstone.session import Session
+from keepstone.text.messages.speakers import said_by
 
 with needs("agent-framework"):
     from agent_framework import Content, HistoryProvider, Message
@@ -90,7 +91,7 @@ class KeepstoneHistoryProvider(HistoryProvider):
             named = {} if session_id in (session.id, None) else {"session_id": session_id}
             start = _overlap(_stored(session), given)
             session.add_many(
-                {"type": _TYPE, "text": _text(message), "data": data, **named}
+                {"type": _TYPE, "text": _text(message), "data": data, "origin": said_by(data), **named}
                 for message, data in zip(messages[start:], given[start:], strict=True)
             )
 

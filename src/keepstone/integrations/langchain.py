@@ -20,6 +20,7 @@ from keepstone.integrations.langchain_stores import KeepstoneByteStore, Keepston
 from keepstone.model import Hit, Record
 from keepstone.services.memory_repository import Target
 from keepstone.text.messages.indexed import message_text
+from keepstone.text.messages.speakers import said_by
 
 with needs("langchain"):
     from langchain_core.callbacks import (
@@ -141,7 +142,12 @@ def _is_message(data: Any) -> TypeGuard[Record]:
 def _item(message: BaseMessage) -> Record:
     data = message_to_dict(message)
     said = message_text(data["data"], None) or str(message.text)
-    return {"type": _TYPE, "text": f"{_ROLES.get(message.type, message.type)}: {said}", "data": data}
+    return {
+        "type": _TYPE,
+        "text": f"{_ROLES.get(message.type, message.type)}: {said}",
+        "data": data,
+        "origin": said_by(data),
+    }
 
 
 def _document(hit: Hit) -> Document:

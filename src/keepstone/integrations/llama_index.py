@@ -23,6 +23,7 @@ from keepstone.model import Record
 from keepstone.services.memory_repository import Target
 from keepstone.session import Session
 from keepstone.store.protocol import LiveSession
+from keepstone.text.messages.speakers import said_by
 
 with needs("llama-index"):
     from llama_index.core.llms import ChatMessage, MessageRole
@@ -190,7 +191,8 @@ def _message(record: Record) -> ChatMessage:
 def _item(message: ChatMessage, kind: str = "message") -> Record:
     data = message.model_dump(mode="json")
     data["role"] = MessageRole(message.role).value
-    return {"type": kind, "text": text_of_blocks(map(_block, data["blocks"])), "data": data}
+    text = text_of_blocks(map(_block, data["blocks"]))
+    return {"type": kind, "text": text, "data": data, "origin": said_by({"role": data["role"]})}
 
 
 def _block(block: Record) -> Record:

@@ -9,6 +9,7 @@ from keepstone.filesystem.layout import DEFAULT_AGENT
 from keepstone.integrations.homes import in_thread, needs, opened_agent, opened_session, write_in_thread
 from keepstone.model import Entry, Record
 from keepstone.services.memory_repository import Target
+from keepstone.text.messages.speakers import said_by
 
 with needs("openai-agents"):
     from agents import SessionSettings, TResponseInputItem
@@ -83,7 +84,8 @@ class KeepstoneSession:
     def _line_of(self, item: Any) -> Record:
         # An entry needs a text or a payload that is not empty.
         text = {} if item else {"text": "{}"}
-        return {"type": _TYPE, "data": item, **text, **self._named}
+        origin = {"origin": said_by(item)} if isinstance(item, dict) else {}
+        return {"type": _TYPE, "data": item, **text, **self._named, **origin}
 
     def _newest(self, limit: int | None) -> list[Entry]:
         """Return the newest entries that are items; others of the session do not count."""

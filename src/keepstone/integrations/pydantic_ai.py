@@ -16,6 +16,7 @@ from keepstone.integrations.texts import STATE, called, returned, said, text_of_
 from keepstone.model import Entry, Record, SessionInfo
 from keepstone.services.memory_repository import Target
 from keepstone.session import Session
+from keepstone.text.messages.speakers import said_by
 
 with needs("pydantic-ai"):
     from pydantic import TypeAdapter
@@ -265,11 +266,13 @@ _MEMORY_SCHEMA: Record = {
 
 def _item(entry: ConversationEntry) -> Record:
     (message,) = ModelMessagesTypeAdapter.dump_python([entry.message], mode="json")
+    speaker, blocks = _speaker(message), [*map(_block, message["parts"])]
     return {
         "id": entry.id,
         "type": _MESSAGE,
-        "text": text_of_blocks(map(_block, message["parts"]), _speaker(message)),
+        "text": text_of_blocks(blocks, speaker),
         "data": {"parent_id": entry.parent_id, "kind": entry.kind, "message": message},
+        "origin": said_by({"role": speaker, "content": blocks}),
     }
 
 

@@ -14,6 +14,7 @@ from keepstone.integrations.texts import STATE, called, returned, said, text_of_
 from keepstone.model import Record
 from keepstone.services.memory_repository import Target
 from keepstone.session import Session as KeepstoneSession
+from keepstone.text.messages.speakers import said_by
 
 with needs("strands", but="in an environment without the extras mcp and all, which need a newer mcp"):
     from strands.session.repository_session_manager import RepositorySessionManager
@@ -94,7 +95,7 @@ class KeepstoneSessionManager(RepositorySessionManager, SessionRepository):
         """Add a message of an agent."""
         entry_id = _message_id(agent_id, session_message.message_id)
         data = {"agent_id": agent_id, **session_message.to_dict()}
-        self._put(session_id, _MESSAGE, entry_id, data, _text(session_message))
+        self._put(session_id, _MESSAGE, entry_id, data, _text(session_message), said_by(data["message"]))
 
     def read_message(
         self, session_id: str, agent_id: str, message_id: int, **_kwargs: Any
@@ -157,11 +158,21 @@ class KeepstoneSessionManager(RepositorySessionManager, SessionRepository):
             except EntryNotFoundError:
                 return None
 
-    def _put(self, session_id: str, kind: str, entry_id: str, data: Record, text: str | None = None) -> None:
+    def _put(
+        self,
+        session_id: str,
+        kind: str,
+        entry_id: str,
+        data: Record,
+        text: str | None = None,
+        origin: str | None = None,
+    ) -> None:
         """Store an entry: what was said has a text, state has none."""
         keys = STATE if text is None else {"text": text}
         with _session_errors():
-            self._session(session_id).put({"id": entry_id, "type": kind, "data": data, **keys})
+            self._session(session_id).put(
+                {"id": entry_id, "type": kind, "data": data, "origin": origin, **keys}
+            )
 
 
 @contextmanager

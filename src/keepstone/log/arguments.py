@@ -19,15 +19,14 @@ from keepstone.log.line import DEFAULT_TYPE, NewId, format_time, instant, plain
 from keepstone.log.merging import check_content
 from keepstone.log.time_words import moment_of
 from keepstone.log.where import conditions_of
-from keepstone.model import Record, Scope
+from keepstone.model import Record, Scope, origin_of
 from keepstone.vector import EmbeddingLike, embedding_of, embeddings_of
 
 Clock = Callable[[], datetime]
 """Returns the time as an aware datetime. Tests inject their own."""
 
 _LARGEST = sys.float_info.max
-_HIGHEST_COUNT = 2**53
-"""Above every count, and within the integers of any store."""
+_HIGHEST_COUNT = 2**53  # Above every count, and within the integers of any store.
 
 MOST_NAMES = 10_000
 """Maximum number of values of a filter's list."""
@@ -145,9 +144,8 @@ def change_of(keys: Mapping[str, Any], clock: Clock) -> Record:
     """
     if not keys:
         raise ValueError("nothing to update: give keys such as text='…' or pinned=True")
-    for key in ("id", "ts"):
-        if key in keys:
-            raise ValueError(f"{key} of an entry cannot be updated")
+    for key in _OF_NEW & keys.keys():
+        raise ValueError(f"{key} of an entry cannot be updated; a person confirms an entry with vouch(id)")
     check_keys(keys, (*_OF_BODY, "type"))
     given = {key: value for key, value in keys.items() if value is not None or key not in (*_OF_BODY, "type")}
     if "data" in given and "data_merge" in given:
@@ -225,7 +223,11 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "summary": lambda value: _instance_of(value, str, "summary"),
     "modified": lambda value: format_time(instant(value, "modified")),
     "embedding": embedding_of,
+    "origin": origin_of,
+    "derived_from": lambda value: _names(value, "derived_from"),
+    "cites": lambda value: _names(value, "cites"),
 }
+_OF_NEW = frozenset({"id", "ts", "origin", "derived_from", "cites"})
 _TIMES: Mapping[str, Literal["future", "none"]] = {
     "valid_from": "none",
     "valid_to": "future",
@@ -327,7 +329,18 @@ class ChangedKeys(Reserved, total=False):
     embedding: EmbeddingLike | None
 
 
-class NewKeys(ChangedKeys, total=False):
+class AddedKeys(Reserved, total=False):
+    """Keys that ``Session.add`` takes by name."""
+
+    origin: str | Mapping[str, Any] | None
+    """Who said it, such as ``"tool"``, or a mapping with ``by``, ``via`` and ``from``."""
+    derived_from: Iterable[str] | None
+    """The ids of the entries that it was derived from."""
+    cites: Iterable[str] | None
+    """Files of the project that it is about, with lines, such as ``"src/auth.py#L10-L22"``."""
+
+
+class NewKeys(AddedKeys, ChangedKeys, total=False):
     """Keys that ``Agent.add`` takes by name."""
 
     id: str | None
@@ -359,6 +372,8 @@ class Filters(TypedDict, total=False):
     """Entries with these ids."""
     include_superseded: bool
     """Also entries that are not valid now: superseded, expired and future ones."""
+    trust: str | None
+    """Entries of at least this trust."""
 
 
 def scope_of(

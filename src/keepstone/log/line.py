@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from keepstone.model import Entry, Record, parsed_time
+from keepstone.model import DERIVED, Entry, Record, parsed_time, sources_of
 from keepstone.model import read_time as read_time  # noqa: PLC0414  Part of the grammar.
 from keepstone.text.bounded import joined
 from keepstone.vector import encoded
@@ -23,7 +23,7 @@ MAX_LINE = 16 * 1024 * 1024
 ENVELOPE = frozenset({"id", "ts", "type"})
 RESERVED = frozenset(
     "deleted priority access pinned tags links aliases summary "
-    "valid_from valid_to expires modified embedding batch life".split()
+    "valid_from valid_to expires modified embedding batch life origin".split()
 )
 DEFAULT_TYPE = "event"
 _OF_MESSAGES = frozenset(
@@ -189,11 +189,14 @@ def body_of(record: Record) -> Record:
 
 
 def links_of(record: Record) -> list[Record]:
-    """Return the links of an entry that name a target."""
+    """Return the links of an entry that name a target, and those to the entries it was derived from."""
     links = record.get("links")
-    if not isinstance(links, list):
-        return []
-    return [link for link in links if isinstance(link, dict) and isinstance(link.get("to"), str)]
+    given = links if isinstance(links, list) else ()
+    found = [link for link in given if isinstance(link, dict) and isinstance(link.get("to"), str)]
+    if "origin" not in record:
+        return found
+    linked = {link["to"] for link in found if link.get("rel") == DERIVED}
+    return found + [{"to": to, "rel": DERIVED} for to in sources_of(record) if to not in linked]
 
 
 def type_of(record: Record) -> str | None:
@@ -252,7 +255,11 @@ def create(record: Record) -> Record:
 
 
 def apply(entry: Record, later: Record) -> Record:
-    """Return an entry after a put or a patch: a put replaces type and payload, a patch sets reserved keys."""
+    """Return an entry after a put or a patch.
+
+    A put replaces type, payload and origin, which is the program's where it names none. A patch sets reserved
+    keys.
+    """
     changed = {key: value for key, value in later.items() if key in RESERVED and key != "batch"}
     if "modified" not in changed and not later.keys() <= _OF_COUNTS and read_time(later.get("ts")):
         changed["modified"] = later["ts"]
@@ -260,7 +267,7 @@ def apply(entry: Record, later: Record) -> Record:
     if is_put(later):
         kept = {key: value for key, value in entry.items() if key in _HEAD}
         kept["type"] = type_of(later) or entry["type"]
-        changed |= body_of(later)
+        changed |= {"origin": later.get("origin")} | body_of(later)
     merged = kept | changed
     return {key: value for key, value in merged.items() if value is not None or key not in RESERVED}
 

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from keepstone.model import RELEVANT
+from keepstone.model import RELEVANT, TRUSTED
 
 if TYPE_CHECKING:
     from keepstone.agent import Agent
@@ -92,12 +92,15 @@ def _recalled(memory: Agent, prompt: str) -> str:
     from keepstone.recall.relevance import worth_telling
 
     # What only stands beside a match in its session is noise here.
-    told = worth_telling(memory.recall(prompt[:_LONGEST_TURN], limit=_HITS))
-    hits = [hit for hit in told if hit.why.words or hit.relevance >= RELEVANT]
+    told = worth_telling(memory.recall(prompt[:_LONGEST_TURN], limit=_HITS, trust=TRUSTED))
+    # Nor does a prompt get what is stale, or was said by tools and imports, without being asked.
+    hits = [hit for hit in told if (hit.why.words or hit.relevance >= RELEVANT) and hit.entry.stale is None]
     return hits_answer(hits).text if hits else ""
 
 
 def _store(memory: Agent, session: str, transcript: Path) -> None:
+    from keepstone.text.messages.speakers import said_by
+
     kept = memory.session(session)
     known = {entry.id for entry in kept.entries(include_superseded=True)}
     new = (turn for turn in turns(transcript) if turn.id not in known)
@@ -107,6 +110,7 @@ def _store(memory: Agent, session: str, transcript: Path) -> None:
                 "id": turn.id,
                 "type": "message",
                 "data": {"role": turn.role, "content": turn.text},
+                "origin": said_by({"role": turn.role}),
                 **({"ts": turn.ts} if turn.ts else {}),
             }
             for turn in batch

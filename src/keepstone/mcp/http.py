@@ -48,16 +48,16 @@ class _Endpoint:
         except ProblemError as error:
             await error.response()(scope, receive, send)
             return
-        scope[_VIEW], manager = await anyio.to_thread.run_sync(self._prepared, agent, access.read_only)
+        scope[_VIEW], manager = await anyio.to_thread.run_sync(self._prepared, agent, access)
         async with manager.run():
             await manager.handle_request(scope, receive, send)
 
-    def _prepared(self, agent: str, read_only: bool) -> tuple[Any, Any]:  # noqa: FBT001
+    def _prepared(self, agent: str, access: Access) -> tuple[Any, Any]:
         manager = import_module("mcp.server.streamable_http_manager").StreamableHTTPSessionManager
         from keepstone.mcp.memory_tools import McpTools
         from keepstone.mcp.resources import View
 
-        found = self._home.agent(agent)
+        found, read_only = self._home.agent(agent).on_behalf(access.origin), access.read_only
         view = View(found, McpTools(found, read_only=read_only), self._home)
         server = _server(READ_ONLY if read_only else INSTRUCTIONS)
         return view, manager(app=server, stateless=True, max_request_body_size=Limits().body)

@@ -18,6 +18,10 @@ Profile = Literal["keepstone", "reference"]
 """Which tools a client sees: ours, or those of the reference memory server."""
 
 
+_LONGEST_CLIENT = 80
+"""Characters of a client's name that are kept."""
+
+
 class McpTools:
     """The tools of one agent's memory.
 
@@ -38,24 +42,39 @@ class McpTools:
         profile: Profile = "keepstone",
         shared: Collection[str] = (),
     ) -> None:
-        own = _allowed(memory_tools(agent, SESSION, notes, shared), read_only=read_only)
+        self._agent, self._read_only, self._notes, self._shared = agent, read_only, notes, shared
         self.graph: KnowledgeGraph | None = None
         """The knowledge graph, if the profile has one."""
         if profile == "reference":
             from keepstone.mcp.knowledge_graph import KnowledgeGraph
-            from keepstone.mcp.reference_tools import reference_tools
 
             self.graph = KnowledgeGraph(agent)
-            self.tools = _allowed(reference_tools(self.graph), read_only=read_only)
-            self._toolbox = Toolbox((one.tool for one in self.tools), unlisted=(one.tool for one in own))
-        else:
-            self.tools = own
-            self._toolbox = Toolbox(one.tool for one in own)
+        writer = self._writer(None)
+        self.tools = self._own_tools(writer) if self.graph is None else self._graph_tools(writer)
 
-    def call(self, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
-        """Run a tool and return its result. It raises nothing."""
-        return self._toolbox.call(name, arguments)
+    def call(self, name: str, arguments: Mapping[str, Any], client: str | None = None) -> ToolAnswer:
+        """Run a tool and return its result. It raises nothing.
 
+        What it saves says that a model said it, through the client of this name.
+        """
+        writer = self._writer(client)
+        own = (one.tool for one in self._own_tools(writer))
+        if self.graph is None:
+            return Toolbox(own).call(name, arguments)
+        listed = (one.tool for one in self._graph_tools(writer))
+        return Toolbox(listed, unlisted=own).call(name, arguments)
 
-def _allowed(tools: Iterable[MemoryTool], *, read_only: bool) -> list[MemoryTool]:
-    return [tool for tool in tools if not (read_only and tool.writes)]
+    def _writer(self, client: str | None) -> Agent:
+        return self._agent.on_behalf("model", f"mcp/{client[:_LONGEST_CLIENT]}" if client else "mcp")
+
+    def _own_tools(self, writer: Agent) -> list[MemoryTool]:
+        return self._allowed(memory_tools(writer, SESSION, self._notes, self._shared))
+
+    def _graph_tools(self, writer: Agent) -> list[MemoryTool]:
+        from keepstone.mcp.knowledge_graph import KnowledgeGraph
+        from keepstone.mcp.reference_tools import reference_tools
+
+        return self._allowed(reference_tools(KnowledgeGraph(writer)))
+
+    def _allowed(self, tools: Iterable[MemoryTool]) -> list[MemoryTool]:
+        return [tool for tool in tools if not (self._read_only and tool.writes)]

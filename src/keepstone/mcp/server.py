@@ -90,7 +90,7 @@ class _Handlers:
     async def call_tool(self, ctx: _Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         def call() -> types.CallToolResult:
             view = self._view_of(ctx.request)
-            return _result(view, view.tools.call(params.name, params.arguments or {}))
+            return _result(view, view.tools.call(params.name, params.arguments or {}, _client_of(ctx)))
 
         return await _with_progress(ctx, call)
 
@@ -154,6 +154,12 @@ class _Handlers:
         if isinstance(found, MCPError):
             raise found
         return found
+
+
+def _client_of(ctx: _Context) -> str | None:
+    """Return the name of the client of a request, None if it did not say it."""
+    params = ctx.session.client_params
+    return None if params is None else params.client_info.name
 
 
 async def _with_progress(ctx: _Context, call: Callable[[], T]) -> T:

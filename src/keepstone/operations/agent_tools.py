@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from keepstone.context.fence import fenced, line_of
+from keepstone.context.fence import fenced, line_of, remarks_of
 from keepstone.errors import AmbiguousIdError, EntryNotFoundError, MemoryFileNotFoundError
 from keepstone.log.line import format_time
-from keepstone.model import Entry, Hit, Why
+from keepstone.model import TRUSTED, Entry, Hit, Why, is_at_least
 from keepstone.operations.toolbox import Tool, ToolAnswer, string
 from keepstone.recall.relevance import WEAK, worth_telling
 
@@ -49,6 +49,19 @@ PINNED = {
 }
 QUERY = string("A question, or words that the memory would contain.", _LONGEST_MEMORY)
 NEW_TEXT = string("The new text, whole: it replaces the old one.", _LONGEST_MEMORY)
+DERIVED_FROM: dict[str, Any] = {
+    "type": "array",
+    "description": "Ids of the memories that this one was concluded from. Default: none.",
+    "items": {"type": "string", "maxLength": 1000},
+    "maxItems": 100,
+}
+CITES: dict[str, Any] = {
+    "type": "array",
+    "description": "Files of the project that it is about, with lines, such as src/auth.py#L10-L22. It is "
+    "marked once they change. Default: none.",
+    "items": {"type": "string", "maxLength": 1000},
+    "maxItems": 20,
+}
 ID = string("Id of the memory, as a search or the call that saved it returned it.", 1000)
 PATH = string("Relative path of the file, such as plans/today.md.", 4000)
 CONTENT = string("The whole text of the file, kept exactly.", LONGEST_FILE)
@@ -152,6 +165,8 @@ class AgentMemory:
         *,
         session: str | None = None,
         priority: float | None = None,
+        derived_from: Sequence[str] = (),
+        cites: Sequence[str] = (),
     ) -> ToolAnswer:
         """Save a memory."""
         _check_words(text)
@@ -159,6 +174,8 @@ class AgentMemory:
             raise ValueError("type 'message' is for the turns of a conversation; take fact or note")
         keys: dict[str, Any] = ({"tags": [*tags]} if tags else {}) | ({"pinned": True} if pinned else {})
         keys |= {} if priority is None else {"priority": priority}
+        given = {"derived_from": derived_from, "cites": cites}
+        keys |= {key: value for key, value in given.items() if value}
         entry = self.agent.session(self.session if session is None else session).add(type, text=text, **keys)
         return ToolAnswer({"id": entry.id}, f"remembered, id {entry.id}")
 
@@ -254,19 +271,28 @@ def hits_answer(hits: Sequence[Hit], note: str | None = None) -> ToolAnswer:
             "type": hit.entry.type,
             "ts": format_time(hit.entry.ts),
             "relevance": round(hit.relevance, 2),
+            **_doubts_of(hit.entry),
             **({} if note is None else {"weak": True}),
         }
         for hit, text in zip(hits, texts, strict=True)
     ]
     lines = [
-        line_of(str(number), hit.entry, text, with_id=True)
+        line_of(str(number), hit.entry, text, remarks_of(hit.entry, is_untrusted=is_doubted), with_id=True)
         for number, (hit, text) in enumerate(zip(hits, texts, strict=True), 1)
+        for is_doubted in ["trust" in _doubts_of(hit.entry)]
     ]
     if not lines:
         return ToolAnswer({"hits": []}, "nothing is remembered here yet")
     if note is None:
         return ToolAnswer({"hits": found}, AS_DATA + fenced(lines))
     return ToolAnswer({"hits": found, "note": note}, f"{AS_DATA}{fenced(lines)}{note}\n")
+
+
+def _doubts_of(entry: Entry) -> dict[str, str]:
+    """Return what a model is told of an entry of little trust, or of a stale one."""
+    trust, stale = entry.trust, entry.stale
+    doubted = {} if is_at_least(trust, TRUSTED) else {"trust": trust}
+    return doubted if stale is None else {**doubted, "stale": stale}
 
 
 def shortened(text: str, length: int) -> str:

@@ -11,6 +11,8 @@ from typing import Annotated, Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
+from keepstone.model import TRUST
+
 _MOMENT = "2026-01-11T14:31:00.120000Z"
 
 
@@ -59,6 +61,9 @@ class Entry(TypedDict):
     expires: NotRequired[AnyTime]
     modified: NotRequired[AnyTime]
     embedding: NotRequired[Embedding]
+    origin: NotRequired[dict[str, Any]]
+    trust: NotRequired[Annotated[str, Schema(enum=[*TRUST])]]
+    stale: NotRequired[str]
 
 
 class Conflict(TypedDict):
@@ -123,6 +128,8 @@ class Hit(TypedDict):
     path: str | None
     line: int | None
     text: str
+    trust: Annotated[str | None, Schema(enum=[*TRUST, None])]
+    stale: str | None
     passage: str
     score: float
     relevance: float

@@ -14,6 +14,7 @@ from keepstone.errors import StoreError
 from keepstone.log.line import format_time, payload_of
 from keepstone.model import (
     CHAT,
+    PROGRAM,
     BackupInfo,
     Conflict,
     ConflictingPair,
@@ -43,9 +44,16 @@ Document = Mapping[str, Any]
 def entry_document(entry: Entry) -> answers.Entry:
     """Return an entry in the shape of its log line, with its agent and session.
 
-    A flat payload with a key ``agent`` or ``session`` of its own is nested under ``data``.
+    It has its trust unless that is ``program``, and the reason if it is stale. A flat payload with one of
+    these keys of its own is nested under ``data``.
     """
-    return record_document(entry.agent, entry.session, entry.line)
+    line = entry.line if _JUDGED.isdisjoint(entry.line) else _nested(entry.line)
+    judged = {"trust": None if entry.trust == PROGRAM else entry.trust, "stale": entry.stale}
+    shown = {key: value for key, value in judged.items() if value is not None}
+    return cast("answers.Entry", {**record_document(entry.agent, entry.session, line), **shown})
+
+
+_JUDGED = frozenset({"trust", "stale"})
 
 
 def added_document(entry: Entry) -> answers.AddedEntry:
@@ -58,8 +66,9 @@ def added_document(entry: Entry) -> answers.AddedEntry:
     ]
     if not conflicts:
         return cast("answers.AddedEntry", entry_document(entry))
-    line = _nested(entry.line) if "conflicts" in entry.line else entry.line
-    return {**record_document(entry.agent, entry.session, line), "conflicts": conflicts}
+    if "conflicts" not in entry.line:
+        return {**entry_document(entry), "conflicts": conflicts}
+    return {**record_document(entry.agent, entry.session, _nested(entry.line)), "conflicts": conflicts}
 
 
 def record_document(agent: str, session: str, record: Record) -> answers.Entry:
@@ -71,7 +80,7 @@ def record_document(agent: str, session: str, record: Record) -> answers.Entry:
 
 def _nested(line: Record) -> Record:
     payload = payload_of(line)
-    beside = {"agent", "session"} if payload is line.get("data") else payload.keys()
+    beside = {"agent", "session", *_JUDGED} if payload is line.get("data") else payload.keys()
     return {key: value for key, value in line.items() if key not in beside} | {"data": payload}
 
 
@@ -107,6 +116,8 @@ def hit_document(hit: Hit) -> answers.Hit:
         "path": hit.path,
         "line": hit.line,
         "text": hit.text,
+        "trust": hit.entry.trust if hit.excerpt is None else None,
+        "stale": hit.entry.stale if hit.excerpt is None else None,
         "passage": hit.passage,
         "score": hit.score,
         "relevance": hit.relevance,

@@ -23,6 +23,7 @@ from keepstone.filesystem.layout import (
     SUGGESTIONS,
     SYNC,
     TEMPORARY,
+    TESTS,
     VANISHED,
     Layout,
 )
@@ -55,6 +56,7 @@ def init(root: Path, layout: Layout) -> list[str]:
         attributes = [
             f"{sessions}/*{extension} merge={DRIVER} -text",
             f"{sessions}/{ARCHIVE}/*{extension} merge={DRIVER} -text",
+            f"/{TESTS} merge=union -text",
             *(f"{sessions}/{name} merge=union -text" for name in (PURGED, DROPPED)),
             f"/{VANISHED}/*/{ERASED} merge=union -text",
         ]
@@ -64,7 +66,8 @@ def init(root: Path, layout: Layout) -> list[str]:
             )
             attributes += [f"/{suggestions} merge={DRIVER} -text", f"/{grants} merge=union -text"]
         files = f"/{layout.files.replace('{agent}', '*')}"
-        ignored = ["/.index/", f"/{SYNC}/", f"/{STATE}/**/*{LOCK}", "/.tokens.*", f"{files}/.keepstone.*"]
+        ignored = ["/.index/", f"/{SYNC}/", f"/{STATE}/**/*{LOCK}", "/.tokens.*", "/.tests.*"]
+        ignored += [f"{files}/.keepstone.*"]
         ignored += [f"{sessions}/{name}" for name in (f"*{LOCK}", f"*{TEMPORARY}", PURGE)]
         ignored += [f"{sessions}/{ARCHIVE}/*{TEMPORARY}"]
         ignored += [

@@ -62,10 +62,21 @@ class ToolCalls(AgentMemory):
         tags: Sequence[str] = (),
         pinned: bool = False,  # noqa: FBT001, FBT002
         priority: float | None = None,
+        derived_from: Sequence[str] = (),
+        cites: Sequence[str] = (),
     ) -> ToolAnswer:
         """Save a memory."""
         holder = self.session if session is None else session
-        saved = self.remember(text, type, tags, pinned, session=holder, priority=priority)
+        saved = self.remember(
+            text,
+            type,
+            tags,
+            pinned,
+            session=holder,
+            priority=priority,
+            derived_from=derived_from,
+            cites=cites,
+        )
         return ToolAnswer({**saved.data, "session": holder}, saved.text)
 
     def set(self, key: str, value: str | float, session: str = DEFAULT_SESSION) -> ToolAnswer:
@@ -94,6 +105,7 @@ class ToolCalls(AgentMemory):
         session: str | None = None,
         types: Sequence[str] | None = None,
         min_relevance: float | None = None,
+        trust: str | None = None,
     ) -> ToolAnswer:
         """Search memories, and say how far the search went."""
         sessions = None if session is None else [session]
@@ -104,6 +116,7 @@ class ToolCalls(AgentMemory):
             types=types or None,
             min_relevance=min_relevance or 0.0,
             shared=self.sharing(),
+            trust=trust,
         )
         told: Sequence[Hit] = hits
         note = None
@@ -223,6 +236,7 @@ def _document(entry: Entry, text: str) -> dict[str, Any]:
         "text": text,
     }
     kept = {"tags": [*entry.tags], "priority": entry.priority, "summary": entry.summary}
+    kept |= {"trust": None if entry.origin is None else entry.trust, "stale": entry.stale}
     return document | {key: value for key, value in kept.items() if value}
 
 

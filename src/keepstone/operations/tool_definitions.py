@@ -6,8 +6,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from keepstone.model import TRUST
 from keepstone.operations.agent_tools import (
+    CITES,
     CONTENT,
+    DERIVED_FROM,
     ID,
     NEW_TEXT,
     PATH,
@@ -85,6 +88,7 @@ def memory_tools(
 def _reading(memory: ToolCalls) -> list[MemoryTool]:
     entry = {**_IDENTITY, "type": _TEXT, "ts": _TEXT, "text": _TEXT}
     hit = {**entry, "relevance": {"type": "number"}}
+    doubts = {"trust": _TEXT, "stale": _TEXT}
     of = {"agent": _TEXT}  # Of what another agent shares.
     return [
         MemoryTool(
@@ -111,6 +115,12 @@ def _reading(memory: ToolCalls) -> list[MemoryTool]:
                         "minimum": 0,
                         "maximum": 1,
                     },
+                    "trust": {
+                        "type": "string",
+                        "description": "Only memories that come from at least this: user, program, model, "
+                        "import or tool. Default: all.",
+                        "enum": [*TRUST],
+                    },
                 },
                 ("query",),
                 memory.search,
@@ -118,7 +128,7 @@ def _reading(memory: ToolCalls) -> list[MemoryTool]:
             "Search memories",
             _object(
                 {
-                    "hits": _array(hit, weak={"type": "boolean"}, **of),
+                    "hits": _array(hit, weak={"type": "boolean"}, **doubts, **of),
                     "lexical_only": {"type": "boolean"},
                     "pending": _INTEGER,
                 },
@@ -198,6 +208,8 @@ def _writing(memory: ToolCalls) -> list[MemoryTool]:
                         "minimum": 0,
                         "maximum": 1,
                     },
+                    "derived_from": DERIVED_FROM,
+                    "cites": CITES,
                 },
                 ("text",),
                 memory.save,

@@ -21,6 +21,7 @@ from keepstone.log.line import instant
 from keepstone.model import Conflict, Entry, Scope
 from keepstone.store.protocol import Store
 from keepstone.store.reader import Reader, ask
+from keepstone.store.trust import Judge
 from keepstone.store.validity import is_valid
 from keepstone.text.tokenizer import STOP_WORDS, stem, words_of
 
@@ -101,15 +102,16 @@ _CONTRACTED = {"can't": "can not", "won't": "will not"}
 class ConflictFinder:
     """Finds the conflicts of an entry that was added or changed, when they are first asked for."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, judge: Judge) -> None:
         self._store = store
         self._clock = clock
+        self._judge = judge
 
     def attach(self, entries: list[Entry]) -> list[Entry]:
         """Let entries that were just added or changed find their conflicts, and return them."""
         for entry in entries:
             object.__setattr__(entry, "_conflicts", self)
-        return entries
+        return self._judge.attach(entries)
 
     def __call__(self, entry: Entry) -> tuple[Conflict, ...]:
         """Return what an entry is in conflict with now, contradictions first."""

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import NoReturn
 
 from keepstone.log.arguments import Clock
-from keepstone.model import Record
+from keepstone.model import ANY, Record, Writer
 from keepstone.recall.conflicts import ConflictFinder
 from keepstone.recall.rerank import Reranker
 from keepstone.recall.selection import Meaning
 from keepstone.store.protocol import Store
+from keepstone.store.trust import Judge
 
 Guard = Callable[[str, Sequence[Record]], list[Record]]
 """Takes a session's id and lines to write to it, and returns them masked, or raises."""
@@ -40,5 +41,8 @@ class Shared:
     meaning: Meaning
     reranker: Reranker | None
     conflicts: ConflictFinder
+    judge: Judge
     guard: Guard | None = None
     """Masks or refuses secrets in lines; None if the home keeps them."""
+    writer: Writer = ANY
+    """The surface that writes, by which it is said where entries come from."""

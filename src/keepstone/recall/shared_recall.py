@@ -11,6 +11,7 @@ from keepstone.recall.question import Question
 from keepstone.recall.rerank import Reranker
 from keepstone.recall.vectors import Vectors
 from keepstone.store.sharing.granted_store import Reach
+from keepstone.store.trust import Trusted
 
 
 def recall_shared(
@@ -32,9 +33,15 @@ def recall_shared(
     found = []
     for reach in reaches:
         with reach.access() as grant:
-            part = grant.narrowed(replace(scope, agent=reach.of))
+            part = grant.narrowed(_of(scope, reach.of))
             found.append(recall(reach.store, vectors_of(reach.of), question, part, reranker))
     return found
+
+
+def _of(scope: Scope, agent: str) -> Scope:
+    """Return a scope as one of another agent, whose entries have their trust from that agent's sources."""
+    where = (replace(one, agent=agent) if isinstance(one, Trusted) else one for one in scope.where)
+    return replace(scope, agent=agent, where=tuple(where))
 
 
 def merged(own: Hits, others: Sequence[Hits], limit: int) -> Hits:

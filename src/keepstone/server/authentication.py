@@ -198,7 +198,8 @@ def cookies_of(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def _access_of(token: Token, holder: str) -> Access:
-    return Access(None if token.agents is None else frozenset(token.agents), token.read_only, holder)
+    agents = None if token.agents is None else frozenset(token.agents)
+    return Access(agents, token.read_only, token.origin, holder)
 
 
 def _key(value: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from keepstone.errors import AgentNotFoundError
+from keepstone.model import PROGRAM
 from keepstone.server.problems import ProblemError
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ class Access:
     agents: frozenset[str] | None = None
     """The agents; None for all, and for the home itself."""
     read_only: bool = False
+    origin: str = PROGRAM
+    """The most trusted origin of what is written."""
     holder: str = field(default="", compare=False)
     """Identifies the browser session or token; a page accepts only its own holder's sockets."""
 

@@ -9,7 +9,7 @@ from pydantic.config import JsonDict
 
 from keepstone.log.arguments import MOST_NAMES, Filters
 from keepstone.log.where import MOST_KEYS
-from keepstone.model import Record
+from keepstone.model import TRUSTED, Record
 
 T = TypeVar("T")
 _SHARED = Field(None, description="Also what these other agents share with the agent.")
@@ -81,6 +81,7 @@ class NewEntry(Keys):
         None, min_length=1, description="An id of the caller's own, unique in the session."
     )
     ts: Moment | None = Field(None, description="When it happened; default: now.")
+    derived_from: Many[str] | None = Field(None, description="Ids of the entries it was derived from.")
 
 
 class NewEntries(Body):
@@ -132,6 +133,12 @@ class Link(Body):
     rel: str = Field(min_length=1, description="The name of the relation.")
 
 
+TrustField = Annotated[
+    str | None,
+    Field(description="Only entries of at least this trust: user, program, model, import or tool."),
+]
+
+
 class RecallQuery(Body):
     """A query and its filters."""
 
@@ -160,6 +167,7 @@ class RecallQuery(Body):
         default=False, description="Also entries that are superseded, expired or not valid yet."
     )
     shared: Many[str] | None = _SHARED
+    trust: TrustField = None
     include: list[Literal["entries", "files", "notes"]] = Field(
         ["entries"], min_length=1, max_length=3, description="What to search. The notes are the server's."
     )
@@ -184,6 +192,8 @@ class EntryFilters(Body):
         None,
         description="Also entries that are superseded, expired or not valid yet; default: only for a purge.",
     )
+
+    trust: TrustField = None
 
     def filters(self) -> Filters:
         """Return the filters for the library."""
@@ -231,6 +241,9 @@ class ContextQuery(Body):
     )
     ids: bool = Field(default=False, description="Show the session and the id of each entry in the text.")
     shared: Many[str] | None = _SHARED
+    trust: str = Field(TRUSTED, description="The least trust of what is shown before the last fence.")
+    untrusted: Literal["fence", "omit"] = Field("fence", description="Leave out entries below that trust.")
+    stale: Literal["omit", "mark"] = Field("omit", description="Leave out stale entries, or mark them.")
     count_as: str | None = Field(
         None, description="Count tokens as `openai` or `openai:MODEL`, if its tokenizer is installed."
     )

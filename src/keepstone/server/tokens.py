@@ -23,6 +23,7 @@ from keepstone.filesystem.layout import TOKENS, TOKENS_LOCK, TOKENS_TEMPORARY, L
 from keepstone.filesystem.lock import Lock
 from keepstone.log.arguments import Clock, system_clock
 from keepstone.log.line import format_time, read_time
+from keepstone.model import PROGRAM, TRUST, trust_level
 from keepstone.server.sign_ins import LocalSignIns, SignIns
 from keepstone.store.shared_rows import TokenRow
 
@@ -58,6 +59,8 @@ class Token:
     """When it expires; None for never."""
     name: str = ""
     """What people call it; empty for none."""
+    origin: str = PROGRAM
+    """The most trusted origin of what is written with it: ``program``, ``model``, ``import`` or ``tool``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,7 @@ class Tokens:
         read_only: bool = False,
         lifetime: timedelta | None = None,
         name: str = "",
+        origin: str = PROGRAM,
     ) -> tuple[str, Token]:
         """Create a token and return its secret, which is not stored, and the stored token.
 
@@ -99,12 +103,18 @@ class Tokens:
             read_only: Whether it allows no changes.
             lifetime: How long it is valid; default: forever.
             name: What people call it, in lists.
+            origin: Who writes with it: ``program``, ``model``, ``import`` or ``tool``.
 
         Raises:
             InvalidAgentIdError: An agent is not a valid slug.
-            ValueError: The list of agents is empty, the lifetime is not positive, or the name is too long or
-                not one line of printable characters.
+            ValueError: The list of agents is empty, the lifetime is not positive, the name is too long or
+                not one line of printable characters, or the origin is unknown or ``user``.
         """
+        if trust_level(origin) == TRUST[0]:
+            raise ValueError(
+                "origin of a token must not be 'user': only the page and the terminal are persons; use "
+                f"{', '.join(TRUST[1:])}"
+            )
         if agents is not None and not agents:
             raise ValueError("the list of agents must not be empty; leave it out to allow all agents")
         if lifetime is not None and lifetime <= timedelta():
@@ -118,7 +128,9 @@ class Tokens:
         secret = PREFIX + secrets.token_urlsafe(_BITS // 8)
         now = self._clock()
         expires = None if lifetime is None else now + lifetime
-        token = Token(secrets.token_hex(_ID_BYTES), _digest(secret), slugs, read_only, now, expires, name)
+        token = Token(
+            secrets.token_hex(_ID_BYTES), _digest(secret), slugs, read_only, now, expires, name, origin
+        )
         self._change(lambda tokens: [*tokens, token])
         return secret, token
 
@@ -260,7 +272,7 @@ class DatabaseTokens(Tokens):
         for token in after:
             if token not in before:
                 slugs = None if token.agents is None else list(token.agents)
-                rest = (token.read_only, token.created, token.expires, token.name)
+                rest = (token.read_only, token.created, token.expires, token.name, token.origin)
                 self._rows.add_token(TokenRow(token.id, token.digest, slugs, *rest))
         for token in before:
             if token not in after:
@@ -297,6 +309,7 @@ def _record(token: Token) -> dict[str, Any]:
         "read_only": token.read_only,
         "created": format_time(token.created),
         "expires": None if token.expires is None else format_time(token.expires),
+        **({} if token.origin == PROGRAM else {"origin": token.origin}),
     }
 
 
@@ -333,7 +346,8 @@ def _token(record: dict[str, Any]) -> Token:
     name = record.get("name", "")  # Tokens were made without names before.
     if not isinstance(name, str):
         raise TypeError("not a name")
-    return Token(str(record["id"]), record["sha256"], slugs, read_only, created, until, name)
+    origin = trust_level(record.get("origin", PROGRAM))
+    return Token(str(record["id"]), record["sha256"], slugs, read_only, created, until, name, origin)
 
 
 def _digest(secret: str) -> str:

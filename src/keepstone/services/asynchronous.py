@@ -171,6 +171,10 @@ class AsyncAgent(_Face[Agent]):
         """The agent's own text files; their methods are awaited."""
         return AsyncFiles(self._blocking.files, self._calls)
 
+    def on_behalf(self, by: str, via: str | None = None) -> AsyncAgent:
+        """Return this agent for a surface, see ``Agent.on_behalf``."""
+        return AsyncAgent(self._blocking.on_behalf(by, via), self._calls)
+
     def session(self, id: str, of: str | None = None) -> AsyncSession:  # noqa: A002
         """Return a session; see ``Agent.session``."""
         return AsyncSession(self._blocking.session(id, of), self._calls)
@@ -214,6 +218,10 @@ class AsyncAgent(_Face[Agent]):
     reject = awaited(_AGENT.reject)
     undo = awaited(_AGENT.undo)
     related = awaited(_AGENT.related)
+    sources = awaited(_AGENT.sources)
+    derived = awaited(_AGENT.derived)
+    vouch = awaited(_AGENT.vouch)
+    verify = awaited(_AGENT.verify)
     recall = awaited(_AGENT.recall)
     holds = awaited(_AGENT.holds)
     entry_counts = awaited(_AGENT.entry_counts)

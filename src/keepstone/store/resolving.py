@@ -129,9 +129,9 @@ def without_old_vector(there: Record, later: Written) -> Written:
 
 
 def refuse_other(there: Record, record: Record) -> Record:
-    """Return the entry that is there if a new record says the same; times do not count."""
+    """Return the entry that is there if a new record says the same; times and origins do not count."""
     kept = {key: value for key, value in there.items() if key not in RESERVED or key in record}
-    if {**kept, "ts": ""} == {**create(record), "ts": ""}:
+    if {**kept, "ts": "", "origin": None} == {**create(record), "ts": "", "origin": None}:
         return there
     raise EntryExistsError(
         f"entry {record['id']!r:.80} exists with other content: update it, or choose another id"

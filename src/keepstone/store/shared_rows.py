@@ -16,6 +16,7 @@ class TokenRow(NamedTuple):
     created: datetime
     expires: datetime | None
     name: str
+    origin: str
 
 
 class SharedSignIns(Protocol):

@@ -24,9 +24,9 @@ def is_valid(record: Record, moment: datetime) -> bool:
 
 
 def newest_valid(
-    fetch: Callable[[int | None], list[Entry]], limit: int | None, moment: datetime
+    fetch: Callable[[int | None], list[Entry]], limit: int | None, moment: datetime | Callable[[Entry], bool]
 ) -> list[Entry]:
-    """Return the newest entries that hold at a time, the oldest of them first.
+    """Return the newest entries that hold at a time, or that a condition admits, the oldest of them first.
 
     ``fetch`` returns the newest entries, at most as many as it is asked for. It is asked for more
     where those that do not hold have left too few.
@@ -34,7 +34,9 @@ def newest_valid(
     asked = limit
     while True:
         found = fetch(asked)
-        valid = [entry for entry in found if is_valid(entry.line, moment)]
+        valid = [
+            entry for entry in found if (moment(entry) if callable(moment) else is_valid(entry.line, moment))
+        ]
         if limit is None or asked is None:
             return valid
         if len(valid) >= limit or len(found) < asked:

@@ -47,6 +47,7 @@ class Correcting:
             "pin": self._pin,
             "supersede": self._supersede,
             "link": self._link,
+            "vouch": self._vouch,
             "delete": self._delete,
             "purge": self._purge,
             "raw": self._raw,
@@ -168,6 +169,11 @@ class Correcting:
         await aside(session.update, entry.id, pinned=None if entry.pinned else True)
         done = "Unpinned." if entry.pinned else "Pinned: always in the context."
         self._offer(done, lambda: _put_back(session, entry))
+        await self._reload()
+
+    async def _vouch(self, session: Session, entry: Entry) -> None:
+        confirmed = await aside(self._place.agent.vouch, entry.id, session.id)
+        self._offer(f"Confirmed: its trust is {confirmed.trust} until it or a source changes.", None)
         await self._reload()
 
     async def _supersede(self, session: Session, entry: Entry) -> None:

@@ -15,6 +15,7 @@ from starlette.responses import RedirectResponse, Response
 from keepstone.chat.offline import OfflineResponder
 from keepstone.errors import InvalidAgentIdError, InvalidSessionIdError
 from keepstone.filesystem.layout import DEFAULT_AGENT
+from keepstone.model import PROGRAM, TRUST
 from keepstone.notes.notes import Notes
 from keepstone.server.tokens import Tokens
 from keepstone.text.brand import MARK
@@ -181,7 +182,10 @@ async def _place(site: Site, access: Permissions, agent: str, request: Request) 
     """Return the place of a request. An agent without access gets the same error as an invalid one."""
     if access.agents is not None and agent not in access.agents:
         raise InvalidAgentIdError("there is no such agent here")
-    found = site.home.agent(agent)
+    # The page is a person's; a token that it was opened with may have less trust.
+    origin = getattr(access, "origin", PROGRAM)
+    by = TRUST[0] if origin == PROGRAM else origin
+    found = site.home.agent(agent).on_behalf(by, "page")
     try:
         known = await asyncio.to_thread(site.home.agents)
     except EXPECTED:

@@ -123,7 +123,7 @@ def marks_of(entry: Entry, now: datetime, place: Place | None) -> View:
         "rest": [
             {"key": shown(key), "value": shown(clipped(value, _NEAR))} for key, value in unindexed(entry)
         ],
-        "note": _validity(entry, now),
+        "note": shown("; ".join(filter(None, (_validity(entry, now), *_doubts(entry))))),
         **_worth(entry, now),
     }
 
@@ -136,6 +136,15 @@ def _validity(entry: Entry, now: datetime) -> str:
     if expires is not None and expires <= now:
         return f"expired {moment(expires)}"
     return f"holds from {moment(since)}" if since is not None and since > now else ""
+
+
+def _doubts(entry: Entry) -> list[str]:
+    """Return who said an entry other than a person or program, and why it is stale."""
+    origin, stale = entry.origin or {}, entry.stale
+    said = "confirmed" if origin.get("vouched") else f"from {entry.trust}"
+    via = f" via {via}" if isinstance(via := origin.get("via"), str) and not origin.get("vouched") else ""
+    is_plain = not origin or (origin.get("by") == "user" and not origin.get("vouched"))
+    return [*([] if is_plain else [said + via]), *([f"stale: {stale}"] if stale else [])]
 
 
 def _worth(entry: Entry, now: datetime) -> View:

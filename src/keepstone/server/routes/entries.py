@@ -56,6 +56,7 @@ from keepstone.server.requests import (
     NewMessages,
     Purging,
 )
+from keepstone.text.messages.speakers import said_by
 
 router = APIRouter(prefix="/agents/{agent}", tags=["entries"])
 
@@ -239,8 +240,19 @@ def messages(
     return answer(shapes.Messages(id=session, messages=found))
 
 
+_REFUSED_REASON = {
+    "origin": "the token says where an entry comes from, see keepstone token create --origin",
+    "cites": "cite files where they are, with keepstone add --cites",
+}
+_REFUSED = frozenset(_REFUSED_REASON)
+
+
 def _item(body: Keys) -> dict[str, Any]:
     given = body.keys()
+    for key in _REFUSED & given.keys():
+        raise ValueError(f"{key} is not for requests: {_REFUSED_REASON[key]}")
+    if given.get("type") == "message" and isinstance(given.get("data"), dict):
+        given["origin"] = said_by(given["data"])  # The token's at most.
     # The vector comes last, where it disturbs readers of the line least.
     vector = {"embedding": given.pop("embedding")} if "embedding" in given else {}
     return {

@@ -70,6 +70,9 @@ def context(request: Request, memory: Reading, body: ContextQuery) -> Response:
         window=body.window,
         ids=body.ids,
         shared=shared_by(body.shared),
+        trust=body.trust,
+        untrusted=body.untrusted,
+        stale=body.stale,
     )
     return answer(context_document(block))
 

@@ -179,7 +179,11 @@ def facts_wanted(agent: str, conditions: Iterable[Comparison]) -> list[list[int]
     wanted = []
     for condition in conditions:
         key, operator, value = condition.key, condition.operator, condition.value
-        if key in _UNKNOWN or operator in ("ne", "not_in") or (operator == "exists" and value is False):
+        if (
+            key in _UNKNOWN
+            or operator in ("ne", "not_in", "trust")
+            or (operator == "exists" and value is False)
+        ):
             continue
         found = [digest(agent, key)]
         if operator in ("eq", "in") and key not in TIMES:

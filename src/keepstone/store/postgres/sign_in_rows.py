@@ -11,7 +11,7 @@ _NOW = "statement_timestamp()"
 """Citus takes no volatile function in a change of rows."""
 
 
-_COLUMNS = "id, digest, agents, read_only, created, expires, name"
+_COLUMNS = "id, digest, agents, read_only, created, expires, name, origin"
 _PAGE_KEY = "page key"
 """The key of a row that is no session: those of sessions are digests."""
 
@@ -44,7 +44,7 @@ class SignInRows:
         """Keep an access token."""
         self._connections.read(
             "",
-            f"INSERT INTO tokens ({_COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
+            f"INSERT INTO tokens ({_COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
             row,
         )
 

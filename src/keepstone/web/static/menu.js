@@ -48,6 +48,7 @@ window.KeepstoneMenu = {
           <template v-if="!readOnly">
             <button type="button" @click="act('supersede')">Supersede with a newer fact</button>
             <button type="button" @click="act('link')">Link to another entry</button>
+            <button type="button" @click="act('vouch')">I confirm this</button>
           </template>
           <button type="button" @click="copy('Text', entry.text)">Copy text</button>
           <button type="button" @click="copy('Id', JSON.parse(entry.entryKey))">Copy id</button>

@@ -1,0 +1,93 @@
+"""``keepstone expect`` and ``keepstone test``: tests of what a memory finds."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Group
+from rich.text import Text
+
+from keepstone.cli.command import Answer, home_command
+from keepstone.cli.options import AgentOption
+from keepstone.filesystem.layout import TESTS
+from keepstone.log.arguments import new_id
+from keepstone.operations.running_tests import run_tests
+from keepstone.store.memory_tests import LIMIT, add_test, read_tests, test_of
+from keepstone.store.opening import is_database
+from keepstone.text.display import counted, harmless, one_line
+
+if TYPE_CHECKING:
+    from keepstone.home import Home
+
+app = typer.Typer()
+
+AskArgument = Annotated[str, typer.Argument(metavar="ASK", help="The question.", show_default=False)]
+ExpectArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[ID…]", help="Entries that must be found, or texts they contain.", show_default=False
+    ),
+]
+NeverOption = Annotated[
+    list[str] | None, typer.Option("--never", metavar="ID", help="Must not be found; may be repeated.")
+]
+NothingOption = Annotated[bool, typer.Option("--nothing", help="Nothing may be relevant.")]
+LimitOption = Annotated[int, typer.Option("--limit", metavar="N", help="Hits that are looked at.")]
+NoteOption = Annotated[str, typer.Option("--note", metavar="TEXT", help="Why this is tested.")]
+OnlyOption = Annotated[
+    str | None, typer.Option("--agent", metavar="SLUG", help="Only the tests of this agent.")
+]
+FileOption = Annotated[
+    Path | None,
+    typer.Option("--file", metavar="PATH", help="The file of tests; default: tests.ndjson in the home."),
+]
+
+
+@home_command(app, "keepstone expect 'which package manager?' pnpm-decision")
+def expect(
+    home: "Home",
+    ask: AskArgument,
+    expected: ExpectArgument = None,
+    *,
+    never: NeverOption = None,
+    nothing: NothingOption = False,
+    limit: LimitOption = LIMIT,
+    note: NoteOption = "",
+    agent: AgentOption = "default",
+    file: FileOption = None,
+) -> Answer:
+    """Add a test of memory: what a question must find, or must not."""
+    slug = home.agent(agent).slug
+    line = {"id": new_id(), "agent": slug, "ask": ask, "expect": expected or [], "never": never or []}
+    test = test_of({**line, "nothing": nothing, "limit": limit, "note": note})
+    place = _file_of(home.root, file)
+    add_test(place.parent, test, place.name)
+    return Answer(test.line(), Text(f"added a test of {one_line(test.ask)!r} to {one_line(str(place))}"))
+
+
+@home_command(app, "keepstone test --agent coder", name="test")
+def run(home: "Home", agent: OnlyOption = None, file: FileOption = None) -> Answer:
+    """Run the tests of memory. The status is 1 if one fails. Nothing is written."""
+    place = _file_of(home.root, file)
+    tests = [one for one in read_tests(place) if agent in (None, one.agent)]
+    results = run_tests(home, tests)
+    failed = [one for one in results if one.reason]
+    document = {
+        "passed": len(results) - len(failed),
+        "failed": len(failed),
+        "tests": [
+            {"id": one.test.id, "ask": one.test.ask, "passed": not one.reason, "reason": one.reason}
+            for one in results
+        ],
+    }
+    lines = [Text(harmless(f"FAILED {one.test.ask}\n    {one.reason}"), "red") for one in failed]
+    words = f"{counted(len(results), 'test')}, {len(failed):,} failed" if results else "no tests"
+    return Answer(document, Group(*lines, Text(words)), status=1 if failed else 0)
+
+
+def _file_of(root: Path, file: Path | None) -> Path:
+    if file is not None:
+        return file.expanduser().absolute()
+    if is_database(root):
+        raise ValueError("a home in a database has no tests.ndjson: name a file with --file")
+    return root / TESTS

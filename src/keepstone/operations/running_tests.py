@@ -1,0 +1,73 @@
+"""Running the tests of a home: each asks a recall, and says what is wrong with its hits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from keepstone.agent import Agent
+from keepstone.errors import AmbiguousIdError, EntryNotFoundError
+from keepstone.home import Home
+from keepstone.model import SUPERSEDES, Hit
+from keepstone.recall.relevance import worth_telling
+from keepstone.store.memory_tests import MemoryTest
+
+
+@dataclass(frozen=True, slots=True)
+class TestResult:
+    """The result of a test; the reason is empty if it passed."""
+
+    __test__: ClassVar[bool] = False  # Not a test of pytest.
+
+    test: MemoryTest
+    reason: str
+
+
+def run_tests(home: Home, tests: Sequence[MemoryTest]) -> list[TestResult]:
+    """Return the result of each test. Nothing is written."""
+    return [TestResult(test, "; ".join(_failures(home.agent(test.agent), test))) for test in tests]
+
+
+def _failures(agent: Agent, test: MemoryTest) -> list[str]:
+    hits = agent.recall(test.ask, limit=test.limit, as_of=test.as_of)
+    found = [hit for wanted in test.never if (hit := _failure_of_never(wanted, hits)) is not None]
+    if test.nothing and (told := worth_telling(hits)):
+        found.append(f"nothing should be relevant, but {_shown(hits, told[0])}")
+    missing = [wanted for wanted in test.expect if not _matching(wanted, hits)]
+    return [*found, *(_missing(agent, wanted, hits) for wanted in missing)]
+
+
+def _failure_of_never(wanted: str, hits: Sequence[Hit]) -> str | None:
+    matching = _matching(wanted, hits)
+    return f"{wanted!r:.80} must not be found, but {_shown(hits, matching[0])}" if matching else None
+
+
+def _matching(wanted: str, hits: Sequence[Hit]) -> list[Hit]:
+    """Return the hits of an id; if no hit has it, those whose text contains it, ignoring case."""
+    by_id = [hit for hit in hits if hit.entry.id == wanted]
+    return by_id or [hit for hit in hits if wanted.casefold() in hit.text.casefold()]
+
+
+def _missing(agent: Agent, wanted: str, hits: Sequence[Hit]) -> str:
+    among = "there are no hits"
+    if hits:
+        shown = ", ".join(f"#{rank} {hit.entry.id:.80}" for rank, hit in enumerate(hits, 1))
+        among = f"the hits are {shown} ({_shown(hits, hits[0])})"
+    try:
+        entry = agent.get(wanted)
+    except AmbiguousIdError:
+        return f"{wanted!r:.80} is in several sessions and is not among the hits: {among}"
+    except EntryNotFoundError:
+        return f"no entry has the id {wanted!r:.80}, and no hit contains it: {among}"
+    if not agent.holds(entry):
+        newer = [one.id for one in agent.related(wanted, SUPERSEDES) if wanted in one.supersedes]
+        if newer:
+            return f"{wanted!r:.80} is superseded by {newer[0]!r:.80}: expect that one"
+        return f"{wanted!r:.80} is not valid now: expect another one"
+    return f"{wanted!r:.80} is not among the first {len(hits)} hits: {among}"
+
+
+def _shown(hits: Sequence[Hit], hit: Hit) -> str:
+    rank = next(place for place, one in enumerate(hits, 1) if one is hit)
+    return f"#{rank} is {hit.entry.id:.80}, relevance {hit.relevance:.2f}, {hit.why}"

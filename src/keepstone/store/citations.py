@@ -1,0 +1,239 @@
+"""Citations of a project's files: links with a digest of the cited text, compared with the files."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from keepstone.errors import KeepstoneError, MemoryFileNotFoundError, NotTextError
+from keepstone.filesystem.confine import Folder, check_path
+from keepstone.model import Record
+
+CITES = "cites"
+"""The relation of an entry to a file of a project."""
+BROKEN = ("changed", "gone")
+"""The states of a citation that speak against its entry."""
+LARGEST = 4 << 20
+"""Bytes of a file that can be cited."""
+_READS = 100
+"""Files that are read for one recall or context; later ones are not compared."""
+_MOST_KEPT = 1_000
+_WORDS = 80
+"""Characters of the cited text that a link keeps."""
+_GIT_SECONDS = 10
+_PLACE = re.compile(r"(?:file:)?(?P<path>.+?)(?:#L(?P<first>\d+)(?:-L(?P<last>\d+))?)?", re.DOTALL)
+_GIT = ("git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "blame", "--no-textconv")
+
+
+class Compared(NamedTuple):
+    """What became of a cited text."""
+
+    state: str
+    """``fresh``, ``moved``, ``changed``, ``gone``, ``elsewhere`` or ``unknown``."""
+    lines: str = ""
+    """Where a moved text is now, such as ``L12-L24``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A citation of an entry, compared with its file."""
+
+    session: str
+    id: str
+    to: str
+    """The file and its lines, such as ``file:src/auth.py#L10-L22``."""
+    state: str
+    """``fresh``, ``moved``, ``changed``, ``gone``, or ``elsewhere`` if it is of another project."""
+    lines: str = ""
+    """Where a moved text is now, such as ``L12-L24``."""
+    commit: str | None = None
+    """The commit that last changed the cited lines, if they changed and git tells it."""
+
+
+class Project:
+    """The folder whose files entries cite.
+
+    Args:
+        root: The folder; default: the root of the repository of the working folder, else that folder.
+    """
+
+    def __init__(self, root: str | os.PathLike[str] | None = None) -> None:
+        self._given = None if root is None else Path(root)
+        self._root: Path | None = None
+        self._kept: dict[tuple[str, str], tuple[object, Compared]] = {}
+        self._left = _READS
+
+    @property
+    def root(self) -> Path:
+        """The folder, found when it is first needed."""
+        if self._root is None:
+            here = (self._given or Path.cwd()).expanduser().resolve()
+            top = next((path for path in (here, *here.parents) if (path / ".git").exists()), here)
+            self._root = here if self._given is not None else top
+        return self._root
+
+    def begin(self) -> None:
+        """Begin a recall or a context, which reads a bounded number of files."""
+        self._left = _READS
+
+    def cite(self, place: str) -> Record:
+        """Return the link to a file, or to lines of it.
+
+        Raises:
+            MemoryFileNotFoundError, PathEscapeError, IsAFolderError, AccessDeniedError: It is not a regular
+                file of the project.
+            NotTextError: It is binary.
+            ValueError: It is too large, or does not have the lines.
+        """
+        path, first, last = _parsed(place)
+        try:
+            text = self._text(path)
+        except (FileNotFoundError, NotADirectoryError):
+            raise MemoryFileNotFoundError(
+                f"the project {self.root.name!r} has no file {path!r:.200}: cite an existing one"
+            ) from None
+        to = f"file:{path}"
+        if first:
+            there = len(_lines(text))
+            if last > there:
+                raise ValueError(f"{path} has {there:,} lines, so L{last} cannot be cited: name lines it has")
+            text = "\n".join(_lines(text)[first - 1 : last])
+            to += f"#L{first}" if first == last else f"#L{first}-L{last}"
+        return {
+            "to": to,
+            "rel": CITES,
+            "digest": _digest(text),
+            "text": _words(text),
+            "project": {"name": self.root.name, "digest": self._identity()},
+        }
+
+    def compare(self, link: Mapping[str, Any], *, fresh: bool = False) -> Compared:
+        """Return what became of the text of a link; with ``fresh`` the file is read in any case."""
+        of = link.get("project")
+        if isinstance(of, Mapping) and of.get("digest") != self._identity():
+            return Compared("elsewhere")
+        key = (str(link.get("to")), str(link.get("digest")))
+        try:
+            path, first, last = _parsed(key[0])
+            with Folder(self.root) as folder:
+                status = folder.stat(path)
+            version = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+            if not fresh and key in self._kept and self._kept[key][0] == version:
+                return self._kept[key][1]
+            if not fresh and self._left <= 0:
+                return Compared("unknown")
+            self._left -= 1
+            found = _found(self._text(path), first, last, link)
+        except (KeepstoneError, OSError) as error:
+            is_text = isinstance(error, ValueError) and not isinstance(error, FileNotFoundError)
+            return Compared("changed" if is_text else "gone")
+        except ValueError:
+            return Compared("changed")
+        if len(self._kept) >= _MOST_KEPT:
+            self._kept.clear()
+        self._kept[key] = version, found
+        return found
+
+    def commit_of(self, to: str) -> str | None:
+        """Return the newest commit of cited lines by ``git blame``; None if git cannot tell."""
+        path, first, last = _parsed(to)
+        lines = ["-L", f"{first},{last}"] if first else []
+        try:
+            done = subprocess.run(  # noqa: S603  No shell, and no setting of the project runs anything.
+                [*_GIT, "--porcelain", *lines, "--", path],
+                cwd=self.root,
+                capture_output=True,
+                timeout=_GIT_SECONDS,
+                check=True,
+            )
+        except (OSError, subprocess.SubprocessError):
+            return None
+        return _newest(done.stdout.decode("utf-8", "replace"))
+
+    def _text(self, path: str) -> str:
+        with Folder(self.root) as folder, os.fdopen(folder.open(path, os.O_RDONLY), "rb") as file:
+            raw = file.read(LARGEST + 1)
+        if len(raw) > LARGEST:
+            raise ValueError(f"{path} has more than {LARGEST >> 20} MiB: cite a smaller file")
+        if b"\0" in raw:
+            raise NotTextError(f"{path} is binary: cite a text file")
+        try:
+            return raw.decode().replace("\r\n", "\n")
+        except UnicodeDecodeError:
+            raise NotTextError(f"{path} is not UTF-8 text: cite a text file") from None
+
+    def _identity(self) -> str:
+        """Return a digest of the repository's remote, so that clones agree; without one of the path."""
+        config = self.root / ".git" / "config"
+        text = config.read_text("utf-8", "replace") if config.is_file() else ""
+        remote = re.search(r'\[remote "origin"\][^\[]*?^\s*url\s*=\s*(\S+)', text, re.MULTILINE)
+        return _digest(remote[1] if remote else str(self.root))[:23]
+
+
+def cited(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the links of an entry to files."""
+    links = record.get("links")
+    for link in links if isinstance(links, list) else ():
+        if isinstance(link, Mapping) and link.get("rel") == CITES and isinstance(link.get("to"), str):
+            yield link
+
+
+def _parsed(place: str) -> tuple[str, int, int]:
+    """Return path, first and last line of a citation; 0 for a whole file."""
+    found = _PLACE.fullmatch(place)
+    if found is None:
+        raise ValueError("a citation must name a file, such as src/auth.py#L10-L22")
+    first = int(found["first"] or 0)
+    last = int(found["last"] or first)
+    if (found["first"] and not first) or last < first:
+        raise ValueError(f"lines of a citation count from 1 and go down: {place!r:.200}")
+    check_path(found["path"])
+    return found["path"], first, last
+
+
+def _found(text: str, first: int, last: int, link: Mapping[str, Any]) -> Compared:
+    if not first:
+        return Compared("fresh" if _digest(text) == link.get("digest") else "changed")
+    lines, count = _lines(text), last - first + 1
+    if last <= len(lines) and _digest("\n".join(lines[first - 1 : last])) == link.get("digest"):
+        return Compared("fresh")
+    words = str(link.get("text", ""))
+    starts = [
+        at
+        for at in range(len(lines) - count + 1)
+        if words and words.startswith(_words(lines[at])[: len(words)])
+    ]
+    for at in sorted(starts, key=lambda at: abs(at + 1 - first)):
+        if _digest("\n".join(lines[at : at + count])) == link.get("digest"):
+            return Compared("moved", f"L{at + 1}" if count == 1 else f"L{at + 1}-L{at + count}")
+    return Compared("changed")
+
+
+def _newest(porcelain: str) -> str | None:
+    times: dict[str, int] = {}
+    commit = ""
+    for line in porcelain.splitlines():
+        if head := re.match(r"([0-9a-f]{40,64}) \d+ \d+", line):
+            commit = head[1]
+            times.setdefault(commit, 0)
+        elif line.startswith("committer-time "):
+            times[commit] = int(line.split()[1])
+    return max(times, key=lambda one: times[one], default=None)
+
+
+def _lines(text: str) -> list[str]:
+    return text.removesuffix("\n").split("\n")
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split())[:_WORDS]
+
+
+def _digest(text: str) -> str:
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"

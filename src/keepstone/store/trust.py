@@ -1,0 +1,328 @@
+"""Trust and staleness of entries, computed from their origins by what a store holds; never stored."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
+
+from keepstone.errors import AmbiguousIdError, EntryNotFoundError
+from keepstone.log.arguments import Clock
+from keepstone.log.line import body_of, instant, links_of, read_time
+from keepstone.log.where import conditions_of
+from keepstone.model import (
+    DERIVED,
+    LEAST,
+    SUPERSEDES,
+    TRUST,
+    Entry,
+    Finding,
+    Record,
+    Scope,
+    Writer,
+    is_at_least,
+    least,
+    own_trust,
+    sources_of,
+    trust_level,
+)
+from keepstone.store.citations import BROKEN, Citation, Project, cited
+from keepstone.store.paging import pages
+from keepstone.store.protocol import Store
+from keepstone.store.validity import is_valid
+
+Entries = TypeVar("Entries", bound=Sequence[Entry])
+
+_SHOWN = 10
+"""Entries that a finding names."""
+_MOST = 1_000
+"""Entries that are looked up at once among those that link to one."""
+_GONE = "gone"
+_CITED = {"changed": "has changed", "gone": "is gone"}
+_STALE = " stale"
+"""Ends the state of a source that was stale itself when a person vouched for what was derived from it."""
+
+
+class Source(NamedTuple):
+    """A source of a derived entry, as its origin names it."""
+
+    id: str
+    entry: Entry | None
+    """None if it was deleted or purged."""
+    known: str | None
+    """The state that the derived entry was made from; None if its line does not say it."""
+
+
+class Judge:
+    """Computes the trust and the staleness of entries, with their sources followed through chains."""
+
+    def __init__(self, store: Store, clock: Clock, project: Project) -> None:
+        self._store = store
+        self._clock = clock
+        self.project = project
+
+    def attach(self, entries: Entries) -> Entries:
+        """Let entries with sources ask this judge, and return them; others need none."""
+        for entry in entries:
+            if "origin" in entry.line or "links" in entry.line:
+                object.__setattr__(entry, "_judge", self)
+        return entries
+
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        """Leave the store behind when an entry is pickled or copied."""
+        return type(None), ()
+
+    def trust(self, agent: str, session: str | None, record: Record) -> str:
+        """Return the least trust of an entry and of all that it was derived from."""
+        words, seen, edge = {own_trust(record)}, set[tuple[str, str]](), [(session, record)]
+        while edge and LEAST not in words:
+            holder, line = edge.pop()
+            if _is_vouched(line) and self.stale(agent, holder, line) is None:
+                continue
+            for source in self.sources(agent, holder, line):
+                words.add(LEAST if source.entry is None else own_trust(source.entry.line))
+                if source.entry is not None and (key := (source.entry.session, source.id)) not in seen:
+                    seen.add(key)
+                    edge.append((source.entry.session, source.entry.line))
+        return least(words)
+
+    def stale(self, agent: str, session: str | None, record: Record) -> str | None:
+        """Return why an entry may not hold any longer: what it was derived from or cites has changed."""
+        seen, edge = set[tuple[str, str]](), [(session, record)]
+        while edge:
+            holder, line = edge.pop(0)
+            for source in self.sources(agent, holder, line):
+                state, accepted = self._state(source, line), (source.known or "").removesuffix(_STALE)
+                if state != accepted and (source.known is not None or _status(state)):
+                    return f"its source {source.id:.80} {_status(state) or 'was edited'}"
+                key = (source.entry.session, source.id) if source.entry is not None else ("", source.id)
+                if source.entry is not None and key not in seen and not (source.known or "").endswith(_STALE):
+                    seen.add(key)
+                    edge.append((source.entry.session, source.entry.line))
+        for link in cited(record):
+            if (state := self.project.compare(link).state) in BROKEN:
+                return f"it cites {link['to'].removeprefix('file:'):.200}, which {_CITED[state]}"
+        return None
+
+    def sources(self, agent: str, session: str | None, record: Record) -> Iterator[Source]:
+        """Yield the sources of an entry: those of its own session first, else of any."""
+        named = sources_of(record)
+        links = {link["to"]: link for link in links_of(record) if link.get("rel") == DERIVED} if named else {}
+        for name in named:
+            link: Mapping[str, Any] = links.get(name, {})
+            found = self._find(agent, link.get("session", session), name)
+            known = link.get("digest")
+            yield Source(name, next(iter(found), None), known if isinstance(known, str) else None)
+
+    def derived(self, agent: str, session: str, entry_id: str) -> list[Entry]:
+        """Return the live entries that were derived from an entry, without those that derive from these."""
+        found = self._store.linked(agent, [entry_id], DERIVED, _MOST)
+        self.attach(found)
+        return [
+            entry
+            for entry in found
+            if entry_id in sources_of(entry.line)
+            and all(
+                source.entry is None or source.entry.session == session
+                for source in self.sources(agent, entry.session, entry.line)
+                if source.id == entry_id
+            )
+        ]
+
+    def all_derived(self, agent: str, session: str, entry_id: str) -> list[tuple[str, str]]:
+        """Return session and id of all that was derived from an entry, deleted entries included."""
+        found, edge = {(session, entry_id): None}, [entry_id]
+        while edge:
+            name = edge.pop()
+            for holder, other in pages(partial(self._store.matching, agent, name, None, _MOST)):
+                versions = self._store.history(agent, other, holder)
+                if versions and (holder, other) not in found and name in sources_of(versions[-1].line):
+                    found[holder, other] = None
+                    edge.append(other)
+        return [*found][1:]
+
+    def signed(self, writer: Writer, agent: str, session: str, record: Record) -> Record:
+        """Return a new line of an entry with its origin, and with links to what it was derived from.
+
+        Raises:
+            EntryNotFoundError: An id of ``derived_from`` names no entry.
+            AmbiguousIdError: It names entries of several other sessions.
+        """
+        named = record.get("derived_from") or ()
+        links = [self.project.cite(place) for place in record.get("cites") or ()]
+        for name in named:
+            source = self._source(agent, session, name)
+            link = {"to": name, "rel": DERIVED, "digest": self._state(Source(name, source, None), record)}
+            links.append(link if source.session == session else {**link, "session": source.session})
+        new = {key: value for key, value in record.items() if key not in ("derived_from", "origin", "cites")}
+        if origin := writer.origin(record.get("origin"), named):
+            new["origin"] = origin
+        if links:
+            new["links"] = [*new.get("links", ()), *links]
+        if "embedding" in new:
+            new["embedding"] = new.pop("embedding")  # Last in the line, as ``Session.add`` writes it.
+        return new
+
+    def vouching(self, entry: Entry) -> Record:
+        """Return the keys of the patch by which a person confirms an entry as it is, and its sources."""
+        sources = [*self.sources(entry.agent, entry.session, entry.line)]
+        links = [link for link in entry.links if not _is_derived(link)]
+        for source in sources:
+            state = self._state(source, entry.line)
+            if source.entry is not None and self.stale(entry.agent, source.entry.session, source.entry.line):
+                state += _STALE
+            link = {"to": source.id, "rel": DERIVED, "digest": state}
+            is_own = source.entry is None or source.entry.session == entry.session
+            links.append(
+                link if is_own or source.entry is None else {**link, "session": source.entry.session}
+            )
+        origin: dict[str, Any] = {"by": TRUST[0]}
+        if sources:
+            origin["from"] = [source.id for source in sources]
+        return {"origin": origin | {"vouched": True}, **({"links": links} if links or entry.links else {})}
+
+    def verified(self, agent: str) -> Iterator[Citation]:
+        """Yield all citations of an agent's entries, each compared with its file as it is."""
+        scope = Scope(agent, where=conditions_of({"links": {"exists": True}}))
+        for entry in pages(lambda at: self._store.select(scope, _MOST, at)):
+            for link in cited(entry.line):
+                state, lines = self.project.compare(link, fresh=True)
+                commit = self.project.commit_of(link["to"]) if state == "changed" else None
+                yield Citation(entry.session, entry.id, link["to"], state, lines, commit)
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield for each agent what a more trusted writer derived from less trusted entries."""
+        for agent in self._store.agents():
+            scope = Scope(agent, where=conditions_of({"origin": {"exists": True}}))
+            found = [
+                f"{entry.session}/{entry.id}"
+                for entry in pages(partial(self._store.select, scope, _MOST))
+                if sources_of(entry.line)
+                and self.trust(agent, entry.session, entry.line) != own_trust(entry.line)
+            ]
+            if found:
+                shown = ", ".join(found[:_SHOWN]) + (" …" if len(found) > _SHOWN else "")
+                yield Finding(
+                    "ok",
+                    agent,
+                    f"{len(found):,} entries were derived from less trusted ones: {shown}",
+                    "keepstone why ID, then keepstone vouch ID or keepstone delete ID",
+                    "contexts show them in the last fence",
+                    agent,
+                )
+
+    def recited(self, entry: Entry) -> Record:
+        """Return the links of an entry with the texts that its citations have now."""
+        links = []
+        for link in entry.links:
+            is_cited = any(link is one for one in cited(entry.line))
+            state, lines = self.project.compare(link, fresh=True) if is_cited else ("", "")
+            place = f"{link['to'].partition('#')[0]}#{lines}" if lines else (link["to"] if is_cited else "")
+            links.append(self.project.cite(place) if state not in ("", "elsewhere") else link)
+        return {"links": links}
+
+    def narrowed(self, scope: Scope, level: str | None) -> Scope:
+        """Return a scope of only the entries of at least a trust; all of them without a level.
+
+        Trust comes before validity: an entry holds while all that replaced it is filtered away.
+        """
+        if level is None:
+            return scope
+        condition = Trusted(self, scope.agent, trust_level(level), scope.valid_at)
+        return replace(scope, where=(*scope.where, condition), valid_at=None)
+
+    def _find(self, agent: str, session: object, entry_id: str) -> list[Entry]:
+        found: list[Entry] = []
+        if isinstance(session, str) and session:
+            found = self._store.find(agent, entry_id, session)
+        return found or self._store.find(agent, entry_id, None)
+
+    def _source(self, agent: str, session: str, entry_id: str) -> Entry:
+        found = self._find(agent, session, entry_id)
+        if not found:
+            raise EntryNotFoundError(
+                f"derived_from names {entry_id!r:.80}, but agent {agent!r} has no such entry: "
+                "give ids of entries that are there"
+            )
+        if len(found) > 1:
+            sessions = ", ".join(sorted(entry.session for entry in found))
+            raise AmbiguousIdError(
+                f"derived_from names {entry_id!r:.80}, which is in several sessions: {sessions}; "
+                "write into the session of the one that is meant"
+            )
+        return found[0]
+
+    def _state(self, source: Source, derived: Record) -> str:
+        """Return the state of a source, as far as what was derived from it depends on it."""
+        if source.entry is None:
+            return _GONE
+        line, now = source.entry.line, instant(self._clock(), "the clock's time")
+        text = json.dumps(body_of(line), sort_keys=True, ensure_ascii=False)
+        digest = f"sha256:{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
+        if (end := read_time(line.get("expires"))) is not None and end <= now:
+            return f"{digest} expired"
+        closed = (end := read_time(line.get("valid_to"))) is not None and end <= now
+        replaced = {link["to"] for link in links_of(derived) if link.get("rel") == SUPERSEDES}
+        return f"{digest} superseded" if closed and source.id not in replaced else digest
+
+
+@dataclass(frozen=True, slots=True)
+class Trusted:
+    """The condition of entries of at least a trust that hold among these."""
+
+    judge: Judge
+    agent: str
+    value: str
+    valid_at: datetime | None
+    all: bool = False
+    """Whether the others pass, too, if they hold."""
+    key: str = "origin"
+    operator: str = "trust"
+
+    def matches(self, record: Record) -> bool:
+        """Return whether an entry passes, in the shape of its log line."""
+        if not self.admits(record):
+            return self.all and (self.valid_at is None or is_valid(record, self.valid_at))
+        return self.valid_at is None or self._holds(record, self.valid_at)
+
+    def admits(self, record: Record) -> bool:
+        """Return whether an entry has the trust, whether or not it holds."""
+        word = self.judge.trust(self.agent, None, record) if sources_of(record) else own_trust(record)
+        return is_at_least(word, self.value)
+
+    def _holds(self, record: Record, moment: datetime) -> bool:
+        if is_valid(record, moment):
+            return True
+        if not is_valid({key: value for key, value in record.items() if key != "valid_to"}, moment):
+            return False
+        newer = [*self._newer(record["id"])]
+        return bool(newer) and not any(self.admits(entry.line) for entry in newer)
+
+    def _newer(self, entry_id: str) -> Iterator[Entry]:
+        """Yield all entries that came after one that was superseded."""
+        seen, edge = {entry_id}, [entry_id]
+        while edge:
+            found = self.judge._store.linked(self.agent, edge, SUPERSEDES, _MOST)  # noqa: SLF001
+            new = [entry for entry in found if entry.id not in seen]
+            seen.update(entry.id for entry in new)
+            edge = [entry.id for entry in new]
+            yield from new
+
+
+def _status(state: str) -> str:
+    """Return the words for the state of a source that does not hold any longer; empty for others."""
+    words = {_GONE: "is gone", "expired": "has expired", "superseded": "is superseded"}
+    return words.get(state.rpartition(" ")[2], "")
+
+
+def _is_vouched(record: Record) -> bool:
+    origin = record.get("origin")
+    return isinstance(origin, Mapping) and origin.get("vouched") is True and own_trust(record) == TRUST[0]
+
+
+def _is_derived(link: Any) -> bool:
+    return isinstance(link, Mapping) and link.get("rel") == DERIVED

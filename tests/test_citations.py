@@ -1,0 +1,138 @@
+"""Citations of a project's files: what became of the text that an entry is about."""
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import keepstone
+from keepstone import Agent, Entry
+
+LINES = ["def check(token):", "    if token.expired:", "        raise Expired", "    return True", ""]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "project" / "src").mkdir(parents=True)
+    (tmp_path / "project" / "src" / "auth.py").write_text("\n".join(LINES))
+    return tmp_path / "project"
+
+
+@pytest.fixture
+def agent(target: str, project: Path) -> Iterator[Agent]:
+    with keepstone.open(target, embedder="none", durability="os", project=project) as home:
+        yield home.agent("ada")
+
+
+@pytest.fixture
+def rule(agent: Agent) -> Entry:
+    return agent.add("Expired tokens are refused", cites=["src/auth.py#L2-L3"], id="rule")
+
+
+def state(agent: Agent) -> tuple[str, str]:
+    (found,) = agent.verify()
+    return found.state, found.lines
+
+
+def test_a_citation_keeps_a_digest_and_the_first_words(rule: Entry) -> None:
+    (link,) = rule.links
+    assert (link["rel"], link["to"]) == ("cites", "file:src/auth.py#L2-L3")
+    assert link["text"] == "if token.expired: raise Expired"
+    assert link["digest"].startswith("sha256:")
+    assert link["project"]["name"] == "project"
+
+
+def test_whole_files_and_single_lines_are_cited(agent: Agent) -> None:
+    entry = agent.add("Text", cites=["file:src/auth.py", "src/auth.py#L4"])
+    assert [link["to"] for link in entry.links] == ["file:src/auth.py", "file:src/auth.py#L4"]
+    assert [one.state for one in agent.verify()] == ["fresh", "fresh"]
+
+
+@pytest.mark.usefixtures("rule")
+def test_a_moved_text_is_found_at_its_new_lines(agent: Agent, project: Path) -> None:
+    assert state(agent) == ("fresh", "")
+    (project / "src" / "auth.py").write_text("\r\n".join(["import jwt", "", *LINES]))
+    assert state(agent) == ("moved", "L4-L5")
+    assert agent.get("rule").stale is None
+
+
+@pytest.mark.usefixtures("rule")
+def test_a_changed_text_makes_its_entry_stale(agent: Agent, project: Path) -> None:
+    assert agent.get("rule").stale is None
+    (project / "src" / "auth.py").write_text("\n".join(LINES).replace("raise", "return"))
+    assert state(agent) == ("changed", "")
+    assert agent.get("rule").stale == "it cites src/auth.py#L2-L3, which has changed"
+    assert "Expired tokens" not in agent.context("expired tokens").text
+    assert "which has changed) Expired tokens" in agent.context("expired tokens", stale="mark").text
+
+
+@pytest.mark.usefixtures("rule")
+def test_a_file_that_is_gone_makes_its_entry_stale(agent: Agent, project: Path) -> None:
+    (project / "src" / "auth.py").unlink()
+    assert state(agent) == ("gone", "")
+    assert agent.recall("expired tokens")[0].entry.stale == "it cites src/auth.py#L2-L3, which is gone"
+    (project / "src" / "auth.py").symlink_to("/etc/hostname")
+    assert state(agent) == ("gone", "")
+
+
+@pytest.mark.usefixtures("rule")
+def test_a_person_accepts_the_new_text(agent: Agent, project: Path) -> None:
+    (project / "src" / "auth.py").write_text("\n".join(["", *LINES]).replace("raise", "return"))
+    assert [one.state for one in agent.verify(accept="rule")] == ["fresh"]
+    assert agent.get("rule").stale is None
+    (project / "src" / "auth.py").unlink()
+    with pytest.raises(FileNotFoundError, match="no file"):
+        agent.verify(accept="rule")
+
+
+@pytest.mark.usefixtures("rule")
+def test_a_citation_of_another_project_is_not_judged(target: str, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    with keepstone.open(target, embedder="none", project=tmp_path / "elsewhere") as home:
+        assert state(home.agent("ada")) == ("elsewhere", "")
+        assert home.agent("ada").get("rule").stale is None
+
+
+@pytest.mark.parametrize(
+    ("place", "error", "message"),
+    [
+        ("src/none.py", FileNotFoundError, "no file"),
+        ("../secret", PermissionError, r"\.\."),
+        ("/etc/hostname", PermissionError, "/etc"),
+        ("src", IsADirectoryError, "folder"),
+        ("link.py", PermissionError, "link"),
+        ("picture.png", ValueError, "binary"),
+        ("large.txt", ValueError, "4 MiB"),
+        ("src/auth.py#L9", ValueError, "has 4 lines"),
+        ("src/auth.py#L0", ValueError, "count from 1"),
+        ("src/auth.py#L3-L2", ValueError, "count from 1"),
+    ],
+)
+def test_what_cannot_be_cited_is_refused(
+    agent: Agent, project: Path, place: str, error: type[Exception], message: str
+) -> None:
+    (project / "link.py").symlink_to("src/auth.py")
+    (project / "picture.png").write_bytes(b"\x89PNG\0")
+    (project / "large.txt").write_bytes(b"a" * (4 << 20) + b"b")
+    with pytest.raises(error, match=message):
+        agent.add("Text", cites=["src/auth.py", place])
+    assert agent.count() == 0
+
+
+def test_the_commit_that_changed_a_citation_is_named(agent: Agent, project: Path, rule: Entry) -> None:
+    git_program = shutil.which("git") or "git"
+
+    def git(*words: str) -> str:
+        who = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com")
+        return subprocess.run(
+            [git_program, *who, *words], cwd=project, check=True, capture_output=True, text=True
+        ).stdout.strip()
+
+    for text in ("raise", "return"):
+        (project / "src" / "auth.py").write_text("\n".join(LINES).replace("raise", text))
+        git(*(["init", "-q"] if text == "raise" else ["status"]))
+        git("add", ".")
+        git("commit", "-qm", text)
+    assert [(one.id, one.commit) for one in agent.verify()] == [(rule.id, git("rev-parse", "HEAD"))]
