@@ -77,7 +77,8 @@ def run_suite(
         environment["KEEPSTONE_SUITE_DSN"] = target
     plugins = f"-p {plugin} -p no:schemathesis -p no:xdist -p no:cacheprovider".split()
     deselected = [option for test in left_out for option in ("--deselect", test)]
-    given = [*plugins, *deselected, *options, "--junit-xml", str(report)]
+    # Names of tests are relative to the root, which would be ours where the suite has no configuration.
+    given = [*plugins, "--rootdir", str(source), *deselected, *options, "--junit-xml", str(report)]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", *given, *files],
         cwd=source,

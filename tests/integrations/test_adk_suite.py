@@ -26,17 +26,7 @@ LEFT_OUT = {
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(not SOURCE, reason="KEEPSTONE_ADK_SOURCE names no clone of ADK's repository")
 def test_the_framework_s_own_tests_pass(tmp_path: Path, target: str) -> None:
-    options = [
-        "-c",
-        os.devnull,
-        "--rootdir",
-        SOURCE,
-        "--noconftest",
-        "-o",
-        "asyncio_mode=auto",
-        "-W",
-        "ignore",
-    ]
+    options = ["-c", os.devnull, "--noconftest", "-o", "asyncio_mode=auto", "-W", "ignore"]
     others = ["-k", "not DATABASE and not SQLITE and not sqlite and not rollback and not recovers"]
     outcome = run_suite(
         Path(SOURCE), "adk_sessions", [FILE], LEFT_OUT, tmp_path, [*options, *others], target=target
