@@ -97,10 +97,8 @@ def main(arguments: list[str]) -> int:
     """Write the files, or check them; return the exit status."""
     if arguments == ["--check"]:
         old = [path for path, text in made().items() if not path.exists() or path.read_text("utf-8") != text]
-        print(
-            *(f"{path.relative_to(ROOT)} is out of date: run python scripts/llms_txt.py" for path in old),
-            sep="\n",
-        )
+        for path in old:
+            print(f"{path.relative_to(ROOT)} is out of date: run python scripts/llms_txt.py")
         return int(bool(old))
     for path, text in made().items():
         path.write_text(text, encoding="utf-8")
