@@ -150,7 +150,7 @@ class Side:
             state.is_live = is_put(record)
             state.archived = record["ts"] if archived and state.is_live else None
         if is_tombstone(record):
-            state.is_live, state.archived = False, None
+            state.life, state.is_live, state.archived = max(state.life, life), False, None
         elif entry_id == TITLE_ID:
             state.life = max(state.life, life)
         elif is_put(record) and (life > state.life or not state.is_live):

@@ -210,20 +210,22 @@ class _Union:
         self, sides: Sequence[Sequence[SideLine]], wanted: dict[str, list[SideLine]]
     ) -> list[SideLine]:
         """Return the wanted lines, at the places that lines of the same ids have in the files."""
-        items = {line.key for lines in wanted.values() for line in lines}
+        # Lines of two lives may have the same bytes in logs that do not number lives.
+        items = {(line.life, line.key) for lines in wanted.values() for line in lines}
         placed: list[list[tuple[tuple[datetime, bytes], SideLine]]] = []
-        seen: set[Key] = set()
+        seen: set[tuple[Life | None, Key]] = set()
         for lines in sides:
             place = EPOCH, b""
             some = []
             for line in lines:
                 place = max(place, (line.time, line.raw))
-                is_wanted = line.key in items if line.life else self._stays(line)
-                if is_wanted and line.key not in seen:
-                    seen.add(line.key)
+                own = line.life, line.key
+                is_wanted = own in items if line.life else self._stays(line)
+                if is_wanted and own not in seen:
+                    seen.add(own)
                     some.append((place, line))
             placed.append(some)
-        rest = [line for lines in wanted.values() for line in lines if line.key not in seen]
+        rest = [line for lines in wanted.values() for line in lines if (line.life, line.key) not in seen]
         placed.append(sorted(((line.time, line.raw), line) for line in rest))
         left = {entry_id: iter(lines) for entry_id, lines in wanted.items()}
         return [
