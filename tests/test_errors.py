@@ -45,6 +45,7 @@ INTERNAL = {
 """Errors that no public call raises, each with what it says to whom."""
 
 OF_FRAMEWORKS = {
+    "AlreadyExistsError",
     "MCPError",
     "ToolError",
     "InvalidNamespaceError",

@@ -87,12 +87,13 @@ def test_auto_in_a_home_of_an_unknown_embedder_is_words_only_and_names_it(
         assert [finding.level for finding in home.doctor()] == ["ok", "ok", "warning"]
 
 
-def test_the_record_of_the_space_may_be_lost_like_any_index(tmp_path: Path) -> None:
+def test_the_record_of_the_space_may_be_lost(tmp_path: Path) -> None:
     with keepstone.open(tmp_path, embedder=Concepts()) as home:
         remember(home, "her brother came")
         assert recalled(home) == ["0"]
-    recorded = json.loads((tmp_path / ".index/.space.json").read_text("utf-8"))
+    recorded = json.loads((tmp_path / ".keepstone/space.json").read_text("utf-8"))
     assert (recorded["id"], recorded["dim"]) == ("concepts", 5)
+    shutil.rmtree(tmp_path / ".keepstone")
     shutil.rmtree(tmp_path / ".index")
     with keepstone.open(tmp_path, embedder=Concepts("others")) as home:
         assert recalled(home) == ["0"]

@@ -8,7 +8,7 @@ from typing import Any
 
 from keepstone.filesystem.layout import DEFAULT_AGENT
 from keepstone.integrations.homes import in_thread, needs, opened_agent, plain_errors, write_in_thread
-from keepstone.integrations.langgraph_threads import CHECKPOINT, Place, Thread
+from keepstone.integrations.langgraph_checkpoints import CHECKPOINT, Place, Thread
 from keepstone.log.arguments import limit_of
 from keepstone.model import Record
 from keepstone.services.memory_repository import Target

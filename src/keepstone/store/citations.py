@@ -216,7 +216,9 @@ def _found(text: str, first: int, last: int, link: Mapping[str, Any]) -> Compare
 
 
 def _newest(porcelain: str) -> str | None:
+    """Return the newest commit; of two in one second not the one that the other follows."""
     times: dict[str, int] = {}
+    followed = set[str]()
     commit = ""
     for line in porcelain.splitlines():
         if head := re.match(r"([0-9a-f]{40,64}) \d+ \d+", line):
@@ -224,7 +226,9 @@ def _newest(porcelain: str) -> str | None:
             times.setdefault(commit, 0)
         elif line.startswith("committer-time "):
             times[commit] = int(line.split()[1])
-    return max(times, key=lambda one: times[one], default=None)
+        elif line.startswith("previous "):
+            followed.add(line.split()[1])
+    return max(times, key=lambda one: (times[one], one not in followed), default=None)
 
 
 def _lines(text: str) -> list[str]:

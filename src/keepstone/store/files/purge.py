@@ -178,7 +178,8 @@ class Eraser:
         """
         if not self._is_seen(logs):
             self.erase_known(logs)
-            self._see(logs)
+            with suppress(OSError):  # Without it the journal is read once more.
+                self._see(logs)
 
     def _is_seen(self, logs: AgentLogs) -> bool:
         """Tell whether all that the journal tells was erased here."""

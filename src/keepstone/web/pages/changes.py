@@ -9,24 +9,27 @@ from functools import partial
 
 from keepstone.operations.day_changes import Changed, changes
 from keepstone.operations.suggesting import Effect
-from keepstone.text.display import counted
+from keepstone.web.diff import Budget
 from keepstone.web.elements import aside, attempt, box, button, empty, link, say, tell
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
-from keepstone.web.pages.suggestions import draw_change
+from keepstone.web.pages.suggestions import ChangedWords, changed_words, draw_change
 from keepstone.web.phrases import local
 from keepstone.web.site import Place
 
 _LEAD = "What was added, edited, superseded and deleted on a day, the newest first."
-_MOST = 200
-"""Changes of a day that are shown."""
+_PAGE = 40
+"""Changes of a day that are shown at first, and added by each *Show more*."""
 
 
 @dataclass(frozen=True, slots=True)
 class Day:
     """The changes of a day."""
 
-    changes: list[Changed]
+    changes: list[tuple[Changed, ChangedWords]]
+    more: int
+    """Changes that are not shown."""
+    kinds: Counter[str]
 
 
 class ChangesPage:
@@ -40,6 +43,7 @@ class ChangesPage:
         except ValueError:
             self.day = today
         self.is_today = self.day == today
+        self.most = _PAGE
 
     async def build(self) -> None:
         """Draw the page."""
@@ -52,6 +56,7 @@ class ChangesPage:
             self.sum = say("p", "", "answer-line", role="status")
             self.live = Live(self._load, self._draw)
             self.list = box(classes="suggestions")
+            self.more = button("Show more", self._show_more)
             await self.live.start()
 
     def _go(self, title: str, days: int) -> None:
@@ -61,21 +66,29 @@ class ChangesPage:
     def _load(self) -> Day:
         zone = local(datetime.now(UTC)).tzinfo
         begin = datetime(self.day.year, self.day.month, self.day.day, tzinfo=zone)
-        return Day(changes(self.place.agent, begin, begin + timedelta(days=1)))
+        found = changes(self.place.agent, begin, begin + timedelta(days=1))
+        budget, shown = Budget(), found[: self.most]
+        words = [changed_words(Effect(one.id, one.before, one.after), budget) for one in shown]
+        kinds = Counter(change.kind for change in found)
+        return Day([*zip(shown, words, strict=True)], len(found) - len(shown), kinds)
 
     def _draw(self, found: Day) -> None:
-        kinds = Counter(change.kind for change in found.changes)
-        self.sum.text = ", ".join(f"{number:,} {kind}" for kind, number in kinds.items()) or "No changes."
+        self.sum.text = (
+            ", ".join(f"{number:,} {kind}" for kind, number in found.kinds.items()) or "No changes."
+        )
         self.list.clear()
         with self.list:
             if not found.changes:
                 empty("A quiet day", "Nothing of this agent's memory changed on it.")
-            for change in found.changes[:_MOST]:
-                self._draw_one(change)
-            if len(found.changes) > _MOST:
-                say("p", f"{counted(len(found.changes) - _MOST, 'more change')} before these.", "hint")
+            for change, words in found.changes:
+                self._draw_one(change, words)
+        self.more.set_visibility(found.more > 0)
 
-    def _draw_one(self, change: Changed) -> None:
+    async def _show_more(self) -> None:
+        self.most += _PAGE
+        await self.live.refresh()
+
+    def _draw_one(self, change: Changed, changed: ChangedWords) -> None:
         title = f"{change.kind.capitalize()} at {local(change.ts):%H:%M}"
         with box("section", "change suggestion", role="group", aria_label=f"{title}: {change.id}"):
             with box(classes="row"):
@@ -85,7 +98,7 @@ class ChangesPage:
                 if change.kind == "deleted" and not self.place.read_only:
                     words = f"Restore {change.id}"
                     button("Restore", partial(self._restore, change), "quiet", aria_label=words)
-            draw_change(Effect(change.id, change.before, change.after))
+            draw_change(changed)
 
     async def _restore(self, change: Changed) -> None:
         with attempt():

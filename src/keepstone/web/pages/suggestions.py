@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from keepstone.log.line import text_of
 from keepstone.model import Record, Suggestion
 from keepstone.operations.suggesting import Effect, effects, make
 from keepstone.text.display import clipped, counted
-from keepstone.web.diff import Budget, word_diff
+from keepstone.web.diff import Budget, Part, word_diff
 from keepstone.web.elements import aside, attempt, box, button, empty, say, tell
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
@@ -24,11 +25,18 @@ _LONGEST = 2_000
 _DONE = {"accepted": "Accepted", "rejected": "Rejected", "undone": "Undone"}
 
 
+class ChangedWords(NamedTuple):
+    """The words of an entry that go and come."""
+
+    id: str
+    parts: list[Part]
+
+
 @dataclass(frozen=True, slots=True)
 class Shown:
     """What the page shows."""
 
-    open: list[tuple[Suggestion, list[Effect]]]
+    open: list[tuple[Suggestion, list[ChangedWords]]]
     more: int
     """Open suggestions that are not shown."""
     decided: list[Suggestion]
@@ -64,7 +72,10 @@ class SuggestionsPage:
         every = agent.suggestions(None)
         found = [one for one in every if one.state == "open"]
         decided = [one for one in every if one.state != "open"]
-        pairs = [(one, effects(agent, one)) for one in found[:_MOST]]
+        budget = Budget()
+        pairs = [
+            (one, [changed_words(each, budget) for each in effects(agent, one)]) for one in found[:_MOST]
+        ]
         return Shown(pairs, max(0, len(found) - _MOST), decided[: -_MOST - 1 : -1])
 
     def _draw(self, found: Shown) -> None:
@@ -85,7 +96,7 @@ class SuggestionsPage:
             for suggestion in found.decided:
                 self._draw_decided(suggestion)
 
-    def _draw_one(self, suggestion: Suggestion, changes: list[Effect]) -> None:
+    def _draw_one(self, suggestion: Suggestion, changes: list[ChangedWords]) -> None:
         title = _title(suggestion)
         with box("section", "change suggestion", role="group", aria_label=title):
             say("h2", title)
@@ -139,11 +150,15 @@ def _title(suggestion: Suggestion) -> str:
     return "Add a new entry" if suggestion.do == "add" else f"{suggestion.do.capitalize()} {count}"
 
 
-def draw_change(change: Effect) -> None:
+def changed_words(change: Effect, budget: Budget) -> ChangedWords:
+    """Return the words of an entry that go and come. Not for the event loop: long texts take long."""
+    return ChangedWords(change.id, word_diff(_words(change.before), _words(change.after), budget))
+
+
+def draw_change(change: ChangedWords) -> None:
     """Show the words of an entry that go and come."""
     with box("pre", "diff", tabindex="0", aria_label=f"Change of {change.id}"):
-        old, new = _words(change.before), _words(change.after)
-        for kind, text in word_diff(old, new, Budget()):
+        for kind, text in change.parts:
             say(kind or "span", text)
 
 
