@@ -19,8 +19,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Run three workers on two cores: who waits for a browser, a lock or a disk leaves the processor idle."""
-    return max(1, (os.cpu_count() or 1) * 3 // 2)
+    """Run two workers a core: who waits for a browser, a lock or a disk leaves the processor idle."""
+    return 2 * (os.cpu_count() or 1)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

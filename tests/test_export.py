@@ -26,13 +26,19 @@ def lines(home: Home, agent: str) -> list[dict[str, Any]]:
     return sorted((entry.as_dict() for entry in entries), key=lambda line: line["id"])
 
 
+def said(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return lines without what an import adds: that they came by it."""
+    return [{key: value for key, value in line.items() if key != "origin"} for line in lines]
+
+
 @pytest.mark.parametrize("form", SUFFIXES)
 def test_an_exported_agent_is_imported_as_it_was(home: Home, tmp_path: Path, form: str) -> None:
     out = tmp_path / f"ada{SUFFIXES[form]}"
     assert home.agent("ada").export(out, form) == 2
     result = home.import_from("auto", out, agent="copy")
     assert (type(result), result.imported, result.unchanged, result.failed) == (ImportResult, 2, 0, [])
-    assert lines(home, "copy") == lines(home, "ada")
+    assert said(lines(home, "copy")) == lines(home, "ada")
+    assert {line["origin"]["by"] for line in lines(home, "copy")} == {"import"}
     assert home.import_from(result.source, str(out), agent="ada").unchanged == 2
 
 

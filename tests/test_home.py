@@ -364,7 +364,7 @@ def test_clear_leaves_an_empty_session_and_remove_leaves_none(agent: Agent, home
     assert agent.session("s1").clear()
     assert agent.session("s2").remove()
     left = [path.name for path in sorted(log_of(home).parent.rglob("*")) if path.is_file()]
-    assert left == ["s1.lock", "s1.ndjson"]
+    assert left == [".purged.ndjson", ".purged.ndjson.lock", "s1.lock", "s1.ndjson"]
     assert log_of(home).stat().st_size == 0
 
 

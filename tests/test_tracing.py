@@ -66,6 +66,7 @@ class Recorded:
 @pytest.fixture
 def recorded(monkeypatch: pytest.MonkeyPatch) -> Iterator[Recorded]:
     """Set providers as a program does, for one test: the API itself takes them once only."""
+    monkeypatch.delenv("OTEL_SDK_DISABLED", raising=False)  # CrewAI sets it for the whole process.
     found = Recorded()
     monkeypatch.setattr(trace, "_TRACER_PROVIDER", found.traces)
     monkeypatch.setattr(metrics, "_METER_PROVIDER", found.metrics)

@@ -49,10 +49,10 @@ def walk(call: Callable[[], object]) -> tuple[int, int, list[str]]:
 
 
 WALKS: dict[str, tuple[object, Callable[[Agent], object], int, int, int]] = {
-    "recall by words": ("none", lambda agent: agent.recall("oauth walnut"), 415, 150, 23),
-    "recall with vectors": (Toy(), lambda agent: agent.recall("oauth walnut"), 530, 210, 27),
-    "add": ("none", lambda agent: agent.session("main").add("note", {"content": "Use pnpm"}), 112, 80, 30),
-    "get": ("none", lambda agent: agent.get("walnut-7"), 50, 30, 14),
+    "recall by words": ("none", lambda agent: agent.recall("oauth walnut"), 480, 195, 27),
+    "recall with vectors": (Toy(), lambda agent: agent.recall("oauth walnut"), 570, 240, 32),
+    "add": ("none", lambda agent: agent.session("main").add("note", {"content": "Use pnpm"}), 132, 92, 32),
+    "get": ("none", lambda agent: agent.get("walnut-7"), 54, 34, 15),
 }
 
 
@@ -62,7 +62,12 @@ def test_a_warm_call_stays_within_its_bounds(tmp_path: Path, name: str) -> None:
     with keepstone.open(tmp_path, embedder=embedder) as home:  # type: ignore[arg-type]
         agent = home.agent("coder")
         agent.session("main").add_many(
-            {"type": "message", "id": f"walnut-{n}", "data": {"role": "user", "content": f"oauth walnut {n}"}}
+            # Each of another length, as all entries with the score of the last hit are loaded.
+            {
+                "type": "message",
+                "id": f"walnut-{n}",
+                "data": {"role": "user", "content": f"walnut {n} {'shell ' * n}oauth"},
+            }
             for n in range(30)
         )
         for _ in range(3):
@@ -89,5 +94,5 @@ def test_a_given_vector_in_any_of_many_sessions_stays_within_its_bounds(tmp_path
             walk(lambda n=n: agent.recall(None, vector=rows[0, 0], sessions=[f"s{n}"]))  # type: ignore[misc]
             for n in range(40)
         )
-    assert (calls <= 350, changes <= 145) == (True, True), (calls, changes)
-    assert len(modules) <= 30, " ".join(modules)
+    assert (calls <= 395, changes <= 182) == (True, True), (calls, changes)
+    assert len(modules) <= 33, " ".join(modules)

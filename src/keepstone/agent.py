@@ -1046,6 +1046,7 @@ class Agent(BoundToProcess):
         )
         return build(wanted, tokens, counter)
 
+    @traced("recall", {"keepstone.hits": len})
     def _told(self, query: str, limit: int, trusted: Trusted, reaches: Sequence[Reach]) -> list[Hit]:
         """Return what a context tells of a question; what has not the trust takes no place of the others."""
         vectors = None if self._shared.meaning.is_unwanted else self.vectors()

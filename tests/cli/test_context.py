@@ -11,12 +11,18 @@ if TYPE_CHECKING:
     from .conftest import Command
 
 
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project folder with one note, in which the command runs."""
-    (tmp_path / "AGENTS.md").write_text("## Memories\n\n- Use pnpm\n", "utf-8")
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder without notes, in which the command runs: those of this repository are none of a test's."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def project(folder: Path) -> Path:
+    """A project folder with one note, in which the command runs."""
+    (folder / "AGENTS.md").write_text("## Memories\n\n- Use pnpm\n", "utf-8")
+    return folder
 
 
 def test_context_prints_the_block_and_nothing_else(cli: Command) -> None:

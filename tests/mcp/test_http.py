@@ -13,6 +13,7 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.server.conftest import Server, serving
 
 import keepstone
+from keepstone.operations.tool_definitions import TOOL_NAMES
 
 from .processes import INITIALIZE
 
@@ -45,7 +46,7 @@ def test_a_token_gives_the_memory_of_its_agent(server: Server, mode: str) -> Non
     token, _ = server.tokens.create([f"agent-{mode}"])
 
     async def use(client: Client) -> Any:
-        assert len(await names(client)) == 9
+        assert await names(client) == TOOL_NAMES
         return await client.call_tool("memory_save", {"text": f"saved over HTTP {mode}"})
 
     result = asked(server, use, token, mode)

@@ -427,16 +427,13 @@ PUBLIC = {
     "Session": {
         "add_messages": "add_messages", "messages": "messages",
         "add": "add_entry", "add_many": "add_entries", "put": "put_entry",
-        "put_many": "put_entries", "info": "show_session",
-        "set_title": "set_session_title",
+        "put_many": "put_entries", "info": "show_session", "set_title": "set_session_title",
         "entries": "list_entries", "records": "list_entries",
         "update": "update_entry", "replace": "put_entry",
         "delete": "delete_entry", "link": "link_entry",
         "supersede": "supersede_entry", "reinstate": "reinstate_entry",
         "purge": "purge_entry", "purge_many": "purge_entries", "compact": "compact_session",
-        "archive_faded": "compact_session",
-        "clear": "clear_session",
-        "remove": "remove_session", "count": "count_accesses",
+        "archive_faded": "compact_session", "clear": "clear_session", "remove": "remove_session", "count": "count_accesses",
         "drop": "drop_session", "entry_count": "show_session", "restore": "restore_entry",
         "rename": "rename_session", "copy": "copy_session", "fork": "fork_session",
         "export": "export_session", **FACTS,
@@ -453,12 +450,15 @@ PUBLIC = {
 }  # fmt: skip
 WITHIN = {
     "Home": {"agent", "user", "close", "root", "export", "import_from"},
-    "Agent": {"session", "files", "vectors", "slug", "holds", "tools", "call", "export"},
+    "Agent": {
+        *"session files vectors slug holds tools call export on_behalf vouch verify sources derived".split()
+    },
     "Session": {"agent", "id", "guarded", "compacted_size", "gone"},
     "Notes": {"folder", "sources", "warning"},
     "Files": {"matching", "texts"},
 }
-"""What is no call of its own: it leads to others, gives objects of a program, or uses the caller's files."""
+"""What is no call of its own: it leads to others, gives objects of a program, uses the caller's files, is for
+persons only, or follows what the origin of an entry names."""
 
 
 @pytest.mark.parametrize("name", PUBLIC)

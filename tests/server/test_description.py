@@ -129,7 +129,7 @@ def check(document: dict[str, Any], responses: dict[str, Any], answer: httpx.Res
 
 def test_an_entry_is_described_with_every_key_of_a_log_line(http: httpx.Client) -> None:
     schema = http.get("/v1/openapi.json").json()["components"]["schemas"]["Entry"]
-    of_line = ENVELOPE | RESERVED - {"batch", "deleted"} | {"data", "text"}
+    of_line = ENVELOPE | RESERVED - {"batch", "deleted", "life"} | {"data", "text", "trust", "stale"}
     assert set(schema["properties"]) == {"agent", "session"} | of_line
     assert schema["properties"]["ts"]["format"] == "date-time"
     assert schema["additionalProperties"] is True  # A flat payload.

@@ -78,8 +78,9 @@ STATUSES: dict[int, list[Exception]] = {
     ],
     409: [
         errors.EntryExistsError("x"), errors.AmbiguousIdError("x"), errors.SpaceMismatchError("x"),
-        errors.IsAFolderError("x"), errors.AlreadySupersededError("x"),
+        errors.IsAFolderError("x"), errors.AlreadySupersededError("x"), errors.SuggestionOutdatedError("x"),
     ],
+    403: [errors.NotGrantedError("x")],
     500: [
         OSError("x"), PermissionError("x"), FileNotFoundError("x"), errors.AccessDeniedError("x"),
         errors.CorruptLogError("x"), errors.StoreError("x"), errors.ModelError("x"),

@@ -27,7 +27,7 @@ FACES: dict[type[Any], type[Any]] = {
     Session: AsyncSession,
     Files: AsyncFiles,
 }
-PLAIN = {"agent", "user", "session", "tools", "files", "root", "slug", "id"}
+PLAIN = {"agent", "on_behalf", "user", "session", "tools", "files", "root", "slug", "id"}
 """What touches no disk, and is not awaited."""
 
 

@@ -14,9 +14,9 @@ from textual import events
 from textual.widgets import Input, TextArea
 from textual.widgets._toast import Toast
 
-from keepstone import Agent
 from keepstone.chat import ModelChoice, choose
 from keepstone.chat.messages import Request
+from keepstone.recall import pipeline
 from keepstone.tui.composer import Composer
 
 
@@ -485,7 +485,7 @@ def test_an_unexpected_error_of_a_recall_leaves_the_app_running(
     def fail(*_: object, **__: object) -> None:
         raise OSError("what a reranker raises")
 
-    monkeypatch.setattr(Agent, "recall", fail)
+    monkeypatch.setattr("keepstone.agent.recall", fail)
 
     async def steps(terminal: Terminal) -> None:
         await terminal.say(line)
@@ -498,14 +498,14 @@ def test_an_unexpected_error_of_a_recall_leaves_the_app_running(
 def test_keys_are_answered_while_a_recall_runs(
     chat: Chat, line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun, go_on, recall = threading.Event(), threading.Event(), Agent.recall
+    begun, go_on, recall = threading.Event(), threading.Event(), pipeline.recall
 
     def slow(*values: Any, **keys: Any) -> Any:
         begun.set()
         assert go_on.wait(30)
         return recall(*values, **keys)
 
-    monkeypatch.setattr(Agent, "recall", slow)
+    monkeypatch.setattr("keepstone.agent.recall", slow)
 
     async def steps(terminal: Terminal) -> None:
         await terminal.enter(line)

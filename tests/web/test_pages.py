@@ -204,7 +204,7 @@ def test_the_address_alone_leads_to_the_sessions(site: Site, agent: Agent, brows
 def test_the_overview_counts_what_is_there(site: Site, agent: Agent, browse: Browse) -> None:
     furnished(site, agent)
     page = browse(at(site, agent, "overview"))
-    expect(page.locator(".figure").nth(1)).to_have_text("3entries")
+    expect(page.locator(".figure").nth(1)).to_have_text("4entries")
     expect(page.locator(".chart svg")).to_have_count(4)
     expect(page.locator(".chart").nth(1)).to_contain_text("decision")
 
@@ -240,7 +240,10 @@ def test_who_may_see_some_agents_only_sees_no_notes(limited: Site, browse: Brows
     expect(page.locator(".box h2")).to_have_text("This needs access to all agents")
     assert "whole cents" not in page.content()
     expect(page.get_by_role("navigation").get_by_role("link")).to_have_text(
-        ["Sessions", "Timeline", "Recall", "Context", "Files", "Overview", "Doctor", "Agents", "Settings"]
+        [
+            *("Sessions", "Timeline", "Changes", "Recall", "Context", "Files", "Suggestions"),
+            *("Overview", "Doctor", "Agents", "Settings"),
+        ]
     )
 
 

@@ -224,7 +224,7 @@ def linked(database: Database, ids: Sequence[str], rel: str | None, limit: int) 
     related = "" if rel is None else "AND json_extract(value, '$.rel')=?"
     condition = f"EXISTS (SELECT 1 FROM json_each(e.links) WHERE {named} {related})"
     bindings = (json.dumps(list(ids)), *(() if rel is None else (rel,)), limit)
-    sql = f"SELECT {ROW} {FROM} WHERE e.links IS NOT NULL AND {condition} ORDER BY s.name, e.eid LIMIT ?"
+    sql = f"SELECT {ROW} {FROM} WHERE e.links IS NOT NULL AND {condition} ORDER BY +s.name, e.eid LIMIT ?"
     return list(starmap(Row, database.rows(sql, bindings)))
 
 

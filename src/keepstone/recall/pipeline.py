@@ -325,9 +325,8 @@ class _Search:
         """Return the best entries that the filters let through."""
         hits: list[Hit] = []
         echoes: list[Hit] = []
-        for block in in_blocks(
-            found.parts, with_equals(found.parts, 4 * most if self._scope.where else most)
-        ):
+        size = 4 * most if self._scope.where else most
+        for block in in_blocks(found.parts, with_equals(found.parts, size)):
             entries = self._loaded([key for key, _ in block])
             if len(entries) < len(block) and not self._patient:
                 raise ExpiredError("an entry is not where it was found")
@@ -335,8 +334,10 @@ class _Search:
             fitting = (one for one in block if one[0] in entries and fits(entries[one[0]]))
             allowed = by_time(fitting, entries)
             self._refused = self._refused or len(allowed) < len(entries)
-            for hit in self._explained(found, allowed, entries):
-                (echoes if is_echo(hit.entry, self._text) else hits).append(hit)
+            for part in (allowed[:most], allowed[most:]):
+                if len(hits) < most:
+                    for hit in self._explained(found, part, entries):
+                        (echoes if is_echo(hit.entry, self._text) else hits).append(hit)
             if len(hits) >= most:
                 break
         return [*hits, *lowered(echoes, hits)][:most]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from keepstone.errors import AmbiguousIdError, EntryNotFoundError
+from keepstone.errors import AmbiguousIdError, EntryNotFoundError, KeepstoneError
 from keepstone.log.arguments import Clock
 from keepstone.log.line import body_of, instant, links_of, read_time
 from keepstone.log.where import conditions_of
@@ -197,13 +198,9 @@ class Judge:
     def findings(self) -> Iterator[Finding]:
         """Yield for each agent what a more trusted writer derived from less trusted entries."""
         for agent in self._store.agents():
-            scope = Scope(agent, where=conditions_of({"origin": {"exists": True}}))
-            found = [
-                f"{entry.session}/{entry.id}"
-                for entry in pages(partial(self._store.select, scope, _MOST))
-                if sources_of(entry.line)
-                and self.trust(agent, entry.session, entry.line) != own_trust(entry.line)
-            ]
+            found: list[str] = []
+            with suppress(KeepstoneError, OSError):  # What cannot be opened has a finding of its own.
+                found = self._laundered(agent)
             if found:
                 shown = ", ".join(found[:_SHOWN]) + (" …" if len(found) > _SHOWN else "")
                 yield Finding(
@@ -214,6 +211,16 @@ class Judge:
                     "contexts show them in the last fence",
                     agent,
                 )
+
+    def _laundered(self, agent: str) -> list[str]:
+        """Return the entries of an agent whose sources have less trust than their writers."""
+        scope = Scope(agent, where=conditions_of({"origin": {"exists": True}}))
+        return [
+            f"{entry.session}/{entry.id}"
+            for entry in pages(partial(self._store.select, scope, _MOST))
+            if sources_of(entry.line)
+            and self.trust(agent, entry.session, entry.line) != own_trust(entry.line)
+        ]
 
     def recited(self, entry: Entry) -> Record:
         """Return the links of an entry with the texts that its citations have now."""

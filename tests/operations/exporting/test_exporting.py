@@ -46,13 +46,19 @@ def memory(agent: Agent) -> dict[str, list[Any]]:
     }
 
 
+def imported(memory: dict[str, list[Any]], source: str) -> dict[str, list[Any]]:
+    """Return a memory whose entries say that they were imported, and in nothing else differ."""
+    origin = {"by": "import", "via": f"import/{source}"}
+    return {name: [line | {"origin": origin} for line in lines] for name, lines in memory.items()}
+
+
 @pytest.mark.parametrize("name", FORMATS)
 def test_an_import_of_an_export_gives_the_same_memory(home: Home, tmp_path: Path, name: str) -> None:
     out = tmp_path / f"out{SUFFIXES[name]}"
     assert export_memory(home, out, agent="coder", format=name) == 3
     result = import_memory(home.agent("copy"), "auto", out)
     assert (result.imported, result.failed) == (3, [])
-    assert memory(home.agent("copy")) == memory(home.agent("coder"))
+    assert memory(home.agent("copy")) == imported(memory(home.agent("coder")), result.source)
     assert import_memory(home.agent("coder"), "auto", out).unchanged == 3
 
 
@@ -137,7 +143,7 @@ def test_no_cell_of_a_table_is_a_formula_and_texts_come_back(home: Home, tmp_pat
         cells = [cell for row in csv.reader(file) for cell in row]
     assert [cell for cell in cells if cell.startswith(("=", "+", "-", "@", "\t", "\r"))] == []
     import_memory(home.agent("two"), "auto", out)
-    assert memory(home.agent("two")) == memory(home.agent("one"))
+    assert memory(home.agent("two")) == imported(memory(home.agent("one")), "csv")
 
 
 def test_all_agents_are_exported_each_into_its_folder(home: Home, tmp_path: Path) -> None:
@@ -200,6 +206,20 @@ def test_an_sqlite_export_can_be_queried(home: Home, tmp_path: Path) -> None:
     connection = apsw.Connection(str(tmp_path / "out.sqlite"))
     found = list(connection.execute("SELECT id, data ->> 'by' FROM entries WHERE type = 'decision'"))
     assert found == [("d", "Ada")]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_an_export_keeps_which_life_of_its_id_an_entry_has(home: Home, tmp_path: Path, name: str) -> None:
+    home.agent("coder").delete("n")
+    home.agent("coder").restore("n")
+    assert home.agent("coder").get("n").line["life"] == 2
+    out = tmp_path / f"out{SUFFIXES[name]}"
+    export_memory(home, out, agent="coder", format=name)
+    texts = [out.read_bytes()] if out.is_file() else [file.read_bytes() for file in out.rglob("*.md")]
+    assert b"life" in b"".join(texts)
+    import_memory(home.agent("copy"), "auto", out)
+    assert home.agent("copy").get("n").text == "Use pnpm"
+    assert import_memory(home.agent("coder"), "auto", out).unchanged == 3
 
 
 def test_an_output_that_exists_is_refused_without_force(home: Home, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.inotify import FolderChanges
 from keepstone.index import Index, UnavailableError
 
+LATE = '{"id":"late","ts":"2126-01-11T14:31:00Z","type":"note","content":"walnut"}\n'
 LINE = '{"id":"it","ts":"2026-01-11T14:31:00Z","type":"note","content":"walnut"}\n'
 
 
@@ -178,7 +179,7 @@ def test_an_add_without_any_recall_reads_the_folder_a_fixed_number_of_times(
 
 
 def test_a_context_reads_no_folder(agent: Agent, folder: Path, scans: list[Path]) -> None:
-    append(folder / "t.ndjson")
+    (folder / "t.ndjson").write_text(LATE)
     assert "walnut" in agent.context().text
     (folder / "t.ndjson").unlink()
     agent.session("s2").add("note", {"content": "hazelnut"})

@@ -18,7 +18,7 @@ from keepstone.index.vectors.graph_upkeep import Due, GraphUpkeep
 from keepstone.index.vectors.scope_filter import EVERYTHING, filter_of
 from keepstone.index.vectors.segment import ChangedError
 from keepstone.model import Scope
-from keepstone.vector import Space, Vector, quartiles
+from keepstone.vector import SAMPLE, Space, Vector, quartiles
 
 _TRIES = 3
 """How often a generation is made or opened for one query, before every vector is read instead."""
@@ -92,8 +92,9 @@ class VectorSearch:
         """Return median and upper quartile of a vector's cosines with a space; None if it has few vectors."""
         with self._database as database:
             held = self._spaces.get(space)
-            # A sample counts as it was when vectors were last compared.
-            if held is None or held.sample is None or held.connection is not database.connection:
+            # A whole sample counts as it was when vectors were last compared; a smaller one is all of few.
+            is_whole = held is not None and held.sample is not None and len(held.sample) >= SAMPLE
+            if held is None or not is_whole or held.connection is not database.connection:
                 held = self.held(space)
             if held is None:
                 return None

@@ -14,7 +14,7 @@ from typing import IO
 import apsw
 
 from keepstone.model import Entry
-from keepstone.operations.documents import record_document
+from keepstone.operations.documents import line_document
 from keepstone.operations.exporting.parts import is_plain, split_text
 
 CSV_HEADING = ("session", "id", "ts", "type", "role", "text", "keepstone")
@@ -59,7 +59,7 @@ def write_ndjson(entries: Iterable[Entry], file: IO[bytes]) -> int:
     """Write a log line for each entry, with its agent and session, and return how many there were."""
     count = 0
     for entry in entries:
-        document = record_document(entry.agent, entry.session, entry.line)
+        document = line_document(entry.agent, entry.session, entry.line)
         file.write(json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
         count += 1
     return count
