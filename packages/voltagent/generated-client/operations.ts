@@ -86,7 +86,8 @@ same((await data("revoke", DELETE(`${AGENT}/grants/{to}`, receiver))).revoked, t
 const refusedCopy = await POST(`${ENTRY}/share`, { ...entry, body: { to: "reader" } });
 same(refusedCopy.error?.code, "not_granted");
 console.log("share_entry");
-const about = { query: "OAuth", budget: 400, notes: true, window: [], ids: false };
+const doubts = { trust: "model", untrusted: "fence" as const, stale: "omit" as const };
+const about = { query: "OAuth", budget: 400, notes: true, window: [], ids: false, ...doubts };
 const context = await data("context", POST(`${AGENT}/context`, { ...agent, body: about }));
 same([context.stable > 0, context.parts.length > 0, context.left_out.length >= 0], [true, true, true]);
 const embedded = await POST(`${AGENT}/embed`, { ...agent, body: { texts: ["OAuth"] } });
@@ -131,8 +132,9 @@ same((await data("list_facts", GET(`${AGENT}/facts`, agent))).facts, { plan: "Fr
 const proposed = { body: { do: "add" as const, entries: [], item: { text: "Ada likes tea" }, why: "she said so", evidence: [] } };
 const made = await data("suggest", POST(`${AGENT}/suggestions`, { ...agent, ...proposed }));
 same((await data("list_suggestions", GET(`${AGENT}/suggestions`, agent))).suggestions.map(({ id }) => id), [made.id]);
-const one = { params: { path: { agent: "typed", suggestion: made.id } }, body: { by: "Ada" } };
-same((await data("get_suggestion", GET(`${AGENT}/suggestions/{suggestion}`, one))).state, "open");
+const named = { params: { path: { agent: "typed", suggestion: made.id } } };
+const one = { ...named, body: { by: "Ada" } };
+same((await data("get_suggestion", GET(`${AGENT}/suggestions/{suggestion}`, named))).state, "open");
 same((await data("accept_suggestion", POST(`${AGENT}/suggestions/{suggestion}/accept`, one))).decided_by, "Ada");
 same((await data("undo_suggestion", POST(`${AGENT}/suggestions/{suggestion}/undo`, one))).state, "undone");
 const other = await data("suggest", POST(`${AGENT}/suggestions`, { ...agent, ...proposed }));
