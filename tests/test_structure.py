@@ -24,6 +24,7 @@ LONGER: dict[str, str] = {
     "src/keepstone/store/protocol.py": "a contract: docstrings without code",
     "src/keepstone/store/files/file_store.py": "one method of a few lines for each of the contract's",
     "src/keepstone/filesystem/layout.py": "all names on disk, and the paths made of them",
+    "src/keepstone/store/files/purge.py": "each erasure with what it leaves to be finished after a kill",
     "src/keepstone/log/arguments.py": "the keys that callers may give, a line and a comment each",
     "src/keepstone/server/requests.py": "one small class for each body of a request",
     "src/keepstone/server/routes/entries.py": "one short function for each route",

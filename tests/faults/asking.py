@@ -167,14 +167,14 @@ def asked(
 
 
 def copy(root: Path, to: Path) -> Path:
-    """A copy of a home whose index is to be damaged.
+    """A copy of a home whose index or state is to be damaged.
 
     Its logs are the same files: an index follows a log by its inode, and would read a copy from its start,
     whatever stands in the index.
     """
 
     def linked(source: str, target: str) -> str:
-        if ".index" in Path(source).parts:
+        if not {".index", ".keepstone"}.isdisjoint(Path(source).parts):
             return str(shutil.copy2(source, target))
         os.link(source, target)
         return target

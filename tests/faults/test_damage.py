@@ -16,9 +16,8 @@ from tests.faults.asking import FOREIGN, PURGED, ROUNDS, asked, copy, fill, open
 
 import keepstone
 from keepstone import Home
-from keepstone.index.database import SCHEMA
 
-INDEX = Path(f".index/a/v{SCHEMA}")
+SPACE = Path(".keepstone/space.json")
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +27,8 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with opened(root / "original") as home:
         fill(home)
         with_files(home)
-        shutil.copytree(root / "original/.index", root / "older")
+        for part in (".index", ".keepstone"):
+            shutil.copytree(root / "original" / part, root / "older" / part)
         purge(home)
         home.rebuild()  # Rows are as in any new index: their order decides between equal scores.
         home.embed()
@@ -55,12 +55,12 @@ def expected(homes: Path) -> Any:
 
 
 def files(homes: Path) -> list[Path]:
-    """All files of the agent's index and what is beside it, relative to the home."""
-    found = sorted((homes / "killed").joinpath(".index").rglob("*"))
+    """All files of the agent's index, what is beside it and the home's state, relative to the home."""
+    found = sorted(path for part in (".index", ".keepstone") for path in (homes / "killed" / part).rglob("*"))
     names = [path.relative_to(homes / "killed") for path in found if path.is_file()]
-    wanted = [name for name in names if name.is_relative_to(INDEX) or name.name == ".space.json"]
-    suffixes = {name.suffix for name in wanted}
-    assert suffixes >= {".db", ".db-wal", ".db-shm", ".int8", ".hnsw", ".json"}
+    wanted = [name for name in names if not name.is_relative_to(".index/b")]
+    assert {name.suffix for name in wanted} >= {".db", ".db-wal", ".db-shm", ".int8", ".hnsw"}
+    assert {str(name) for name in wanted} >= {".index/a/purged.seen", ".index/.erased", str(SPACE)}
     return wanted
 
 
@@ -136,22 +136,18 @@ def test_an_index_gone_or_replaced_in_any_part_gives_the_same_answers(
     for name in files(homes):
         for damage in (Path.unlink, folder, empty, fifo, looped):
             cases.add(f"{damage.__name__} {name}", damage, at=name)
-        for other in (homes / "older", homes / "another/.index"):
-            for path in like(other.parent if other.name == ".index" else other, _below(other, name)):
+        for other in ("older", "another"):
+            for path in like(homes / other, name):
                 cases.add(f"swap {path}", put_in_place, path, at=name)
     for told in cases.answered():
         assert told == (told[0], expected)
-
-
-def _below(other: Path, name: Path) -> Path:
-    return name if other.name == ".index" else name.relative_to(".index")
 
 
 def test_an_index_of_another_agent_home_or_time_gives_the_same_answers(
     homes: Path, expected: Any, tmp_path: Path
 ) -> None:
     cases = Cases(homes, tmp_path)
-    places = [("older", ".index"), ("another/.index", ".index"), ("killed/.index/b", ".index/a")]
+    places = [("older/.index", ".index"), ("another/.index", ".index"), ("killed/.index/b", ".index/a")]
     for source, target in places:
 
         def swap(root: Path, source: str = source, target: str = target) -> None:

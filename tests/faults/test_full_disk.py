@@ -71,8 +71,8 @@ def test_on_a_full_disk_nothing_acknowledged_is_lost(small_disk: Path, free: int
 # Refused
 
 
-def make(root: Path) -> None:
-    """Agents with sessions, files and vectors, owned by nobody."""
+def make(root: Path, *, state: bool) -> None:
+    """Agents with sessions, files, vectors and a journal of erasures, owned by nobody."""
     with keepstone.open(root, embedder="none", durability="os") as home:
         for slug in "ab":
             agent = home.agent(slug)
@@ -85,7 +85,12 @@ def make(root: Path) -> None:
             agent.session("t").add("note", text="walnut", id="other")
             agent.recall("walnut")
             agent.files.write("x.md", "old")
+            agent.session("s").add("note", id="before", text="pecan")
+            agent.session("s").purge("before")
         vectors(home)
+        if state:
+            home.agent("c").session("s").add("note", text="walnut")
+            home.purge_agent("c")
     if os.getuid() == 0:
         for path in [root, *root.rglob("*")]:
             os.chown(path, NOBODY, NOBODY)
@@ -102,11 +107,15 @@ READS = {"entries", "newest", "other session", "recall", "get", "other agent", "
 WRITES = {"add", "update", "purge", "compact", "write", "append", "remove", "purge agent"}
 OF_LOGS = {"entries", "newest", "get", "add", "update", "purge", "compact"}
 INDEX = f".index/a/v{SCHEMA}"
+SEEN, JOURNAL = ".index/a/purged.seen", "agents/a/memory/sessions/.purged.ndjson"
 DENIED, PENDING = "AccessDeniedError", "PurgePendingError"
 
 REFUSALS = [
     ("", 0o000, READS | WRITES | {"agents", "sync", "doctor"}, set()),
-    ("", 0o555, set(), set()),
+    ("", 0o555, {"purge agent"}, set()),  # What must be told of it later has no place: nothing is erased.
+    (".keepstone/gone", 0o555, {"purge agent"}, set()),
+    (".keepstone/gone", 0o000, {"add", "purge", "purge agent"}, set()),
+    (".keepstone", 0o000, {"add", "purge", "purge agent"}, set()),
     (
         "agents/a",
         0o000,
@@ -117,12 +126,16 @@ REFUSALS = [
     ("agents/a/memory/sessions/s.ndjson", 0o000, OF_LOGS, set()),
     ("agents/a/memory/sessions/s.ndjson", 0o444, {"add", "update"}, set()),
     ("agents/a/memory/sessions/s.lock", 0o000, {"add", "update", "purge", "compact"}, set()),
+    (JOURNAL, 0o444, {"purge", "remove"}, set()),
+    (JOURNAL, 0o000, {"add", "purge", "remove"}, set()),  # Which life of its id an entry begins is unknown.
     ("agents/a/files", 0o000, {"read", "list", "write", "append"}, set()),
     ("agents/a/files", 0o555, {"write", "append"}, set()),
     ("agents/a/files/x.md", 0o000, {"read", "append"}, set()),
     (".index", 0o000, set(), {"purge", "remove", "purge agent"}),
     (".index", 0o555, set(), {"purge agent"}),
     (INDEX, 0o555, set(), {"purge", "remove"}),
+    (SEEN, 0o000, set(), set()),
+    (SEEN, 0o444, set(), set()),
     (f"{INDEX}/index.db", 0o000, set(), set()),
     (f"{INDEX}/index.db", 0o444, set(), set()),
     (f".index/v/v{SCHEMA}/vectors", 0o000, set(), set()),
@@ -138,14 +151,17 @@ def test_what_the_system_refuses_is_said_and_all_else_goes_on(
     with TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         home, warm = Path(folder) / "home", Path(folder) / "warm"
-        make(home)
-        make(warm)
+        for root in (home, warm):
+            make(root, state=place.startswith(".keepstone"))
         (home / place).chmod(mode)
         try:
             said = run("-m", "tests.faults.refused", str(home), str(warm))
         finally:
             with suppress(FileNotFoundError):
                 (home / place).chmod(0o755)
+        if "purge agent" in denied:  # What was refused has done nothing.
+            with keepstone.open(home, embedder="none") as again:
+                assert {"it", "other"} <= {hit.entry.id for hit in again.agent("b").recall("walnut")}
     assert {name for name, came in said.items() if came == DENIED} == denied
     assert {name for name, came in said.items() if came == PENDING} == pending
     others = {name for name, came in said.items() if isinstance(came, str) and came.endswith("Error")}

@@ -20,7 +20,12 @@ def remember(home: Home, *texts: str) -> None:
 
 
 def recalled(home: Home, query: str = "my sibling") -> list[str]:
-    return [hit.entry.id for hit in home.agent("a").recall(query)]
+    """Return the ids of the hits, once the vectors are made, for which a recall waits a moment only."""
+    for _ in range(100):
+        hits = home.agent("a").recall(query)
+        if hits.lexical_only or not hits.pending:
+            break
+    return [hit.entry.id for hit in hits]
 
 
 def test_an_entry_is_found_by_its_meaning_right_after_it_was_added(tmp_path: Path) -> None:

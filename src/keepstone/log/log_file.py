@@ -252,8 +252,16 @@ class Log:
         return stat is not None and self.lock.recorded() > stat.size
 
     def mend(self) -> None:
-        """Move a torn batch from the log's end to a file beside the archive. The caller holds the lock."""
-        if not self._parent and (stat := self.stat()) is not None and stat.size:
+        """Move a torn batch from the log's end to a file beside the archive. The caller holds the lock.
+
+        A log without one need not be writable: a rewrite puts another file in its place.
+        """
+        if self._parent:
+            return
+        with self.reading() as fd:
+            size = 0 if fd is None else os.fstat(fd).st_size
+            is_torn = fd is not None and self._torn(fd, size) is not None
+        if is_torn:
             size = self.create().size
             self._mend(self._fd, size)
 
@@ -283,17 +291,20 @@ class Log:
 
     def _mend(self, fd: int, size: int) -> tuple[int, bytes]:
         """Return the offset for new lines, once a torn batch is put away, and a newline if one is needed."""
-        end = behind_last_newline(fd, size)
-        torn = torn_batch(fd, end)
-        if (
-            torn is not None
-            and whole(os.pread(fd, min(size - end, MAX_LINE), end)) is None
-            and not self.was_shortened()
-        ):
+        torn = self._torn(fd, size)
+        if torn is not None:
             keep_part(self._folder, self.name, fd, torn, size)
             truncate(fd, torn)
             return torn, b""
-        return size, b"\n" if end < size else b""
+        return size, b"\n" if behind_last_newline(fd, size) < size else b""
+
+    def _torn(self, fd: int, size: int) -> int | None:
+        """Return the offset of a torn batch at the log's end; None without one."""
+        end = behind_last_newline(fd, size)
+        torn = torn_batch(fd, end)
+        if torn is None or whole(os.pread(fd, min(size - end, MAX_LINE), end)) is not None:
+            return None
+        return None if self.was_shortened() else torn
 
 
 def stat_of(status: os.stat_result) -> Stat:

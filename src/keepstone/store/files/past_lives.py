@@ -24,7 +24,7 @@ from keepstone.log.line import id_of, is_put, is_tombstone, life_of, parse
 from keepstone.log.log_file import Log, checksum, stat_of
 from keepstone.log.sides import read_side
 from keepstone.log.titles import TITLE_ID
-from keepstone.store.files.purge_digests import erased_in, vanished
+from keepstone.store.files.purge_digests import erased_in, is_there, vanished
 from keepstone.store.removal_marks import digest
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class PastLives:
 
     def _read_journals(self) -> None:
         for path, name, file in self._journals:
-            if path != self._path and not path.is_dir():
+            if path != self._path and not is_there(path):
                 continue
             with (
                 Folder(path, root=self._root) as folder,

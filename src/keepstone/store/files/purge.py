@@ -8,14 +8,16 @@ changed anything takes both back.
 from __future__ import annotations
 
 import logging
+import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from keepstone.errors import KeepstoneError, PurgePendingError
-from keepstone.filesystem.confine import FILE_MODE, FOLDER_MODE, Folder, border, sync_folder
+from keepstone.errors import AccessDeniedError, KeepstoneError, LockTimeoutError, PurgePendingError
+from keepstone.filesystem.atomic import truncate, write_all
+from keepstone.filesystem.confine import Folder, sync_folder
 from keepstone.filesystem.layout import DEFAULT_AGENT, INDEX, Layout
 from keepstone.index import Index, UnavailableError
 from keepstone.index.database import SCHEMA
@@ -35,6 +37,9 @@ from keepstone.store.protocol import SessionCheck
 
 TIMEOUT = 5.0
 """Seconds to wait for readers that keep purged bytes in the index's journal."""
+
+_SEEN = "purged.seen"
+"""What tells, beside an agent's index, which journal was read: derived, so it may be anything or nothing."""
 
 _DYING = re.compile(r"\.purge\.(.+)\.\d+?(?:-(\d+))?")
 """What a folder of an agent that is purged is called, with the number of the next one that is to follow."""
@@ -82,8 +87,7 @@ class Eraser:
             lives = dict.fromkeys(gone, 1) | logs.past_lives(session, gone)
             made = marks.add(session, lives)
             with _all_or_pending(logs.folder, marks, made, session, files.logs) as told:
-                told.extend(lines_of_entries(session, made))
-                purge_digests.record(logs.folder, told)
+                _tell(logs.folder, told, lines_of_entries(session, made))
                 logs.leave_replaced()  # What another process rebuilt has the text as well.
                 files.put(gone)
                 marks.leave_index(made)
@@ -142,8 +146,7 @@ class Eraser:
             self.erasures.note(logs.agent)
             made = marks.add_session(session, log, how)
             with _all_or_pending(logs.folder, marks, made, session, [log, *others]) as told:
-                told.extend(lines_of_session(logs.folder, [log, *others], made[0]))
-                purge_digests.record(logs.folder, told)
+                _tell(logs.folder, told, lines_of_session(logs.folder, [log, *others], made[0]))
                 erase_session(logs.folder, log, others, made[0])
                 self._unindex(logs, session, ())
                 marks.remove(made)
@@ -178,30 +181,40 @@ class Eraser:
         """
         if not self._is_seen(logs):
             self.erase_known(logs)
-            with suppress(OSError):  # Without it the journal is read once more.
+            with suppress(OSError, KeepstoneError):  # Without it the journal is read once more.
                 self._see(logs)
 
     def _is_seen(self, logs: AgentLogs) -> bool:
         """Tell whether all that the journal tells was erased here."""
-        state, seen = state_of(logs.folder), self._seen_file(logs)
-        return state is None or (seen.is_file() and seen.read_text("utf-8") == state)
+        state = state_of(logs.folder)
+        if state is None:
+            return True
+        # Whatever is in the file's place, or keeps it from being read, the journal is read once more then.
+        with suppress(OSError, KeepstoneError), self._seen_folder(logs) as folder:
+            fd = folder.open(_SEEN, os.O_RDONLY)
+            try:
+                return os.read(fd, len(state) + 1) == state.encode()
+            finally:
+                os.close(fd)
+        return False
 
     def _see(self, logs: AgentLogs) -> None:
-        seen = self._seen_file(logs)
-        with border(seen):
-            seen.parent.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
-            seen.touch(FILE_MODE)
-            seen.write_text(state_of(logs.folder) or "", "utf-8")
+        with self._seen_folder(logs, create=True) as folder:
+            fd = folder.open(_SEEN, os.O_WRONLY | os.O_CREAT)
+            try:
+                truncate(fd, 0)
+                write_all(fd, (state_of(logs.folder) or "").encode())
+            finally:
+                os.close(fd)
 
-    def _seen_file(self, logs: AgentLogs) -> Path:
-        return self._layout.index_folder(self._root, logs.agent, SCHEMA).parent / "purged.seen"
+    def _seen_folder(self, logs: AgentLogs, *, create: bool = False) -> Folder:
+        path = self._layout.index_folder(self._root, logs.agent, SCHEMA).parent
+        return Folder(path, root=self._root, create=create, durable=False)
 
     @contextmanager
     def _seen(self, logs: AgentLogs) -> Iterator[None]:
         """Take note that what the block adds to the journal is erased by it, if nothing else is to be."""
-        is_seen = False
-        with suppress(OSError):  # Without it the journal is read once more.
-            is_seen = self._is_seen(logs)
+        is_seen = self._is_seen(logs)
         yield
         with suppress(OSError, KeepstoneError):
             if is_seen:
@@ -378,6 +391,16 @@ def _all_or_pending(
                 purge_digests.withdraw(folder, told)
         except KeepstoneError:
             raise _pending(session) from error
+        raise
+
+
+def _tell(folder: Folder, told: list[Record], lines: Iterable[Record]) -> None:
+    """Write the journal's lines of an erasure; those that may be there are ``told``, whatever fails."""
+    told.extend(lines)
+    try:
+        purge_digests.record(folder, told)
+    except (AccessDeniedError, LockTimeoutError):
+        told.clear()  # The journal could not be opened: there is nothing to take back.
         raise
 
 

@@ -11,14 +11,15 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import stat
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from uuid_utils import uuid4
 
-from keepstone.filesystem.confine import Folder
+from keepstone.filesystem.confine import Folder, border
 from keepstone.filesystem.layout import ARCHIVE, ERASED, LOCK, PURGED, VANISHED, Layout
 from keepstone.filesystem.lock import Lock
 from keepstone.log.line import dump_read, life_of, parse
@@ -173,8 +174,15 @@ def erased_of(root: Path, layout: Layout, agent: str) -> Erased:
     return both(whole, _erased_at(layout.sessions_folder(root, agent), root))
 
 
+def is_there(path: Path) -> bool:
+    """Tell whether there is a folder that may have a journal; AccessDeniedError where the system hides it."""
+    with border(path), suppress(FileNotFoundError, NotADirectoryError):
+        return stat.S_ISDIR(path.stat().st_mode)
+    return False
+
+
 def _erased_at(path: Path, root: Path, name: str = PURGED) -> Erased:
-    if not path.is_dir():
+    if not is_there(path):
         return Erased({}, [])
     with Folder(path, root=root) as folder:
         return erased(folder, name)
