@@ -135,6 +135,14 @@ def test_an_import_keeps_origins_on_request(agent: Agent, tmp_path: Path) -> Non
         }
 
 
+def test_keeping_origins_raises_no_trust(agent: Agent, tmp_path: Path) -> None:
+    agent.session("s").add("message", {"role": "user", "content": "Tea"}, id="m")
+    agent.export(tmp_path / "out.ndjson")
+    with keepstone.open(tmp_path / "other", embedder="none") as home:
+        home.import_from("auto", tmp_path / "out.ndjson", agent="ada", keep_origin=True)
+        assert home.agent("ada").get("m").trust == agent.get("m").trust == "program"
+
+
 def test_a_second_import_of_the_same_file_changes_nothing(tmp_path: Path) -> None:
     source = tmp_path / "in.jsonl"
     source.write_text(json.dumps({"id": "a", "text": "Tea"}) + "\n")

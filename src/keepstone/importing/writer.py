@@ -104,7 +104,7 @@ class Writer:
         try:
             slug = self._agent_from.slug_of(item) if self._agent_from else None
             key = slug or self._agent.slug, _session_name(item.session)
-            record = self._record(key, item.line)
+            record = self._record(key, item.line, is_ours=item.exported)
             if not item.exported:
                 check_content(record)
             size = len(dump(record))
@@ -137,7 +137,7 @@ class Writer:
         else:
             self._unread += 1
 
-    def _record(self, key: _Key, line: Record) -> Record:
+    def _record(self, key: _Key, line: Record, *, is_ours: bool) -> Record:
         """Return the whole, checked log line of an item."""
         line = {"type": "note"} | line
         if line.get("embedding") is not None:
@@ -146,16 +146,19 @@ class Writer:
             line = line | {"ts": self._last[1] if self._last[0] == key else self._mtime}
         if line.get("id") is None:
             line = line | {"id": self._id_of(key, line)}
-        record = record_of(line | {"origin": self._origin_of(line)}, system_clock)
+        record = record_of(line | {"origin": self._origin_of(line, is_ours=is_ours)}, system_clock)
         record = record if self._guard is None else self._guard(key[1], [record])[0]
         return record | ({"life": life} if (life := life_of(line)) > 1 else {})
 
-    def _origin_of(self, line: Record) -> Record:
-        """Return the origin of an item: what it says, at most ``import`` unless origins are kept."""
+    def _origin_of(self, line: Record, *, is_ours: bool) -> Record:
+        """Return the origin of an item: what it says, at most ``import`` unless origins are kept.
+
+        A message of another tool was said by its role; a line of ours without an origin is a program's.
+        """
         said = line.get("origin")
         if said is None:
             data = line.get("data")
-            is_message = line["type"] == "message" and isinstance(data, dict)
+            is_message = line["type"] == "message" and not is_ours
             said = said_by(data) if is_message and isinstance(data, dict) else PROGRAM
         try:
             origin = origin_of(said)
