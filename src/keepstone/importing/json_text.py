@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import codecs
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import IO, Any
 
 from keepstone.errors import SourceError
+from keepstone.importing.origin import Origin
 from keepstone.log.line import BOM, MAX_LINE, parse
 from keepstone.model import Record
 
+JSON_FILES = (".json", ".jsonl")
+"""How files end that are one JSON value, or one a line."""
+_LOOKED_AT = 50
+"""Records that are looked at to recognise a source."""
 LARGEST = 256 << 20
 """Maximum characters of one element of an array, such as one conversation, and of a whole object."""
 _CHUNK = 1 << 18
@@ -52,6 +58,38 @@ def whole(file: IO[bytes], name: str) -> Any:
         return json.loads(raw.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise SourceError(f"{name} is not whole JSON: {error}") from error
+
+
+def documents(origin: Origin, damaged: Record) -> Iterator[tuple[str, Any]]:
+    """Yield the objects of files of lines and the values of others, each with its place.
+
+    A line that holds no object gives ``damaged``.
+
+    Raises:
+        SourceError: A file is neither lines of JSON nor one value, or too large.
+    """
+    for name in origin.names(*JSON_FILES):
+        with origin.open(name) as file:
+            first = next(objects(file), (1, None))[1]
+        with origin.open(name) as file:
+            if first is None:
+                yield name, whole(file, name)
+            else:
+                for number, found in objects(file):
+                    yield f"{name}:{number}", damaged if found is None else found
+
+
+def first_records(
+    origin: Origin, records: Callable[[Origin], Iterator[tuple[str, Record]]]
+) -> list[tuple[str, Record]]:
+    """Return the first records of files that may be of a source; none if one of them is not JSON."""
+    is_file = not (origin.is_folder or origin.is_zip)
+    if is_file and not origin.path.name.lower().endswith(JSON_FILES):
+        return []
+    try:
+        return [*islice(records(origin), _LOOKED_AT)]
+    except SourceError:
+        return []
 
 
 def elements(file: IO[bytes], name: str) -> Iterator[Any]:

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any
 
-from keepstone.errors import SourceError
 from keepstone.importing.item import Item, Items, Options, Unread, named, time_of
-from keepstone.importing.json_text import objects, whole
+from keepstone.importing.json_text import documents, first_records
 from keepstone.importing.origin import Origin
 from keepstone.model import Record
 
-_EXTENSIONS = (".json", ".jsonl")
 _LISTS = ("documents", "memories", "memoryEntries", "results", "items")
 _MARKS = ("containerTags", "spaceContainerTag", "memoryEntries", "isLatest", "customId", "spaceId", "system")
-_LOOKED_AT = 50
 _DEEPEST = 10
 """Lists within lists that are looked into."""
 _DOCUMENT = ("title", "url", "summary", "metadata", "customId", "source")
@@ -26,7 +22,8 @@ _SNAKE = re.compile(r"_([a-z])")
 def is_supermemory(origin: Origin) -> bool:
     """Tell whether there are documents or memories as supermemory's API gives them."""
     return any(
-        _kind(record) and any(mark in record for mark in _MARKS) for _, record in _first_records(origin)
+        _kind(record) and any(mark in record for mark in _MARKS)
+        for _, record in first_records(origin, _records)
     )
 
 
@@ -55,27 +52,9 @@ def read_supermemory(origin: Origin, _options: Options) -> Items:
         yield Item(_session_of(record, origin), {"id": name, **line}, place, owner=owner)
 
 
-def _first_records(origin: Origin) -> list[tuple[str, Record]]:
-    """Return the first records of files that may be ours; none if one of them is not JSON."""
-    is_file = not (origin.is_folder or origin.is_zip)
-    if is_file and not origin.path.name.lower().endswith(_EXTENSIONS):
-        return []
-    try:
-        return [*islice(_records(origin), _LOOKED_AT)]
-    except SourceError:
-        return []
-
-
 def _records(origin: Origin) -> Iterator[tuple[str, Record]]:
-    for name in origin.names(*_EXTENSIONS):
-        with origin.open(name) as file:
-            first = next(objects(file), (1, None))[1]
-        with origin.open(name) as file:
-            if first is not None:
-                for number, record in objects(file):
-                    yield from _within(f"{name}:{number}", record or {}, {})
-            else:
-                yield from _within(name, whole(file, name), {})
+    for place, found in documents(origin, {}):
+        yield from _within(place, found, {})
 
 
 def _within(place: str, value: Any, document: Record, depth: int = 0) -> Iterator[tuple[str, Record]]:

@@ -7,16 +7,13 @@ entities alike; of a Neo4j database the lines of ``apoc.export.json``.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any
 
-from keepstone.errors import SourceError
 from keepstone.importing.item import Item, Items, Options, Unread, message, named, time_of
-from keepstone.importing.json_text import objects, whole
+from keepstone.importing.json_text import documents, first_records
 from keepstone.importing.origin import Origin
 from keepstone.model import Record
 
-_EXTENSIONS = (".json", ".jsonl")
 _FACT = (
     "valid_at",
     "invalid_at",
@@ -30,14 +27,13 @@ _APOC = ("node", "relationship")
 _OF_ZEP = ("graph_uuid", "user_uuid", "thread_uuid", "thread_id", "processed", "episode_uuids", "uuid_")
 _VECTORS = ("fact_embedding", "name_embedding")
 _KNOWN = {"uuid", "uuid_", "fact", "summary", "content", "created_at", "valid_at", "invalid_at", "expired_at"}
-_LOOKED_AT = 50
 _DEEPEST = 10
 """Lists within lists that are looked into."""
 
 
 def is_graphiti(origin: Origin) -> bool:
     """Tell whether there are facts, entities or episodes of Graphiti."""
-    return any("group_id" in record and _kind(record) != "" for _, record in _first_records(origin))
+    return any("group_id" in record and _kind(record) != "" for _, record in first_records(origin, _records))
 
 
 def is_zep(origin: Origin) -> bool:
@@ -46,7 +42,7 @@ def is_zep(origin: Origin) -> bool:
         "group_id" not in record
         and _kind(record) != ""
         and (_kind(record) == "fact" or any(key in record for key in _OF_ZEP))
-        for _, record in _first_records(origin)
+        for _, record in first_records(origin, _records)
     )
 
 
@@ -84,29 +80,10 @@ def _items(origin: Origin) -> Items:
         yield Item(_session_of(record, origin), {"id": uuid, **line}, place, owner=_owner(record))
 
 
-def _first_records(origin: Origin) -> list[tuple[str, Record]]:
-    """Return the first records of files that may be ours; none if one of them is not JSON."""
-    is_file = not (origin.is_folder or origin.is_zip)
-    if is_file and not origin.path.name.lower().endswith(_EXTENSIONS):
-        return []
-    try:
-        return [*islice(_records(origin), _LOOKED_AT)]
-    except SourceError:
-        return []
-
-
 def _records(origin: Origin) -> Iterator[tuple[str, Record]]:
     """Yield the objects of all files: lines, and what lists in a file hold."""
-    for name in origin.names(*_EXTENSIONS):
-        with origin.open(name) as file:
-            first = next(objects(file), (1, None))[1]
-        with origin.open(name) as file:
-            if first is not None:
-                for number, record in objects(file):
-                    found = {"_unread": True} if record is None else record
-                    yield from _within(f"{name}:{number}", found)
-            else:
-                yield from _within(name, whole(file, name))
+    for place, found in documents(origin, {"_unread": True}):
+        yield from _within(place, found)
 
 
 def _within(place: str, value: Any, depth: int = 0) -> Iterator[tuple[str, Record]]:
