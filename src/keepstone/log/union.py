@@ -258,13 +258,6 @@ def _taken_out(base: Side | None, ours: Side, theirs: Side) -> set[Key]:
     }
 
 
-def lines_without(lines: Iterable[SideLine], purged: Purged) -> Iterator[SideLine]:
-    """Yield the lines that are of no purged life."""
-    for line in lines:
-        if line.life is None or line.life[1] > purged(line.life[0]):
-            yield line
-
-
 def lines_of(side: Side, entry_id: str) -> list[SideLine]:
     """Return the lines of an id in the order in which they count, each once."""
     lines = (*side.archive, *side.log)
