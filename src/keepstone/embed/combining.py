@@ -31,7 +31,7 @@ class _Call(Generic[A, B]):
 class Combined(Generic[A, B]):
     """A function of several items, called once for all that threads ask for while it is busy.
 
-    A call that finds it idle runs at once. The others wait, and the first of them runs for all.
+    A call that finds it idle runs at once. The others wait, and one of them runs for several.
 
     Args:
         function: Returns one result for each item, in their order.
@@ -66,15 +66,16 @@ class Combined(Generic[A, B]):
         return call.results or ()
 
     def _turn(self, call: _Call[A, B]) -> list[_Call[A, B]] | None:
-        """Wait until a call is done, which is None, or until this thread runs the first calls that wait."""
+        """Wait until a call is done, which is None, or until this thread runs it with others that wait."""
         with self._changed:
             while not call.is_done and (call.is_taken or self._running >= self._at_once):
                 self._changed.wait()
             if call.is_done:
                 return None
             self._running += 1
-            calls = [self._waiting.popleft()]
-            count = len(calls[0].items)
+            # Its own among them: Ctrl-C ends what this thread runs, which then is not another's call alone.
+            self._waiting.remove(call)
+            calls, count = [call], len(call.items)
             while self._waiting and count + len(self._waiting[0].items) <= self._most:
                 calls.append(self._waiting.popleft())
                 count += len(calls[-1].items)
