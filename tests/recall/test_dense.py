@@ -18,6 +18,8 @@ from keepstone.recall.vectors import Dense
 from keepstone.store.reader import Ahead, Reader, Similar
 from keepstone.vector import unit
 
+pytestmark = pytest.mark.usefixtures("patient")
+
 SCOPE = Scope("a")
 TEXTS = ("her brother", "in porto", "the zoo")
 
@@ -123,9 +125,8 @@ def test_where_the_query_cannot_be_embedded_words_are_left_and_no_log_quotes_it(
 
 
 def test_where_entries_cannot_be_embedded_those_with_a_vector_are_compared(
-    agent: Agent, reader: Reader, embedder: Concepts, monkeypatch: pytest.MonkeyPatch
+    agent: Agent, reader: Reader, embedder: Concepts
 ) -> None:
-    monkeypatch.setattr("keepstone.recall.vectors.SECONDS", 30)  # However busy the machine is.
     first = dense_of(agent, reader)
     first.ask("a sibling", None)
     first.nearest(Ahead(), 9)

@@ -15,6 +15,8 @@ from keepstone.model import Scope
 from keepstone.store.files.log_reader import LogReader
 from keepstone.testing import START, ManualClock
 
+pytestmark = pytest.mark.usefixtures("patient")
+
 
 @pytest.fixture
 def clock() -> ManualClock:

@@ -17,6 +17,8 @@ from keepstone.model import RELEVANT, Scope
 from keepstone.recall.relevance import KNOWN, Cosines, Relevance, estimated, worth_telling
 from keepstone.testing import ManualClock
 
+pytestmark = pytest.mark.usefixtures("patient")
+
 TOPICS = (
     "walnut",
     "harbour",

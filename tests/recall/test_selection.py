@@ -12,6 +12,8 @@ from tests.recall.concepts import Concepts
 import keepstone
 from keepstone import Home
 
+pytestmark = pytest.mark.usefixtures("patient")
+
 
 def remember(home: Home, *texts: str) -> None:
     home.agent("a").session("s").add_many(

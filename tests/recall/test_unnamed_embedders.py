@@ -19,6 +19,8 @@ from keepstone.embed.openai import OpenAIEmbedder
 from keepstone.recall import selection
 from keepstone.recall.selection import Choice
 
+pytestmark = pytest.mark.usefixtures("patient")
+
 DIM = 32
 
 
