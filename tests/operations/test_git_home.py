@@ -289,6 +289,14 @@ def test_without_git_the_error_says_so(tmp_path: Path, monkeypatch: pytest.Monke
         init(tmp_path / "home", LAYOUTS["default"])
 
 
+def test_a_merge_keeps_who_said_an_entry(devices: tuple[Path, Path]) -> None:
+    one, two = devices
+    agent(one).session("main").add("note", text="from a page", id="page", origin="tool")
+    agent(two).vouch("a")
+    pull(one, two)
+    assert [agent(one).get(name).trust for name in ("a", "b", "page")] == ["user", "program", "tool"]
+
+
 def test_suggestions_of_both_branches_are_merged(devices: tuple[Path, Path]) -> None:
     one, two = devices
     agent(one).suggest("pin", ["a"], why="from one")

@@ -169,7 +169,11 @@ class Judge:
         return new
 
     def vouching(self, entry: Entry) -> Record:
-        """Return the keys of the patch by which a person confirms an entry as it is, and its sources."""
+        """Return the keys of the put by which a person confirms an entry as it is, and its sources.
+
+        It repeats what the entry says, so that a text that another device wrote at the same time replaces
+        both or neither: nobody's word passes to a text that they did not see.
+        """
         sources = [*self.sources(entry.agent, entry.session, entry.line)]
         links = [link for link in entry.links if not _is_derived(link)]
         for source in sources:
@@ -184,7 +188,12 @@ class Judge:
         origin: dict[str, Any] = {"by": TRUST[0]}
         if sources:
             origin["from"] = [source.id for source in sources]
-        return {"origin": origin | {"vouched": True}, **({"links": links} if links or entry.links else {})}
+        said = {"type": entry.type, **body_of(entry.line)}
+        return {
+            **said,
+            "origin": origin | {"vouched": True},
+            **({"links": links} if links or entry.links else {}),
+        }
 
     def verified(self, agent: str) -> Iterator[Citation]:
         """Yield all citations of an agent's entries, each compared with its file as it is."""

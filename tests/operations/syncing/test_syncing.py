@@ -271,3 +271,33 @@ def test_homes_of_one_agent_sync_without_suggestions(tmp_path: Path) -> None:
             sync(home, layout, tmp_path / "shared")
     with keepstone.open(tmp_path / "two", layout=layout) as home:
         assert {entry.text for entry in home.agent("default").entries()} == {"from one", "from two"}
+
+
+def test_origins_travel_and_with_them_trust(devices: Devices) -> None:
+    devices.agent(0).session("main").add("note", text="from a page", id="page", origin="tool")
+    devices.agent(0).session("main").add("note", text="of it", id="of it", derived_from=["page"])
+    devices.settled()
+    assert [devices.agent(1).get(name).trust for name in ("a", "page", "of it")] == [
+        "program",
+        "tool",
+        "tool",
+    ]
+    devices.agent(1).vouch("page")
+    devices.settled()
+    assert devices.agent(0).get("page").trust == "user"
+
+
+@pytest.mark.parametrize("last", ["vouch", "write"])
+def test_a_person_confirms_no_text_that_another_device_wrote_meanwhile(devices: Devices, last: str) -> None:
+    other = {"id": "a", "type": "note", "text": "planted", "key": "planted", "origin": "tool"}
+    steps = {
+        "vouch": lambda: devices.agent(0).vouch("a"),
+        "write": lambda: devices.agent(1).session("main").put(other),
+    }
+    for step in sorted(steps, key=lambda name: name == last):
+        steps[step]()
+    devices.settled()
+    for number in (0, 1):
+        entry = devices.agent(number).get("a")
+        expected = ("first a", None, "user") if last == "vouch" else ("planted", "planted", "tool")
+        assert (entry.text, entry.data.get("key"), entry.trust) == expected
