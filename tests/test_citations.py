@@ -9,6 +9,7 @@ import pytest
 
 import keepstone
 from keepstone import Agent, Entry
+from keepstone.store import citations
 
 LINES = ["def check(token):", "    if token.expired:", "        raise Expired", "    return True", ""]
 
@@ -136,3 +137,51 @@ def test_the_commit_that_changed_a_citation_is_named(agent: Agent, project: Path
         git("add", ".")
         git("commit", "-qm", text)
     assert [(one.id, one.commit) for one in agent.verify()] == [(rule.id, git("rev-parse", "HEAD"))]
+
+
+@pytest.mark.parametrize("setting", ["filter.planted.clean", "remote.origin.uploadpack"])
+def test_no_program_that_a_repository_names_runs(
+    agent: Agent, project: Path, tmp_path: Path, setting: str
+) -> None:
+    program, proof = shutil.which("git") or "git", tmp_path / "it ran"
+
+    def git(*words: str) -> str:
+        return subprocess.run(
+            [program, *words], cwd=project, check=True, capture_output=True, text=True
+        ).stdout
+
+    git("init", "-q")
+    git("add", ".")
+    git("-c", "user.name=Ada", "-c", "user.email=ada@example.com", "commit", "-qm", "first")
+    (project / ".git" / "info" / "attributes").write_text("* filter=planted\n")
+    for key, value in {"url": str(project), "promisor": "true", "partialclonefilter": "blob:none"}.items():
+        git("config", f"remote.origin.{key}", value)
+    git("config", setting, f"touch '{proof}'; cat")
+    agent.add("Expired tokens are refused", cites=["src/auth.py#L2-L3"])
+    blob = git("rev-parse", "HEAD:src/auth.py").strip()
+    if setting.startswith("remote"):
+        (project / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    (project / "src" / "auth.py").write_text("changed\n")
+    assert [(one.state, one.commit) for one in agent.verify()] == [("changed", None)]
+    assert not proof.exists()
+
+
+def test_a_search_for_a_text_that_moved_has_an_end(
+    agent: Agent, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "blank.txt").write_text("\n" * 3000)
+    entry = agent.add("Blank", cites=["blank.txt#L1-L1000"])
+    (project / "blank.txt").write_text("x\n" + "\n" * 1500 + "x\n" + "\n" * 999 + "x\n" + "\n" * 90)
+    compared: list[str] = []
+    digest = citations._digest  # noqa: SLF001  What is counted.
+    monkeypatch.setattr(citations, "_digest", lambda text: compared.append(text) or digest(text))
+    monkeypatch.setattr(citations, "_COMPARED", 5000)
+    assert agent.get(entry.id).stale is not None
+    assert len(compared) < 20
+
+
+def test_a_long_configuration_of_git_is_read_to_a_bound(agent: Agent, project: Path) -> None:
+    (project / ".git").mkdir()
+    (project / ".git" / "config").write_text('[remote "origin"]\n' + "\n" * 1_000_000 + "url = x\n")
+    entry = agent.add("Text", cites=["src/auth.py"])
+    assert entry.stale is None

@@ -11,7 +11,7 @@ import pytest
 
 import keepstone
 from keepstone.agent import Agent
-from keepstone.errors import StoreError
+from keepstone.errors import PathEscapeError, StoreError
 from keepstone.filesystem.layout import LAYOUTS
 from keepstone.model import Finding
 from keepstone.operations.git_home import init
@@ -85,6 +85,17 @@ def test_git_init_writes_what_git_needs(tmp_path: Path) -> None:
     files = git(tmp_path, "ls-files").split()
     assert files == [".gitattributes", ".gitignore", "agents/a/memory/sessions/.purged.ndjson", LOG]
     assert "merge-log %O %A %B %P" in git(tmp_path, "config", "merge.keepstone.driver")
+
+
+@pytest.mark.parametrize("name", [".gitattributes", ".gitignore"])
+def test_git_init_writes_through_no_link(tmp_path: Path, name: str) -> None:
+    home, other = tmp_path / "home", tmp_path / "other"
+    agent(home).session("main").add("note", text="x")
+    other.write_text("mine\n", "utf-8")
+    (home / name).symlink_to(other)
+    with pytest.raises(PathEscapeError, match=name):
+        init(home, LAYOUTS["default"])
+    assert other.read_text("utf-8") == "mine\n"
 
 
 def test_what_both_devices_added_is_merged(devices: tuple[Path, Path]) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from keepstone.errors import StoreError
-from keepstone.filesystem.confine import Folder, border
+from keepstone.filesystem.atomic import replace_file
+from keepstone.filesystem.confine import FILE_MODE, Folder, border
 from keepstone.filesystem.git_command import git
 from keepstone.filesystem.layout import (
     ARCHIVE,
@@ -75,8 +78,9 @@ def init(root: Path, layout: Layout) -> list[str]:
             for name in (SUGGESTIONS, GRANTS)
             for end in (LOCK, TEMPORARY)
         ]
-        written = [GIT_ATTRIBUTES] if _write_block(root / GIT_ATTRIBUTES, attributes) else []
-        written += [".gitignore"] if _write_block(root / ".gitignore", ignored) else []
+        blocks = {GIT_ATTRIBUTES: attributes, ".gitignore": ignored}
+        with Folder(root) as folder:
+            written = [name for name, lines in blocks.items() if _write_block(folder, name, lines)]
         merge_driver.register(root)
     for agent in layout.agents(root):
         written += _begin_recording(root, layout, agent)
@@ -92,16 +96,18 @@ def _begin_recording(root: Path, layout: Layout, agent: str) -> list[str]:
     return [str((path / PURGED).relative_to(root))]
 
 
-def _write_block(path: Path, lines: Iterable[str]) -> bool:
+def _write_block(folder: Folder, name: str, lines: Iterable[str]) -> bool:
     """Put our lines between two marks, at the end of a file or where they stood; False if nothing changed."""
     block = "\n".join((_BEGIN, *lines, _END)) + "\n"
-    old = path.read_text("utf-8") if path.exists() else ""
+    old, mode = "", FILE_MODE
+    with suppress(FileNotFoundError), os.fdopen(folder.open(name, os.O_RDONLY), "rb") as file:
+        old, mode = file.read().decode(), stat.S_IMODE(os.fstat(file.fileno()).st_mode)
     found = re.search(rf"^{_BEGIN}\n.*?^{_END}\n", old, re.DOTALL | re.MULTILINE)
     gap = "" if not old or old.endswith("\n") else "\n"
     new = old[: found.start()] + block + old[found.end() :] if found else old + gap + block
     if new == old:
         return False
-    path.write_text(new, "utf-8")
+    replace_file(folder, name, [new.encode()], temporary=f"{name}{TEMPORARY}", mode=mode)
     return True
 
 

@@ -28,7 +28,12 @@ _WORDS = 80
 """Characters of the cited text that a link keeps."""
 _GIT_SECONDS = 10
 _PLACE = re.compile(r"(?:file:)?(?P<path>.+?)(?:#L(?P<first>\d+)(?:-L(?P<last>\d+))?)?", re.DOTALL)
-_GIT = ("git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "blame", "--no-textconv")
+_GIT = ("git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+_NO_TRANSFER = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
+_CONFIG_BYTES = 1 << 16
+"""Bytes of a project's git configuration that are searched for its remote."""
+_COMPARED = 16 << 20
+"""Characters that are compared in search of a text that moved."""
 
 
 class Compared(NamedTuple):
@@ -141,20 +146,30 @@ class Project:
         return found
 
     def commit_of(self, to: str) -> str | None:
-        """Return the newest commit of cited lines by ``git blame``; None if git cannot tell."""
+        """Return the newest commit of cited lines by ``git blame``; None if git cannot tell.
+
+        Only what was committed is asked about: of a file in the work tree git would run the filters that the
+        repository's own configuration names, and for a missing object the program of a remote.
+        """
         path, first, last = _parsed(to)
         lines = ["-L", f"{first},{last}"] if first else []
         try:
-            done = subprocess.run(  # noqa: S603  No shell, and no setting of the project runs anything.
-                [*_GIT, "--porcelain", *lines, "--", path],
-                cwd=self.root,
-                capture_output=True,
-                timeout=_GIT_SECONDS,
-                check=True,
-            )
-        except (OSError, subprocess.SubprocessError):
+            if self._git("cat-file", "blob", f"HEAD:./{path}").replace("\r\n", "\n") != self._text(path):
+                return None
+            return _newest(self._git("blame", "--no-textconv", "--porcelain", *lines, "HEAD", "--", path))
+        except (KeepstoneError, OSError, ValueError, subprocess.SubprocessError):
             return None
-        return _newest(done.stdout.decode("utf-8", "replace"))
+
+    def _git(self, *words: str) -> str:
+        done = subprocess.run(  # noqa: S603  No shell, and no setting of the project runs anything.
+            [*_GIT, *words],
+            cwd=self.root,
+            env=os.environ | _NO_TRANSFER,
+            capture_output=True,
+            timeout=_GIT_SECONDS,
+            check=True,
+        )
+        return done.stdout.decode("utf-8", "replace")
 
     def _text(self, path: str) -> str:
         with Folder(self.root) as folder, os.fdopen(folder.open(path, os.O_RDONLY), "rb") as file:
@@ -170,10 +185,18 @@ class Project:
 
     def _identity(self) -> str:
         """Return a digest of the repository's remote, so that clones agree; without one of the path."""
-        config = self.root / ".git" / "config"
-        text = config.read_text("utf-8", "replace") if config.is_file() else ""
-        remote = re.search(r'\[remote "origin"\][^\[]*?^\s*url\s*=\s*(\S+)', text, re.MULTILINE)
-        return _digest(remote[1] if remote else str(self.root))[:23]
+        config, text = self.root / ".git" / "config", ""
+        if config.is_file():
+            with config.open("rb") as file:
+                text = file.read(_CONFIG_BYTES).decode("utf-8", "replace")
+        section, remote = "", ""
+        for line in map(str.strip, text.splitlines()):
+            key, _, value = line.partition("=")
+            if line.startswith("["):
+                section = line
+            elif section == '[remote "origin"]' and key.strip() == "url" and not remote:
+                remote = value.split(maxsplit=1)[0] if value.strip() else ""
+        return _digest(remote or str(self.root))[:23]
 
 
 def cited(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -209,9 +232,14 @@ def _found(text: str, first: int, last: int, link: Mapping[str, Any]) -> Compare
         for at in range(len(lines) - count + 1)
         if words and words.startswith(_words(lines[at])[: len(words)])
     ]
+    left = _COMPARED
     for at in sorted(starts, key=lambda at: abs(at + 1 - first)):
-        if _digest("\n".join(lines[at : at + count])) == link.get("digest"):
+        part = "\n".join(lines[at : at + count])
+        if _digest(part) == link.get("digest"):
             return Compared("moved", f"L{at + 1}" if count == 1 else f"L{at + 1}-L{at + count}")
+        left -= len(part)
+        if left < 0:
+            break
     return Compared("changed")
 
 
