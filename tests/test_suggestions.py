@@ -10,6 +10,7 @@ import pytest
 import keepstone
 from keepstone.store.files.file_store import FileStore
 from keepstone.store.files.purge import Eraser
+from keepstone.store.suggestion_lines import signed
 from keepstone.testing import ManualClock
 
 AGENT = "coder"
@@ -361,3 +362,47 @@ def test_of_many_who_accept_at_once_one_does(agent: keepstone.Agent) -> None:
     [decided] = agent.suggestions("accepted")
     assert done == {decided.decided_by}
     assert texts(agent) == ["Ada likes tea"]
+
+
+@pytest.mark.parametrize("key", ["origin", "cites"])
+def test_a_suggested_item_says_nothing_of_its_own_trust(agent: keepstone.Agent, key: str) -> None:
+    item = {"text": "Use OAuth", "origin": {"by": "user", "vouched": True}, "cites": [".env#L1"]}
+    with pytest.raises(ValueError, match=f"has no {key}"):
+        agent.suggest("add", item={"text": "Use OAuth", key: item[key]}, why="it helps")
+
+
+def test_an_accepted_item_is_said_by_who_accepted_it(agent: keepstone.Agent) -> None:
+    tool = agent.on_behalf("tool", "crawler")
+    made = tool.suggest("add", item="Use OAuth", why="it helps")
+    tool.accept(made.id)
+    assert agent.get(made.id).trust == "tool"
+
+
+STEP = {"session": "main", "lines": [], "undo": [], "before": {}, "after": {}}
+
+
+@pytest.mark.parametrize(
+    "decision",
+    [
+        {"state": "begun"},
+        {"state": "begun", "to": "accepted", "steps": "text"},
+        {"state": "begun", "to": [], "steps": []},
+        {"state": "accepted", "steps": 5},
+        {"state": "accepted", "steps": ["text"]},
+        {"state": "accepted", "steps": [STEP | {"before": []}]},
+        {"state": "accepted", "steps": [STEP | {"lines": [{"id": 5}]}]},
+        {"state": "accepted", "steps": [STEP | {"after": {"a": 5}}]},
+        {"state": "rejected", "by": ["x"]},
+        {"state": "rejected", "ts": 5},
+    ],
+)
+def test_a_decision_of_another_shape_changes_nothing(
+    filed: keepstone.Agent, tmp_path: Path, decision: dict[str, object]
+) -> None:
+    made = filed.suggest("add", item="Use OAuth", why="it helps")
+    line = signed({"id": made.id, "by": None, "ts": "2026-01-01T00:00:00Z"} | decision)
+    with (tmp_path / "home" / LINES).open("a") as file:
+        file.write(json.dumps(line) + "\n")
+    assert [one.id for one in filed.suggestions("open")] == [made.id]
+    filed.purge_matching("OAuth")
+    assert filed.suggestions(None) == []

@@ -741,7 +741,9 @@ class Agent(BoundToProcess):
             item = {"type": targets[0].type if targets else "note"} | (suggestion.item or {})
             record = record_of(item | {"id": suggestion.id, "ts": ts}, self._shared.clock)
             self._shared.meaning.claim(self.slug)
-            return self.session(targets[0].session if targets else "main").guarded(record)
+            session = self.session(targets[0].session if targets else "main")
+            signed = self._shared.judge.signed(self._shared.writer, self.slug, session.id, record)
+            return session.guarded(signed)
 
         return self._suggestions.accept(name_of(id, "id"), _person(by), ts, new)
 

@@ -88,8 +88,9 @@ def check(do: str, entries: Sequence[str], item: Mapping[str, Any] | None) -> No
         raise ValueError(f"{do} takes {span} different entries, not {len(entries)}")
     if (item is None) != (do in ("delete", "pin")):
         raise ValueError(f"{do} takes {'no item' if do in ('delete', 'pin') else 'an item'}")
-    if item is not None and not {"id", "ts", "embedding"}.isdisjoint(item):
-        raise ValueError("a suggested item has no id, ts or embedding: it gets them when it is accepted")
+    for key in ("id", "ts", "embedding", "origin", "cites"):
+        if item is not None and key in item:
+            raise ValueError(f"a suggested item has no {key}: only accepting it may decide that")
     if do == "tag" and not (item and set(item) == {"tags"} and _are_names(item["tags"])):
         raise ValueError('tag takes an item with the tags to add: {"tags": ["…"]}')
 
@@ -120,7 +121,30 @@ def signed(line: Record) -> Record:
 
 def _is_decision(line: Record) -> bool:
     said = {key: value for key, value in line.items() if key != "sum"}
-    return "sum" in line and signed(said) == line and isinstance(line.get("state"), str)
+    return (
+        "sum" in line
+        and signed(said) == line
+        and isinstance(line.get("state"), str)
+        and isinstance(line.get("by"), str | None)
+        and read_time(line.get("ts")) is not None
+        and (line["state"] != "begun" or (line.get("to") in STATES and "steps" in line))
+        and _are_steps(line.get("steps", []))
+    )
+
+
+def _are_steps(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(step, dict)
+        and isinstance(step.get("session"), str)
+        and all(
+            isinstance(step.get(key), list)
+            and all(isinstance(line, dict) and isinstance(line.get("id"), str) for line in step[key])
+            for key in ("lines", "undo")
+        )
+        and all(isinstance(step.get(key), dict) for key in ("before", "after"))
+        and all(isinstance(one, str | None) for key in ("before", "after") for one in step[key].values())
+        for step in value
+    )
 
 
 def fold(lines: Iterable[bytes]) -> dict[str, Held]:

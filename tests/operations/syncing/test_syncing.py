@@ -14,6 +14,7 @@ from keepstone.agent import Agent
 from keepstone.cli.app import app
 from keepstone.filesystem.layout import LAYOUTS
 from keepstone.operations.syncing import Synced, sync
+from keepstone.operations.syncing.devices import MOST_LISTED
 
 LAYOUT = LAYOUTS["default"]
 
@@ -301,3 +302,21 @@ def test_a_person_confirms_no_text_that_another_device_wrote_meanwhile(devices: 
         entry = devices.agent(number).get("a")
         expected = ("first a", None, "user") if last == "vouch" else ("planted", "planted", "tool")
         assert (entry.text, entry.data.get("key"), entry.trust) == expected
+
+
+@pytest.mark.parametrize("name", ["devices/other/manifest.ndjson", "keepstone-sync.json"])
+def test_a_file_beyond_its_bound_is_not_read(devices: Devices, name: str) -> None:
+    path = devices.shared / name
+    path.parent.mkdir(exist_ok=True)
+    with path.open("ab") as file:
+        file.truncate(MOST_LISTED + 1)  # Sparse.
+    with pytest.raises(ValueError, match=r"67,108,865 bytes, more than 67,108,864: remove it"):
+        devices.sync(0)
+
+
+def test_a_file_longer_than_its_manifest_says_waits(devices: Devices) -> None:
+    for path in devices.shared.rglob("main.ndjson"):
+        with path.open("ab") as file:
+            file.truncate(1 << 40)  # No machine could read this.
+    devices.agent(1).session("main").add("note", text="x")
+    assert [name.rpartition("/a/")[2] for name in devices.sync(1).pending] == ["main.ndjson"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +21,8 @@ from keepstone.log.line import parse
 FORMAT = 1
 MANIFEST = "manifest.ndjson"
 TEMPORARY = ".keepstone.tmp"
+MOST_LISTED = 64 << 20
+"""Bytes of a manifest that are read: those of some 400,000 files."""
 _MARK = "keepstone-sync.json"
 _NAME = "device"
 _WRITTEN = "written"
@@ -30,16 +33,23 @@ _REWRITTEN = "instead"
 """The key of a manifest's line that names, by its digest, the one that the device itself wrote."""
 
 
-def content(folder: Folder, name: str) -> bytes:
-    """Return a file's bytes; raises FileNotFoundError."""
+def content(folder: Folder, name: str, most: int = sys.maxsize) -> bytes:
+    """Return a file's bytes.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        ValueError: It has more than ``most`` bytes.
+    """
     with os.fdopen(folder.open(name, os.O_RDONLY), "rb") as file:
+        if (size := os.fstat(file.fileno()).st_size) > most:
+            raise ValueError(f"{folder.path}/{name} has {size:,} bytes, more than {most:,}: remove it")
         return file.read()
 
 
-def content_or_none(folder: Folder, name: str) -> bytes | None:
-    """Return a file's bytes, None if it is missing."""
+def content_or_none(folder: Folder, name: str, most: int = sys.maxsize) -> bytes | None:
+    """Return a file's bytes, None if it is missing; raises ValueError as ``content``."""
     try:
-        return content(folder, name)
+        return content(folder, name, most)
     except FileNotFoundError:
         return None
 
@@ -55,7 +65,7 @@ def check_format(shared: Folder) -> None:
     Raises:
         ValueError: The folder has a newer format, or a mark that says none.
     """
-    raw = content_or_none(shared, _MARK)
+    raw = content_or_none(shared, _MARK, MOST_LISTED)
     if raw is None:
         replace_file(shared, _MARK, [json.dumps({"format": FORMAT}).encode()], temporary=TEMPORARY)
         return
@@ -78,7 +88,7 @@ def device_name(root: Path, shared: Folder) -> str:
         kept = content_or_none(folder, _NAME)
         if kept is not None:
             name = kept.decode("ascii")
-            manifest = content_or_none(shared, f"devices/{name}/{MANIFEST}") or b""
+            manifest = content_or_none(shared, f"devices/{name}/{MANIFEST}", MOST_LISTED) or b""
             written = {digest(manifest), _first_of(manifest)}
             if not manifest.endswith(_END) or not written.isdisjoint(_written(folder)):
                 return name
@@ -128,12 +138,14 @@ class Device:
         """Length and digest of each file, by agent and name."""
         self.is_whole = False
         with suppress(FileNotFoundError):
-            for raw in content(shared, f"{place}/{MANIFEST}").splitlines():
+            for raw in content(shared, f"{place}/{MANIFEST}", MOST_LISTED).splitlines():
                 line = parse(raw) or {}
                 if line.get("end") is True:
                     self.is_whole = True
+                size = line.get("size")
                 if isinstance(line.get("agent"), str) and isinstance(line.get("file"), str):
-                    self.listed[line["agent"], line["file"]] = (line.get("size", -1), str(line.get("sha256")))
+                    length = size if isinstance(size, int) else -1
+                    self.listed[line["agent"], line["file"]] = length, str(line.get("sha256"))
 
     def leave_out(self, agent: str) -> None:
         """Leave the files of an agent out."""
@@ -166,7 +178,7 @@ class Device:
         """Return a file; None unless it is as the manifest says."""
         size, wanted = self.listed[agent, file]
         try:
-            raw = content(self._shared, self.name(agent, file))
-        except (FileNotFoundError, NotADirectoryError, KeepstoneError):
+            raw = content(self._shared, self.name(agent, file), size)
+        except (FileNotFoundError, NotADirectoryError, ValueError, KeepstoneError):
             return None
         return raw if len(raw) == size and digest(raw) == wanted else None
