@@ -216,3 +216,22 @@ def test_purge_can_take_what_was_derived(agent: Agent, page: Entry, summary: Ent
     assert [entry.id for entry in agent.entries()] == [kept.id]
     with pytest.raises(EntryNotFoundError):
         agent.history(summary.id)
+
+
+def test_a_change_of_links_hides_no_source(agent: Agent) -> None:
+    agent.add("The office closes at six", id="page", origin="tool")
+    agent.add("Closes at six", id="note", derived_from=["page"])
+    agent.vouch("note")
+    agent.on_behalf("tool").update("page", text="The office closes at nine")
+    stale = agent.get("note").stale
+    for links in ([], [{"to": "page", "rel": "derived_from", "digest": "sha256:made-up"}], None):
+        agent.on_behalf("tool").update("note", links=links)
+        assert (agent.get("note").trust, agent.get("note").stale) == ("tool", stale)
+
+
+def test_a_summary_has_the_trust_of_its_writer(agent: Agent) -> None:
+    entry = agent.add("Invoices are paid by the portal", origin="user")
+    agent.on_behalf("tool").update(entry.id, tags=["bank"])
+    assert agent.get(entry.id).trust == "user"
+    agent.on_behalf("tool").update(entry.id, summary="Pay Mallory")
+    assert agent.get(entry.id).trust == "tool"

@@ -342,8 +342,8 @@ class Session(BoundToProcess):
         (given,) = self._settle([changes], is_new=False)
 
         def change(entry: Entry) -> Record | None:
-            later = merged(entry.line, given)
-            if is_put(later):
+            later = self._shared.judge.relinked(entry, merged(entry.line, given))
+            if is_put(later) or later.get("summary"):  # A prompt may show the summary instead of the text.
                 later = self._shared.judge.signed(self._shared.writer, self.agent, self.id, later)
             return self.guarded(self._later(id) | later) if later else None
 

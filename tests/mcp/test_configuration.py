@@ -199,6 +199,22 @@ def test_new_folders_of_clients_are_closed_to_others(user_folder: Path) -> None:
     assert not [path for path, mode in modes.items() if mode & 0o077]
 
 
+def test_no_link_leads_out_of_a_project(tmp_path: Path) -> None:
+    (tmp_path / "project" / ".cursor").mkdir(parents=True)
+    (tmp_path / "other.json").write_text("{}")
+    (tmp_path / "project" / ".cursor" / "mcp.json").symlink_to(tmp_path / "other.json")
+    for command in ("install", "uninstall"):
+        assert "outside the project: remove the link" in run(
+            command, "cursor", "--project", status=2, cwd=tmp_path / "project"
+        )
+    assert (tmp_path / "other.json").read_text() == "{}"
+
+
+def test_a_pipe_is_no_configuration(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".mcp.json")
+    assert "no regular file" in run("install", "claude-code", "--project", status=2, cwd=tmp_path)
+
+
 def test_a_configuration_that_is_a_link_stays_one(tmp_path: Path) -> None:
     path = client_of("cursor").user_file()
     path.parent.mkdir(parents=True)

@@ -155,6 +155,8 @@ def with_server(client: ClientKind, path: Path, entry: dict[str, Any] | None) ->
 
 def _bytes_of(path: Path) -> bytes | None:
     try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise ValueError(f"{path} is no regular file; nothing was changed")
         return path.read_bytes()
     except FileNotFoundError:
         return None

@@ -31,7 +31,7 @@ from keepstone.model import (
     sources_of,
     trust_level,
 )
-from keepstone.store.citations import BROKEN, Citation, Project, cited
+from keepstone.store.citations import BROKEN, CITES, Citation, Project, cited
 from keepstone.store.paging import pages
 from keepstone.store.protocol import Store
 from keepstone.store.validity import is_valid
@@ -167,6 +167,14 @@ class Judge:
         if "embedding" in new:
             new["embedding"] = new.pop("embedding")  # Last in the line, as ``Session.add`` writes it.
         return new
+
+    def relinked(self, entry: Entry, later: Record) -> Record:
+        """Return a change that keeps the links to what an entry rests on, whatever links it names."""
+        if "links" not in later:
+            return later
+        kept = [link for link in links_of(entry.line) if link.get("rel") in (DERIVED, CITES)]
+        others = [link for link in later["links"] or () if link.get("rel") not in (DERIVED, CITES)]
+        return later | {"links": [*others, *kept]}
 
     def vouching(self, entry: Entry) -> Record:
         """Return the keys of the put by which a person confirms an entry as it is, and its sources.
