@@ -1,6 +1,7 @@
 """Tests of memory: questions with what they must find, in ``tests.ndjson``."""
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 import keepstone
 from keepstone import Home
 from keepstone.cli.app import app
+from keepstone.store.memory_tests import read_tests
 
 
 @pytest.fixture
@@ -140,3 +142,9 @@ def test_a_home_in_a_database_has_its_tests_in_a_named_file(dsn: str, tmp_path: 
     assert CliRunner().invoke(app, ["expect", "pnpm", "pnpm", *place]).exit_code == 0
     assert CliRunner().invoke(app, ["test", *place]).exit_code == 0
     assert CliRunner().invoke(app, ["test", "--home", dsn]).exit_code == 2
+
+
+def test_a_pipe_holds_no_tests(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "tests.ndjson")
+    with pytest.raises(ValueError, match="no regular file"):
+        read_tests(tmp_path / "tests.ndjson")

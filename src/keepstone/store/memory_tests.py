@@ -89,6 +89,8 @@ def read_tests(file: Path) -> list[MemoryTest]:
         ValueError: A line is damaged or is not a test; the message has its number.
     """
     with border(file):
+        if file.exists() and not file.is_file():
+            raise ValueError(f"{file} is no regular file: it cannot hold tests")
         text = file.read_text("utf-8", "surrogateescape") if file.exists() else ""
     found = []
     for number, line in enumerate(text.split("\n"), 1):
