@@ -181,7 +181,7 @@ def test_relevance_of_a_hit_does_not_depend_on_the_others(place: Place) -> None:
     made = replace(hit(entry(), {"words": 3.0}), relevance=0.8124)
     alone, beside = (
         hit_views(Hits([made]), place)[0],
-        hit_views(Hits([hit(entry(), {"words": 9.0}), made]), place)[1],
+        hit_views(Hits([hit(entry(), {"words": 9.0}), made]), place)[0],
     )
     assert alone["relevance"] == beside["relevance"] == "0.81"
 
@@ -207,15 +207,29 @@ def test_neighbours_of_a_hit_stand_before_or_after_it(place: Place) -> None:
     assert [[each["text"] for each in view[side]] for side in ("before", "after")] == [["-1"], ["0", "1"]]
 
 
-def test_the_reasons_of_a_hit_are_words_cosine_and_boosts(place: Place) -> None:
-    why = Why({}, words=("pnpm", "\x1b"), parts={"words": 1.0}, cosine=0.0, boosts=("speaker: Ada",))
+def test_one_sentence_says_why_a_hit_was_found(place: Place) -> None:
+    why = Why({"vectors": 1}, words=("a", "pnpm", "\x1b"), cosine=0.0, boosts=("speaker: Ada",))
     [view] = hit_views(Hits([Hit(entry(), 1.0, why)]), place)
-    assert view["reasons"] == [r"holds: pnpm, \x1b", "cosine 0.00", "speaker: Ada"]
+    said = "".join(part["text"] for part in view["said"])
+    assert said == r"says a, pnpm and \x1b; close in meaning; speaker: Ada"
+    assert [part["text"] for part in view["said"] if part["kind"] == "em"] == ["a", "pnpm", r"\x1b"]
+    assert view["details"] == ["cosine 0.00"]
+
+
+def test_hits_are_shown_by_relevance(place: Place) -> None:
+    made = [replace(hit(entry(id=str(at)), {"words": 9.0 - at}), relevance=at / 10) for at in (2, 9, 5)]
+    views = hit_views(Hits(made), place)
+    assert [(view["relevance"], view["sureness"]) for view in views] == [
+        ("0.90", "strong"),
+        ("0.50", "fair"),
+        ("0.20", "weak"),
+    ]
 
 
 def test_a_hit_names_what_it_replaced(place: Place) -> None:
     [view] = hit_views(Hits([Hit(entry(), 1.0, Why({}, supersedes=("old", "older")))]), place)
-    assert view["reasons"] == ["supersedes old, older"]
+    assert [part["text"] for part in view["said"]] == ["replaces an older entry"]
+    assert view["details"] == ["supersedes old, older"]
 
 
 def test_a_hit_in_a_session_of_any_name_has_a_way_there(place: Place) -> None:

@@ -1,4 +1,4 @@
-"""How hits are shown to people: one bar that falls as the list does, and a word for how sure each is."""
+"""How hits are shown to people: how relevant each is, as a word, and a sentence on why it was found."""
 
 from __future__ import annotations
 
@@ -23,6 +23,30 @@ def sureness_of(relevance: float) -> Sureness:
     if relevance < RELEVANT:
         return "weak"
     return "strong" if relevance >= STRONG else "fair"
+
+
+_NEAREST = 10
+"""The rank by vectors up to which a hit is called close in meaning."""
+
+
+def by_relevance(hits: Sequence[Hit]) -> list[Hit]:
+    """Return hits sorted by the one number that people see, the most relevant first; ties keep their order."""
+    return sorted(hits, key=lambda hit: -hit.relevance)
+
+
+def reasons_of(hit: Hit) -> list[tuple[str, ...]]:
+    """Return why a hit was found, for one sentence: a reason each, its words after it.
+
+    Examples:
+        >>> reasons_of(agent.recall("passkeys for the team")[0])
+        [('says', 'passkeys')]
+    """
+    why = hit.why
+    found: list[tuple[str, ...]] = [("says", *why.words)] if why.words else []
+    found += [("close in meaning",)] if why.ranks.get("vectors", _NEAREST + 1) <= _NEAREST else []
+    found += [(boost,) for boost in why.boosts]
+    found += [("replaces an older entry",)] if why.supersedes else []
+    return found or [("stands near another hit in its session",)]
 
 
 def lengths_of(hits: Sequence[Hit]) -> list[float]:

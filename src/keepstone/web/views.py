@@ -11,7 +11,7 @@ from keepstone.log.line import format_time
 from keepstone.model import Entry, Hit, Hits, SessionInfo, SessionSummary, Version
 from keepstone.notes.notes import MemoryEntry
 from keepstone.operations.payload import unindexed
-from keepstone.operations.shown_hits import lengths_of, sureness_of
+from keepstone.operations.shown_hits import by_relevance, reasons_of, sureness_of
 from keepstone.recall.echo import QUOTES
 from keepstone.store.decay import worth_of
 from keepstone.text.display import clipped, counted, size
@@ -210,13 +210,10 @@ def _change(number: int, version: Version) -> str:
 
 
 def hit_views(hits: Hits, place: Place, now: datetime | None = None) -> list[View]:
-    """Return hits, with bars scaled to the best one."""
+    """Return hits, the most relevant first, with the parts of their scores scaled to the best one."""
     scale = max((_total(hit.why.parts) for hit in hits), default=0.0)
     moment_now = now or datetime.now(UTC)
-    return [
-        _hit_view(hit, place, scale, moment_now) | {"length": f"{100 * length:.1f}%"}
-        for hit, length in zip(hits, lengths_of(hits), strict=True)
-    ]
+    return [_hit_view(hit, place, scale, moment_now) for hit in by_relevance(hits)]
 
 
 def _hit_view(hit: Hit, place: Place, scale: float, now: datetime) -> View:
@@ -239,19 +236,15 @@ def _hit_view(hit: Hit, place: Place, scale: float, now: datetime) -> View:
         "marked": _marked(shown(clipped(words_of(entry), 1200)), hit.why.words),
         "score": f"{hit.score:.2f}",
         "relevance": f"{hit.relevance:.2f}",
-        "certainty": _certainty(hit.relevance),
+        "length": f"{hit.relevance:.0%}",
         "sureness": sureness_of(hit.relevance),
         "parts": parts,
         "sum": "Score is the sum of " + ", ".join(part["label"] for part in parts),
-        "reasons": _reasons(hit),
+        "said": _sentence(hit),
+        "details": _details(hit),
         "before": [_near(near) for near in hit.neighbours if near.ts < entry.ts],
         "after": [_near(near) for near in hit.neighbours if near.ts >= entry.ts],
     }
-
-
-def _certainty(relevance: float) -> str:
-    """Return the class of a relevance's bar."""
-    return {"weak": "unsure", "fair": "likely", "strong": "certain"}[sureness_of(relevance)]
 
 
 def _marked(text: str, words: Iterable[str]) -> list[View]:
@@ -280,12 +273,22 @@ def _part(name: str, value: float, scale: float) -> View:
     }
 
 
-def _reasons(hit: Hit) -> list[str]:
+def _sentence(hit: Hit) -> list[View]:
+    """Return why a hit was found as the parts of a sentence, the query's words marked."""
+    parts: list[View] = []
+    for reason, *words in reasons_of(hit):
+        parts.append({"kind": "", "text": ("; " if parts else "") + shown(reason)})
+        for at, word in enumerate(words):
+            between = " " if at == 0 else " and " if at == len(words) - 1 else ", "
+            parts += [{"kind": "", "text": between}, {"kind": "em", "text": shown(word)}]
+    return parts
+
+
+def _details(hit: Hit) -> list[str]:
     why = hit.why
-    words = [f"holds: {', '.join(why.words)}"] if why.words else []
     cosine = [f"cosine {why.cosine:.2f}"] if why.cosine is not None else []
     replaced = [f"supersedes {', '.join(why.supersedes)}"] if why.supersedes else []
-    return [shown(reason) for reason in (*words, *cosine, *why.boosts, *replaced)]
+    return [shown(detail) for detail in (*cosine, *replaced)]
 
 
 def _near(entry: Entry) -> View:

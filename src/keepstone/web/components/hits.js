@@ -1,4 +1,4 @@
-// The hits of a recall: what was found, and what each score is the sum of, drawn to one scale, with one bar that falls as the list does.
+// The hits of a recall: how relevant each is, a sentence on why it was found, and the parts of its score on request.
 export default {
   components: { "entry-menu": window.KeepstoneMenu },
   props: { hits: Array, readOnly: Boolean },
@@ -24,19 +24,19 @@ export default {
             <div v-for="one in hit.rest" :key="one.key"><dt dir="auto">{{ one.key }}</dt><dd dir="auto">{{ one.value }}</dd></div>
           </dl>
           <div class="why">
-            <div class="relevance">
-              <span>{{ hit.sureness }}</span>
-              <span :class="['scale', hit.certainty]" aria-hidden="true"><i :style="{ width: hit.length }"></i></span>
-            </div>
-            <details :open="at === 0"><summary>Why</summary><ul>
-              <li title="From 0 to 1, on one scale for all questions">Relevance {{ hit.relevance }}</li>
+            <p class="relevance">
+              <strong title="Relevance, from 0 to 1, on one scale for all questions">{{ hit.sureness }} {{ hit.relevance }}</strong>
+              <span :class="['scale', hit.sureness]" aria-hidden="true"><i :style="{ width: hit.length }"></i></span>
+              <span class="said" dir="auto"><component v-for="(part, n) in hit.said" :key="n" :is="part.kind || 'span'">{{ part.text }}</component></span>
+            </p>
+            <details><summary>Parts of the score</summary><ul>
               <li class="score">Score {{ hit.score }}</li>
               <li><div class="bar" role="img" :aria-label="hit.sum">
                 <i v-for="part in hit.parts" :key="part.name" :class="'part-' + part.tone"
                   :style="{ width: part.width }" :title="part.label"></i>
               </div></li>
               <li v-for="part in hit.parts" :key="part.name"><i :class="'part-' + part.tone"></i>{{ part.label }}</li>
-              <li v-for="reason in hit.reasons" :key="reason" dir="auto">{{ reason }}</li>
+              <li v-for="detail in hit.details" :key="detail" dir="auto">{{ detail }}</li>
             </ul></details>
           </div>
           <details v-if="hit.before.length || hit.after.length">
