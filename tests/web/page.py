@@ -11,6 +11,7 @@ from nicegui import Client, ui
 from nicegui.element import Element
 
 from keepstone.web.elements import SafeText
+from keepstone.web.toast import Toast
 
 Kind = TypeVar("Kind", bound=Element)
 Value = TypeVar("Value")
@@ -47,5 +48,6 @@ def words_of(page: Client) -> list[str]:
 
 
 def notices(page: Client) -> list[str]:
-    """Return what was said in passing."""
-    return [words["message"] for _, kind, words in page.outbox.messages if kind == "notify"]
+    """Return what was said in passing: errors, and the toast."""
+    errors = [words["message"] for _, kind, words in page.outbox.messages if kind == "notify"]
+    return errors + [toast.props["words"] for toast in every(page, Toast) if toast.number]

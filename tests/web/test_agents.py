@@ -50,7 +50,7 @@ def test_an_agent_is_purged_only_once_its_name_is_typed(site: Site, agent: Agent
     purge.click()
     dialog.get_by_role("textbox").fill(other.slug)
     sure.click()
-    expect(page.locator(".q-notification")).to_contain_text(f"Purged {other.slug}")
+    expect(page.locator(".toast")).to_contain_text(f"Purged {other.slug}")
     expect(purge).to_have_count(0)
     assert other.slug not in site.home.agents()
     assert [entry.text for entry in agent.session("s").entries()] == ["stays"]

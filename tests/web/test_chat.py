@@ -173,7 +173,7 @@ def test_a_note_that_waits_is_not_replaced_by_another(site: Site, agent: Agent, 
     expect(page.locator(".choice q")).to_have_text("First")
     page.get_by_label("Message").fill("# Second")
     page.keyboard.press("Enter")
-    expect(page.locator(".q-notification")).to_contain_text("Choose first")
+    expect(page.locator(".toast")).to_contain_text("Choose first")
     expect(page.locator(".choice q")).to_have_text("First")
     expect(page.get_by_label("Message")).to_have_value("# Second")
 
@@ -183,7 +183,7 @@ def test_a_bare_mark_and_a_command_are_not_stored(site: Site, agent: Agent, brow
     for line, words in (("#", "Write the note"), ("/forgit x", "unknown command /forgit")):
         page.get_by_label("Message").fill(line)
         page.keyboard.press("Enter")
-        expect(page.locator(".q-notification", has_text=words)).to_be_visible()
+        expect(page.locator(".toast", has_text=words)).to_be_visible()
         expect(page.get_by_label("Message")).to_have_value(line)
     page.get_by_label("Message").fill("/help")
     page.keyboard.press("Enter")

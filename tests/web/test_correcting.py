@@ -68,7 +68,7 @@ def edited_in_two_tabs(site: Site, agent: Agent, browse: Browse) -> Page:
     page.get_by_label("Text").fill("mine")
     agent.update(entry.id, text="theirs", tags=["office", "lease"])
     page.get_by_role("button", name="Save").click()
-    expect(page.locator(".q-notification")).to_contain_text("has changed since")
+    expect(page.locator(".toast")).to_contain_text("has changed since")
     return page
 
 
@@ -180,7 +180,9 @@ def test_a_newer_fact_that_repeats_another_entry_says_so(site: Site, agent: Agen
     more(page.locator(".entry"), "Supersede")
     page.get_by_label("Text").fill("The lease of the office ends in 2029")
     page.get_by_role("button", name="Supersede", exact=True).last.click()
-    expect(page.locator(".undo .conflict")).to_have_text("It repeats “The lease of the office ends in 2029”.")
+    expect(page.locator(".toast .conflict")).to_have_text(
+        "It repeats “The lease of the office ends in 2029”."
+    )
 
 
 def test_an_edit_without_a_conflict_names_none(site: Site, agent: Agent, browse: Browse) -> None:
@@ -190,7 +192,8 @@ def test_an_edit_without_a_conflict_names_none(site: Site, agent: Agent, browse:
     page.get_by_role("button", name="Edit").click()
     page.get_by_label("Text").fill("The lease of the flat ends in 2029")
     page.get_by_role("button", name="Save").click()
-    expect(page.locator(".undo")).to_have_text("Saved.Undo")
+    expect(page.locator(".toast > span")).to_have_text("Saved.")
+    expect(page.locator(".toast a")).to_have_count(0)
 
 
 def test_an_entry_is_linked_to_another(site: Site, agent: Agent, browse: Browse) -> None:

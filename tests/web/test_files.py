@@ -17,7 +17,7 @@ def test_an_edited_file_is_saved(site: Site, agent: Agent, browse: Browse) -> No
     page = browse(site.url(agent.slug, "files", path="a.md"))
     page.get_by_label("Content of a.md").fill("new")
     page.get_by_role("button", name="Save").click()
-    expect(page.locator(".q-notification")).to_contain_text("Saved a.md")
+    expect(page.locator(".toast")).to_contain_text("Saved a.md")
     assert agent.files.read("a.md") == "new"
 
 
@@ -26,7 +26,7 @@ def test_a_saved_file_keeps_its_kind_of_line_ends(site: Site, agent: Agent, brow
     page = browse(site.url(agent.slug, "files", path="dos.txt"))
     page.get_by_label("Content of dos.txt").fill("one\nthree\n")
     page.get_by_role("button", name="Save").click()
-    expect(page.locator(".q-notification")).to_contain_text("Saved dos.txt")
+    expect(page.locator(".toast")).to_contain_text("Saved dos.txt")
     assert agent.files.read("dos.txt") == "one\r\nthree\r\n"
 
 
@@ -44,7 +44,7 @@ def test_a_change_elsewhere_is_never_overwritten_unasked(site: Site, agent: Agen
     page.get_by_role("button", name="Save").click()
     page.get_by_role("button", name="Keep mine").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
-    expect(page.locator(".q-notification")).to_contain_text("Saved")
+    expect(page.locator(".toast")).to_contain_text("Saved")
     assert agent.files.read("a.md") == "mine"
 
 
@@ -107,7 +107,7 @@ def test_ctrl_s_saves_the_open_file(site: Site, agent: Agent, browse: Browse) ->
     page = browse(site.url(agent.slug, "files", path="a.md"))
     page.get_by_label("Content of a.md").fill("new")
     page.keyboard.press("Control+s")
-    expect(page.locator(".q-notification")).to_contain_text("Saved a.md")
+    expect(page.locator(".toast")).to_contain_text("Saved a.md")
     assert agent.files.read("a.md") == "new"
 
 
@@ -167,7 +167,7 @@ def test_changes_of_both_sides_that_do_not_touch_are_merged(site: Site, agent: A
     expect(dialog.locator("del")).to_have_text(["\u2212 line 3", "\u2212 line 30"])
     expect(dialog.locator("ins")).to_have_text(["+ my line", "+ their line"])
     dialog.get_by_role("button", name="Merge").click()
-    expect(page.locator(".q-notification")).to_contain_text("Saved a.md")
+    expect(page.locator(".toast")).to_contain_text("Saved a.md")
     merged = mine.replace("line 30\n", "their line\n")
     assert agent.files.read("a.md") == merged
     expect(page.get_by_label("Content of a.md")).to_have_value(merged)
@@ -189,7 +189,7 @@ def test_a_conflict_is_merged_once_it_is_chosen_what_to_keep(
     expect(merge).to_be_disabled()
     dialog.get_by_role("group", name="Conflict 1").get_by_role("button", name=choice).click()
     merge.click()
-    expect(page.locator(".q-notification")).to_contain_text("Saved a.md")
+    expect(page.locator(".toast")).to_contain_text("Saved a.md")
     assert agent.files.read("a.md") == BASE.replace("line 3\n", kept)
 
 
@@ -211,7 +211,7 @@ def test_a_file_deleted_elsewhere_is_written_again_only_when_asked(
     expect(page.get_by_role("dialog", name="This file was deleted")).to_be_visible()
     assert agent.files.list() == []
     page.get_by_role("button", name="Keep mine").click()
-    expect(page.locator(".q-notification")).to_contain_text("Saved")
+    expect(page.locator(".toast")).to_contain_text("Saved")
     assert agent.files.read("a.md") == "mine"
 
 

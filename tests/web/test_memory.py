@@ -32,7 +32,7 @@ def test_a_note_that_is_there_already_is_not_written_twice(site: Site, agent: Ag
     page.get_by_label("A new note").fill("use  PNPM.")
     page.keyboard.press("Enter")
     page.get_by_role("button", name="User for you").click()
-    expect(page.locator(".q-notification")).to_contain_text("already says “Use pnpm”")
+    expect(page.locator(".toast")).to_contain_text("already says “Use pnpm”")
     expect(notes(page, "User")).to_have_text(["Use pnpm"])
 
 

@@ -206,7 +206,7 @@ def test_what_is_stored_while_a_question_is_open_is_not_removed_unasked(
     expect(page.get_by_role("dialog")).to_contain_text("has changed")
     assert len(agent.session("a").entries()) == 2
     page.get_by_role("dialog").get_by_role("button", name=verb).click()
-    expect(page.locator(".q-notification")).to_contain_text("a")
+    expect(page.locator(".toast")).to_contain_text("a")
     assert agent.session("a").entries() == []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Literal
 
 from keepstone.model import RELEVANT, Hit
@@ -30,8 +31,8 @@ _NEAREST = 10
 
 
 def by_relevance(hits: Sequence[Hit]) -> list[Hit]:
-    """Return hits sorted by the one number that people see, the most relevant first; ties keep their order."""
-    return sorted(hits, key=lambda hit: -hit.relevance)
+    """Return hits sorted by the one number that people see; ties keep their order."""
+    return sorted(hits, key=attrgetter("relevance"), reverse=True)
 
 
 def reasons_of(hit: Hit) -> list[tuple[str, ...]]:

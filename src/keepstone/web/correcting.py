@@ -15,19 +15,16 @@ from keepstone.session import Session
 from keepstone.text.display import clipped, counted
 from keepstone.web.conflict import ask_deleted
 from keepstone.web.elements import answer_of as answer_to
-from keepstone.web.elements import aside, attempt, box, button, confirmed, dialog, field, link, say, tell
+from keepstone.web.elements import aside, attempt, box, button, confirmed, dialog, field, say, tell, undoing
 from keepstone.web.entry_form import EntryForm, ask_changed, names_in
 from keepstone.web.site import Place
 
-_UNDO_SECONDS = 20
 _LEAST_MATCHED = 8
 """Characters of a text from which a purge looks for other entries that contain it."""
 _CONFLICTS = 3
 """Maximum number of conflicts that are named after a change."""
 _VERBS = {"duplicate": "repeats", "contradiction": "contradicts"}
 _CHANGED = "This entry has changed since the page showed it: choose what to keep"
-
-Undo = Callable[[], object]
 
 
 class Correcting:
@@ -41,7 +38,6 @@ class Correcting:
     def __init__(self, place: Place, reload: Callable[[], Awaitable[object]]) -> None:
         self._place = place
         self._reload = reload
-        self._bar = box(role="status")
         self._acts: dict[str, Callable[[Session, Entry], Awaitable[None]]] = {
             "edit": self._edit,
             "pin": self._pin,
@@ -127,23 +123,11 @@ class Correcting:
             if other is not None
         ]
 
-    def _offer(self, words: str, undo: Undo | None, conflicts: Sequence[tuple[str, str]] = ()) -> None:
+    def _offer(
+        self, words: str, undo: Callable[[], object], conflicts: Sequence[tuple[str, str]] = ()
+    ) -> None:
         """Tell what was done, and offer to undo it for a while."""
-        self._bar.clear()
-        with self._bar, box(classes="bar-tools told undo"):
-            say("span", words)
-            for said, href in conflicts:
-                link(said, href, "conflict")
-            if undo is not None:
-                button("Undo", lambda: self._undo(undo), "plain", data_undo="")
-            ui.timer(_UNDO_SECONDS, self._bar.clear, once=True)
-
-    async def _undo(self, undo: Undo) -> None:
-        with attempt():
-            await aside(undo)
-            tell("Undone")
-        await self._reload()
-        self._bar.clear()
+        tell(words, undoing(undo, self._reload), conflicts)
 
     async def _edit(self, session: Session, entry: Entry) -> None:
         async def save(keys: Record) -> bool:
@@ -173,7 +157,7 @@ class Correcting:
 
     async def _vouch(self, session: Session, entry: Entry) -> None:
         confirmed = await aside(self._place.agent.vouch, entry.id, session.id)
-        self._offer(f"Confirmed: its trust is {confirmed.trust} until it or a source changes.", None)
+        tell(f"Confirmed: its trust is {confirmed.trust} until it or a source changes.")
         await self._reload()
 
     async def _supersede(self, session: Session, entry: Entry) -> None:
@@ -219,7 +203,7 @@ class Correcting:
             words += f"\n\nThe same text stays in {left}." if left else ""
         if await confirmed("Purge this entry?", f"“{clipped(said, 200)}”\n\n{words}", "Purge"):
             await aside(session.purge, entry.id)
-            self._offer("Purged.", None)
+            tell("Purged.")
             await self._reload()
 
     async def _raw(self, _: Session, entry: Entry) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,6 +13,7 @@ from nicegui.elements.mixins.text_element import TextElement
 from keepstone.errors import KeepstoneError
 from keepstone.operations.error_codes import message_of
 from keepstone.web.phrases import shown
+from keepstone.web.toast import Undo, toast
 
 EXPECTED = (KeepstoneError, ValueError, OSError)
 """Errors of library calls that are shown to the user."""
@@ -72,9 +73,21 @@ def failure(words: str) -> ui.element:
     return made
 
 
-def tell(words: str) -> None:
-    """Show a short notification."""
-    ui.notify(shown(words), position="top", timeout=4000)
+def tell(words: str, undo: Undo | None = None, links: Sequence[tuple[str, str]] = ()) -> None:
+    """Say what happened in the page's toast, with a way to undo it and links to what it concerns."""
+    toast().tell(words, undo, links)
+
+
+def undoing(call: Callable[[], object], reload: Callable[[], Awaitable[object]]) -> Undo:
+    """Return what a toast's *Undo* does: the call, aside, after which the page shows again what is there."""
+
+    async def undo() -> None:
+        with attempt():
+            await aside(call)
+            tell("Undone")
+        await reload()
+
+    return undo
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from keepstone.web.elements import box, button, dialog, link, say
 from keepstone.web.finder import open_finder
 from keepstone.web.live import Live
 from keepstone.web.site import Place
+from keepstone.web.toast import toast
 
 ASSETS = "/_keepstone"
 PAGES = (
@@ -39,6 +40,7 @@ _KEYS = (
     ("n", "new session, note, file or agent; on other pages a new chat"),
     ("j  k", "next and previous entry or row"),
     ("Enter", "open the row"),
+    ("Ctrl+Z", "undo the last change, while it is told"),
     ("Esc", "close a dialog or a menu"),
     *((f"g {key}", f"go to {title}") for _, title, key in PAGES),
     ("?", "show this list"),
@@ -50,6 +52,7 @@ def frame(place: Place, page: str, heading: str, lead: str = "") -> Iterator[ui.
     """Draw the frame of a page; the block draws the page itself. Yields the heading's row."""
     head()
     link("Skip to content", "#main", "skip")
+    toast()
     with box(classes="shell"):
         _side(place, page)
         with box(classes="paper", id="main", tabindex="-1"):

@@ -7,7 +7,7 @@ from typing import Literal
 
 from keepstone.operations.documents import saved_words
 from keepstone.services.input_manager import InputManager
-from keepstone.web.elements import aside, attempt, box, button, say, tell
+from keepstone.web.elements import aside, attempt, box, button, say, tell, undoing
 from keepstone.web.site import Place
 
 _WHERE: tuple[tuple[Literal["project", "user"], str, str], ...] = (
@@ -25,7 +25,8 @@ class Selector:
     """
 
     def __init__(self, place: Place, done: Callable[[str], Awaitable[None]]) -> None:
-        self._manager = InputManager(place.site.notes)
+        self._notes = place.site.notes
+        self._manager = InputManager(self._notes)
         self._done = done
         self._typed = ""
         self._box = box()
@@ -76,7 +77,9 @@ class Selector:
         if not self._manager.selector.is_active:
             return
         with attempt():
-            tell(saved_words(await aside(self._manager.select, name)))
+            result = await aside(self._manager.select, name)
+            undo = undoing(lambda: self._notes.remove(result.entry), lambda: self._done(""))
+            tell(saved_words(result), undo if result.saved else None)
             await self._close("")
 
     async def cancel(self) -> None:

@@ -10,7 +10,7 @@ from functools import partial
 from keepstone.operations.day_changes import Changed, changes
 from keepstone.operations.suggesting import Effect
 from keepstone.web.diff import Budget
-from keepstone.web.elements import aside, attempt, box, button, empty, link, say, tell
+from keepstone.web.elements import aside, attempt, box, button, empty, link, say, tell, undoing
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
 from keepstone.web.pages.suggestions import ChangedWords, changed_words, draw_change
@@ -102,8 +102,9 @@ class ChangesPage:
 
     async def _restore(self, change: Changed) -> None:
         with attempt():
-            await aside(self.place.agent.restore, change.id, change.session)
-            tell("Restored")
+            agent = self.place.agent
+            await aside(agent.restore, change.id, change.session)
+            tell("Restored", undoing(partial(agent.delete, change.id, change.session), self.live.refresh))
         await self.live.refresh()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from nicegui import ui
 
@@ -205,7 +206,7 @@ class FilesPage:
             return
         with attempt():
             text = _with_newlines_of(self.base or "", str(self.text.value or ""))
-            expected = self.base
+            before_save = expected = self.base
             while not await aside(self._write, self.path, text, expected):
                 before, expected = expected or "", await aside(self._read)
                 kept = await (ask_deleted(text) if expected is None else ask(before, text, expected))
@@ -216,12 +217,24 @@ class FilesPage:
                     self.base = expected
                     self.text.value = _editable(text)
                     break
+                before_save = expected
                 if answer == "merged":
                     self.text.value = text
             else:
                 self.base = text
                 self._mark()
-                tell(f"Saved {self.path}")
+                tell(f"Saved {self.path}", partial(self._undo, before_save, text))
+        await self.live.refresh()
+
+    async def _undo(self, before: str | None, saved: str) -> None:
+        """Write what the file held before it was saved, unless it has changed since."""
+        if before is None or not await aside(self._write, self.path, before, saved):
+            tell(f"Not undone: {self.path} is new, or has changed since")
+            return
+        self.base = before
+        self.text.value = _editable(before)
+        self._mark()
+        tell("Undone")
         await self.live.refresh()
 
     def _write(self, path: str, text: str, expected: str | None) -> bool:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
-
-from nicegui import ui
 
 from keepstone.notes.notes import TYPES, MemoryEntry, Notes, SaveResult
 from keepstone.text.display import clipped
 from keepstone.web.components import NoteList
-from keepstone.web.elements import aside, attempt, box, button, empty, field, say, tell
+from keepstone.web.elements import aside, attempt, box, button, empty, field, say, tell, undoing
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
 from keepstone.web.phrases import shown
@@ -18,7 +17,6 @@ from keepstone.web.selector import Selector
 from keepstone.web.site import Place
 from keepstone.web.views import note_views
 
-_UNDO_SECONDS = 12
 _LEAD = "What your agents should always know. Every note is a bullet in a file that you can edit yourself."
 _NONE = {
     "Project": ("No project notes", "Add one above; it is written into AGENTS.md below “Memories”."),
@@ -39,7 +37,6 @@ class MemoryPage:
         with frame(self.place, "memory", "Notes", _LEAD):
             if not self.place.read_only:
                 self._adding()
-            self.undo = box(role="status")
             self.live = Live(self._load, self._draw)
             with box(classes="sources"):
                 self.groups = {kind: _Group(self, kind) for kind in TYPES}
@@ -82,6 +79,9 @@ class MemoryPage:
                 result = await aside(self._replaced, note, kind, text)
                 if not result.saved:
                     tell(f"Not changed: line {result.entry.line} already says the same")
+                elif note is not None:
+                    undo = undoing(partial(self.notes.replace, result.entry, note.content), self.live.refresh)
+                    tell("Saved.", undo)
             await self.live.refresh()
 
     def _replaced(self, note: MemoryEntry | None, kind: str, text: str) -> SaveResult:
@@ -96,22 +96,14 @@ class MemoryPage:
             return
         with attempt():
             if await aside(self.notes.remove, note):
-                self._offer(note)
+                tell(f"Deleted “{clipped(note.content, 60)}”.", partial(self._restore, note))
         await self.live.refresh()
-
-    def _offer(self, note: MemoryEntry) -> None:
-        self.undo.clear()
-        with self.undo, box(classes="bar-tools told"):
-            say("span", f"Deleted “{clipped(note.content, 60)}”.")
-            button("Undo", lambda: self._restore(note), "plain", data_undo="")
-            ui.timer(_UNDO_SECONDS, self.undo.clear, once=True)
 
     async def _restore(self, note: MemoryEntry) -> None:
         with attempt():
             result = await aside(self.notes.add, note.content, note.type, note.line)
             tell("Restored" if result.entry.line == note.line else "Restored as the last note of its file")
         await self.live.refresh()
-        self.undo.clear()
 
     def _note(self, kind: str, row: dict[str, Any]) -> MemoryEntry | None:
         """Return the note that a row shows, by its text and line."""

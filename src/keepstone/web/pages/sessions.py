@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Protocol
 
 from nicegui import ui
@@ -29,6 +30,7 @@ from keepstone.web.elements import (
     field,
     say,
     tell,
+    undoing,
 )
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
@@ -219,7 +221,14 @@ class SessionsPage:
         if title is not None and not self.place.read_only:
             with attempt():
                 await aside(session.set_title, str(title).strip() or None)
+                tell("Renamed", undoing(partial(self._retitle, session, summary.title), self.live.refresh))
         await self.live.refresh()
+
+    def _retitle(self, session: Session, before: str | None) -> None:
+        """Give a session the title back that was shown: its own, or that of its first message."""
+        session.set_title(None)
+        if self.place.agent.session_summaries([session.id])[0].title != before:
+            session.set_title(before)
 
     def _named(self, key: str) -> str | None:
         found = (info.id for info in self.loaded.chosen if key_of(info.id) == key)

@@ -12,7 +12,7 @@ from keepstone.model import Record, Suggestion
 from keepstone.operations.suggesting import Effect, effects, make
 from keepstone.text.display import clipped, counted
 from keepstone.web.diff import Budget, Part, word_diff
-from keepstone.web.elements import aside, attempt, box, button, empty, say, tell
+from keepstone.web.elements import aside, attempt, box, button, empty, say, tell, undoing
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
 from keepstone.web.phrases import moment
@@ -138,7 +138,8 @@ class SuggestionsPage:
         with attempt():
             await self.place.check_admin()
             await aside(call, suggestion.id)
-            tell(done)
+            undo = undoing(partial(agent.undo, suggestion.id), self.live.refresh)
+            tell(f"{done}: {_title(suggestion)}.", undo if verb == "Accept" else None)
         await self.live.refresh()
 
 

@@ -121,6 +121,11 @@
       document.querySelector("[data-find]")?.click();
       return;
     }
+    const undo = (event.ctrlKey || event.metaKey) && event.key === "z" && document.querySelector("[data-undo]");
+    if (undo && !typing(event.target)) {
+      event.preventDefault();
+      undo.click();
+    }
     const save = (event.ctrlKey || event.metaKey) && event.key === "s" && document.querySelector("[data-save]");
     if (save) {
       event.preventDefault();

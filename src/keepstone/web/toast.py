@@ -1,0 +1,54 @@
+"""The toast at the bottom of a page: what was changed, with a way to undo it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from nicegui import ui
+
+from keepstone.web.components import List
+from keepstone.web.phrases import shown
+
+Undo = Callable[[], Awaitable[object]]
+"""Takes back a change and shows what it gave back."""
+
+_SECONDS = 6
+_UNDO_SECONDS = 20
+
+
+class Toast(List, component="components/toast.js"):
+    """What was changed last, one on each page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.number = 0
+        self._undo: Undo | None = None
+        self.when("undo", self._take_back)
+
+    def tell(self, words: str, undo: Undo | None = None, links: Sequence[tuple[str, str]] = ()) -> None:
+        """Show what happened in place of what was shown before, and offer to undo it."""
+        self.number += 1
+        self._undo = undo
+        self.show(
+            words=shown(words),
+            links=[{"text": shown(text), "href": href} for text, href in links],
+            undoable=undo is not None,
+            seconds=_SECONDS if undo is None else _UNDO_SECONDS,
+            number=self.number,
+        )
+
+    async def _take_back(self, number: int) -> None:
+        undo, self._undo = (self._undo, None) if number == self.number else (None, self._undo)
+        if undo is not None:
+            await undo()
+
+
+def toast() -> Toast:
+    """Return the toast of the current page."""
+    page = ui.context.client
+    found = (one for one in page.elements.values() if isinstance(one, Toast))
+    made = next(found, None)
+    if made is None:
+        with page.layout:
+            made = Toast()
+    return made
