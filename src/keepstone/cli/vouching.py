@@ -12,6 +12,7 @@ from keepstone.cli.options import EntryArgument, SessionOption
 from keepstone.cli.screen import table
 from keepstone.model import Entry
 from keepstone.operations.documents import entry_document
+from keepstone.operations.origins import Branch, origins_of, said_by
 from keepstone.store.citations import BROKEN
 from keepstone.text.display import clipped, one_line
 
@@ -24,8 +25,6 @@ AcceptOption = Annotated[
     str | None,
     typer.Option("--accept", metavar="ID", help="Take the new text of what this entry cites."),
 ]
-_DEEPEST = 20
-"""Levels of sources, and of derived entries, that are shown."""
 
 
 @agent_command(app, "keepstone vouch retry-policy")
@@ -41,19 +40,16 @@ def vouch(agent: "Agent", entry_id: EntryArgument, session: SessionOption = None
 def why(agent: "Agent", entry_id: EntryArgument, session: SessionOption = None) -> Answer:
     """Show who said an entry, what it was derived from, and what was derived from it."""
     entry = agent.get(entry_id, session)
+    origins = origins_of(agent, entry)
     tree = Tree(_line(entry))
-    document: dict[str, Any] = entry_document(entry) | {"sources": [], "derived": []}
-    branches = {"sources": ("derived from", agent.sources), "derived": ("from it was derived", agent.derived)}
-    for name, (title, find) in branches.items():
-        seen = {(entry.session, entry.id)}
-        found = [*find(entry.id, entry.session)]
-        if found:
-            branch = tree.add(Text(title, "dim"))
-            document[name] = [_walked(branch, one, find, seen, 1) for one in found]
-    gone = [name for name in (entry.origin or {}).get("from", ()) if name not in _ids(document["sources"])]
-    for name in gone:
-        tree.add(Text(f"derived from {one_line(name)}, which is gone", "yellow"))
-    return Answer(document | {"gone": gone}, tree)
+    document: dict[str, Any] = entry_document(entry)
+    for name, title in (("sources", "derived from"), ("derived", "from it was derived")):
+        found = getattr(origins, name)
+        branch = tree.add(Text(title, "dim")) if found else tree
+        document[name] = [_grown(branch, one, name) for one in found]
+    for gone in origins.gone:
+        tree.add(Text(f"derived from {one_line(gone)}, which is gone", "yellow"))
+    return Answer(document | {"gone": origins.gone}, tree)
 
 
 @agent_command(app, "keepstone verify --json")
@@ -78,24 +74,10 @@ def verify(agent: "Agent", accept: AcceptOption = None) -> Answer:
     return Answer(document, view if found else Text("no citations"), status=1 if broken else 0)
 
 
-def _walked(tree: Tree, entry: Entry, find: Any, seen: set[tuple[str, str]], depth: int) -> dict[str, Any]:
-    branch = tree.add(_line(entry))
-    key = (entry.session, entry.id)
-    found = [] if key in seen or depth >= _DEEPEST else [*find(entry.id, entry.session)]
-    seen.add(key)
-    below = [_walked(branch, one, find, seen, depth + 1) for one in found]
-    name = "sources" if find.__name__ == "sources" else "derived"
-    return {**entry_document(entry), name: below}
-
-
-def _ids(documents: list[dict[str, Any]]) -> set[str]:
-    return {document["id"] for document in documents}
+def _grown(tree: Tree, branch: Branch, name: str) -> dict[str, Any]:
+    grown = tree.add(_line(branch.entry))
+    return {**entry_document(branch.entry), name: [_grown(grown, one, name) for one in branch.below]}
 
 
 def _line(entry: Entry) -> Text:
-    via = (entry.origin or {}).get("via")
-    said = f"said by {own}" if (own := (entry.origin or {}).get("by", "program")) else ""
-    said += f" via {one_line(str(via))}" if via else ""
-    stale = f", stale: {one_line(reason)}" if (reason := entry.stale) else ""
-    head = f"{one_line(entry.id)}  trust {entry.trust}, {said}{stale}"
-    return Text(f"{head}  {clipped(entry.text, 80)}")
+    return Text(f"{one_line(entry.id)}  {one_line(said_by(entry))}  {clipped(entry.text, 80)}")

@@ -1,0 +1,61 @@
+"""Where an entry comes from: what it was derived from and what was derived from it, as a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from keepstone.agent import Agent
+from keepstone.model import Entry
+
+_DEEPEST = 20
+"""Levels of sources, and of derived entries, that are followed."""
+_Find = Callable[[str, str], Iterable[Entry]]
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """An entry in the tree, with what lies below it."""
+
+    entry: Entry
+    below: list[Branch] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Origins:
+    """The tree of an entry."""
+
+    sources: list[Branch]
+    derived: list[Branch]
+    gone: list[str]
+    """Sources that the entry names, and that are not there any more."""
+
+
+def origins_of(agent: Agent, entry: Entry) -> Origins:
+    """Return what an entry was derived from, and what was derived from it; each entry is followed once."""
+    sources, derived = ([*_branches(entry, find, set(), 0)] for find in (agent.sources, agent.derived))
+    there = {branch.entry.id for branch in sources}
+    named = (entry.origin or {}).get("from", ())
+    return Origins(sources, derived, [name for name in named if name not in there])
+
+
+def _branches(entry: Entry, find: _Find, seen: set[tuple[str, str]], depth: int) -> Iterator[Branch]:
+    key = (entry.session, entry.id)
+    if key not in seen and depth < _DEEPEST:
+        seen.add(key)
+        for one in find(entry.id, entry.session):
+            yield Branch(one, [*_branches(one, find, seen, depth + 1)])
+
+
+def said_by(entry: Entry) -> str:
+    """Return who said an entry, through which surface, its trust, and why it is stale.
+
+    Examples:
+        >>> said_by(agent.get(decision.id))
+        'trust program, said by program'
+    """
+    origin, stale = entry.origin or {}, entry.stale
+    via = f" via {via}" if (via := origin.get("via")) else ""
+    return f"trust {entry.trust}, said by {origin.get('by', 'program')}{via}" + (
+        f", stale: {stale}" if stale else ""
+    )
