@@ -241,7 +241,8 @@ def test_an_earlier_version_is_restored(site: Site, agent: Agent, browse: Browse
     page.get_by_role("button", name="History").click()
     expect(page.locator(".versions del")).to_have_text("OAuth")
     page.get_by_role("button", name="Restore this version").click()
-    expect(page.locator(".entry article > .text")).to_have_text("Use OAuth here")
+    expect(page.locator(".entry .text")).to_have_text("Use OAuth here")
+    expect(page.locator(".panel > .text")).to_have_text("Use OAuth here")
     assert agent.get(entry.id).text == "Use OAuth here"
 
 

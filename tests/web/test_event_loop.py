@@ -19,13 +19,11 @@ from keepstone import Notes
 from keepstone.chat.offline import OfflineResponder
 from keepstone.web.answering import Talking
 from keepstone.web.conflict import Conflict
+from keepstone.web.details import Details
 from keepstone.web.diff import three_way
 from keepstone.web.elements import SafeText
 from keepstone.web.mounting import _BUILDS
 from keepstone.web.pages.files import FilesPage
-from keepstone.web.pages.session import SessionEntriesPage
-from keepstone.web.pages.timeline import TimelinePage
-from keepstone.web.phrases import key_of
 from keepstone.web.site import Open, Place, Site
 
 BOUND = 200_000
@@ -122,14 +120,13 @@ def test_a_preview_is_rendered_aside(place: Place, name: str) -> None:
     assert counted.lines < BOUND, counted.stack
 
 
-@pytest.mark.parametrize("kind", [SessionEntriesPage, TimelinePage])
-def test_versions_are_compared_aside(place: Place, kind: type[Any]) -> None:
+def test_versions_are_compared_aside(place: Place) -> None:
     async def history(_: Client) -> None:
-        page = kind(asking(place, id="s"))
-        await page.build()
-        key = key_of("changed") if kind is SessionEntriesPage else key_of("s") + key_of("changed")
-        await page._history(key)  # noqa: SLF001
-        assert len(page.versions[key]) == 2
+        async def reload() -> None: ...
+
+        details = Details(asking(place), reload)
+        await details.open("s", "changed", "history")
+        assert len(details.panel.props["versions"]) == 2
 
     counted = longest(history)
     assert counted.lines < BOUND, counted.stack

@@ -93,7 +93,7 @@ def test_what_opens_in_a_page_has_no_serious_fault_of_accessibility(
     name, role, title = OPENED[what]
     page = browse(at(site, agent, name))
     page.get_by_role(role, name=title).first.click()  # type: ignore[arg-type]
-    page.locator(".q-dialog .card, .versions, .notes form, [data-undo], .preview > *").first.wait_for()
+    page.locator(".q-dialog .card, .panel, .notes form, [data-undo], .preview > *").first.wait_for()
     assert serious_faults(page) == []
 
 

@@ -13,12 +13,14 @@ def test_a_conversation_names_speakers_types_and_priorities(site: Site, agent: A
     page = browse(site.url(agent.slug, "session", id="talk"))
     expect(page.locator(".entry .text")).to_have_text(["Which sign-in?", "Passkeys"])
     expect(page.locator(".entry").first).to_contain_text("User")
-    expect(page.locator(".entry").last).to_contain_text("decision")
-    for words in ("0.95", "#auth", "pinned"):
-        expect(page.locator(".entry").last).to_contain_text(words)
+    last = page.locator(".entry").last
+    for words in ("decision", "#auth", "pinned"):
+        expect(last).to_contain_text(words)
+    last.locator(".text").click()
+    expect(page.get_by_role("complementary", name="Details")).to_contain_text("0.95 as stored")
 
 
-def test_edits_and_deletions_unfold_as_a_history(site: Site, agent: Agent, browse: Browse) -> None:
+def test_edits_and_deletions_are_a_history_in_the_details(site: Site, agent: Agent, browse: Browse) -> None:
     entry = agent.session("talk").add("note", {"content": "first"})
     agent.update(entry.id, data={"content": "second"})
     page = browse(site.url(agent.slug, "session", id="talk"))
@@ -28,7 +30,8 @@ def test_edits_and_deletions_unfold_as_a_history(site: Site, agent: Agent, brows
     expect(page.locator(".versions del")).to_have_text("first")
     expect(page.locator(".versions ins")).to_have_text("second")
     expect(page.locator(".versions strong")).to_have_text(["changed", "made"])
-    page.get_by_role("button", name="Hide history").click()
+    expect(page.locator(".history")).to_be_focused()
+    page.keyboard.press("Escape")
     expect(page.locator(".versions")).to_have_count(0)
 
 
@@ -40,8 +43,7 @@ def test_a_history_is_of_its_own_entry_among_look_alikes(site: Site, agent: Agen
     for text in ("hidden", "literal"):
         row = page.locator(".entry", has_text=text)
         row.get_by_role("button", name="History").click()
-        expect(row.locator(".versions .text")).to_have_text([text])
-    expect(page.locator(".versions")).to_have_count(2)
+        expect(page.locator(".versions .text")).to_have_text([text])
 
 
 def test_script_in_memory_is_shown_as_text(site: Site, agent: Agent, browse: Browse) -> None:
@@ -96,9 +98,10 @@ def test_only_the_chosen_type_is_shown(site: Site, agent: Agent, browse: Browse)
     expect(page.locator(".entry .text")).to_have_text(["a decision"])
 
 
-def test_a_very_long_text_is_shown_whole_when_asked_for(site: Site, agent: Agent, browse: Browse) -> None:
+def test_a_very_long_text_is_whole_in_the_details(site: Site, agent: Agent, browse: Browse) -> None:
     agent.session("talk").add("note", {"content": "word " * 2000 + "end"})
     page = browse(site.url(agent.slug, "session", id="talk"))
     expect(page.locator(".entry .text")).not_to_contain_text("end")
-    page.get_by_role("button", name="Show all").click()
-    expect(page.locator(".entry .text")).to_contain_text("end")
+    assert page.locator(".entry article").evaluate("row => row.offsetHeight") < 70
+    page.locator(".entry .text").click(position={"x": 5, "y": 5})
+    expect(page.locator(".panel > .text")).to_contain_text("end")

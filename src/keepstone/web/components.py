@@ -37,6 +37,10 @@ class EntryList(List, component="components/entries.js"):
     """Entries as a conversation."""
 
 
+class EntryPanel(List, component="components/panel.js"):
+    """All about one entry."""
+
+
 class HitList(List, component="components/hits.js"):
     """Hits of a recall, each with the parts of its score."""
 

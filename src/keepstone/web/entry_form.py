@@ -19,6 +19,8 @@ Save = Callable[[Record], Awaitable[bool]]
 _Name = tuple[str, ...]
 """A key of an entry, and for ``data`` a key of the payload."""
 _ABSENT = object()
+_FIRST = ("content", "text")
+"""Keys of the payload whose values are most often corrected: their fields come first."""
 
 
 def names_in(words: object) -> list[str]:
@@ -38,14 +40,14 @@ class EntryForm:
         """Show the form until what was changed is saved, nothing was changed, or it is closed."""
         entry = self._entry
         with dialog(title, "broad form") as asked:
-            self._type = field("Type", value=entry.type)
             self._text = None
             if "text" in entry.line or not entry.data:
                 self._text = _area("Text", entry.text)
             if entry.data:
                 self._payload()
-            if with_marks:
-                with box(classes="row-fields"):
+            with box(classes="row-fields"):
+                self._type = field("Type", value=entry.type)
+                if with_marks:
                     self._tags = field("Tags", "auth, release", ", ".join(entry.tags))
                     self._priority = ui.number("Priority", value=entry.priority, min=0, max=1, step=0.05)
                     self._priority.props("outlined dense clearable")
@@ -74,7 +76,8 @@ class EntryForm:
             box(classes="fill")
             self._switch = button("As JSON", self._turn, "quiet")
         with box(classes="stack") as self._form:
-            self._fields = {key: _area(shown(key), _editable(value)) for key, value in data.items()}
+            names = sorted(data, key=lambda key: key not in _FIRST)
+            self._fields = {key: _area(shown(key), _editable(data[key])) for key in names}
         self._json = _area("Payload as JSON", json.dumps(data, ensure_ascii=False, indent=2))
         self._json.classes("mono").set_visibility(False)
 
@@ -99,7 +102,7 @@ class EntryForm:
                 raise ValueError('the payload must be a JSON object, such as {"key": "value"}')
             return found
         old = self._entry.data
-        return {key: _value(key, old[key], made.value) for key, made in self._fields.items()}
+        return {key: _value(key, old[key], self._fields[key].value) for key in old}
 
     def _changed(self, *, with_marks: bool) -> Record:
         entry = self._entry

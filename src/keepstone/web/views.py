@@ -17,6 +17,7 @@ from keepstone.store.decay import worth_of
 from keepstone.text.display import clipped, counted, size
 from keepstone.text.tokenizer import WORD, stem
 from keepstone.web.diff import MOST_STEPS, Budget, word_diff
+from keepstone.web.message_parts import is_held, part_views
 from keepstone.web.phrases import LONGEST, ago, key_of, local, moment, shown
 from keepstone.web.site import Place
 
@@ -82,7 +83,7 @@ def _entry_view(entry: Entry, now: datetime, place: Place | None, *, whole: bool
         "side": _SIDES.get(role, "nobody") if isinstance(role, str) else "nobody",
         "text": shown(text if whole else clipped(text, LONGEST)),
         "parts": _quote_parts(entry, text if whole else clipped(text, LONGEST), place),
-        "clipped": not whole and len(text) > LONGEST,
+        "chips": [part["text"] for part in part_views(entry) if part["kind"] == "file"],
         "iso": format_time(entry.ts),
         "moment": moment(entry.ts),
         "time": f"{local(entry.ts):%H:%M}",
@@ -114,6 +115,7 @@ def marks_of(entry: Entry, now: datetime, place: Place | None) -> View:
     return {
         "entryKey": key_of(entry.id),
         "sessionKey": key_of(entry.session),
+        "session": shown(entry.session),
         "pinned": entry.pinned,
         "tags": [
             {"name": shown(tag), "href": place.link("timeline", tag=tag) if place else None}
@@ -121,10 +123,12 @@ def marks_of(entry: Entry, now: datetime, place: Place | None) -> View:
         ],
         "href": place.link("session", id=entry.session, entry=entry.id) if place else "",
         "rest": [
-            {"key": shown(key), "value": shown(clipped(value, _NEAR))} for key, value in unindexed(entry)
+            {"key": shown(key), "value": shown(clipped(value, _NEAR))}
+            for key, value in unindexed(entry)
+            if not is_held(entry, key)
         ],
         "note": shown("; ".join(filter(None, (_validity(entry, now), *_doubts(entry))))),
-        **_worth(entry, now),
+        "worth": _worth(entry, now),
     }
 
 
@@ -147,18 +151,12 @@ def _doubts(entry: Entry) -> list[str]:
     return [*([] if is_plain else [said + via]), *([f"stale: {stale}"] if stale else [])]
 
 
-def _worth(entry: Entry, now: datetime) -> View:
-    """Return the current value of a stored priority; entries without one show none."""
+def _worth(entry: Entry, now: datetime) -> str:
+    """Return the current value of a stored priority; empty without one."""
     if entry.priority is None:
-        return {"worth": "", "worthTitle": "", "worthWidth": "0%"}
+        return ""
     faded = worth_of(entry.line).at(now)
-    title = f"Priority {faded:.2f} today, {entry.priority:.2f} as stored, {counted(entry.access, 'access')}"
-    share = min(1.0, max(0.0, faded))
-    return {
-        "worth": f"{faded:.2f}",
-        "worthTitle": title,
-        "worthWidth": f"{share:.0%}",
-    }
+    return f"{faded:.2f} today, {entry.priority:.2f} as stored, {counted(entry.access, 'access')}"
 
 
 def words_of(entry: Entry) -> str:

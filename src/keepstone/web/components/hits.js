@@ -3,16 +3,23 @@ export default {
   components: { "entry-menu": window.KeepstoneMenu },
   props: { hits: Array, readOnly: Boolean },
   emits: ["act"],
+  methods: {
+    open(event, hit) {
+      if (hit.shared || event.target.closest("a, button, summary, details") || String(getSelection())) return;
+      event.currentTarget.focus({ preventScroll: true });
+      this.$emit("act", { verb: "details", entry: hit.entryKey, session: hit.sessionKey });
+    },
+  },
   template: `
     <ol class="hits">
       <li v-for="(hit, at) in hits" :key="hit.key">
-        <article>
+        <article tabindex="0" data-row @click="open($event, hit)">
           <header>
             <span class="place">{{ at + 1 }}</span>
             <span class="who" v-if="hit.who" dir="auto">{{ hit.who }}</span>
             <span v-if="hit.type !== 'message' || !hit.who" :class="['kind', hit.tone]">{{ hit.type }}</span>
             <span v-if="hit.shared" dir="auto">{{ hit.session }}</span>
-            <a v-else :href="hit.href" data-row dir="auto">{{ hit.session }}</a>
+            <a v-else :href="hit.href" dir="auto">{{ hit.session }}</a>
             <span class="pin" v-if="hit.pinned">pinned</span>
             <span class="kind" v-if="hit.note">{{ hit.note }}</span>
             <a v-for="tag in hit.tags" :key="tag.name" class="tag" :href="tag.href" dir="auto">#{{ tag.name }}</a>
@@ -29,6 +36,8 @@ export default {
               <span :class="['scale', hit.sureness]" aria-hidden="true"><i :style="{ width: hit.length }"></i></span>
               <span class="said" dir="auto"><component v-for="(part, n) in hit.said" :key="n" :is="part.kind || 'span'">{{ part.text }}</component></span>
             </p>
+          </div>
+          <div class="why more">
             <details><summary>Parts of the score</summary><ul>
               <li class="score">Score {{ hit.score }}</li>
               <li><div class="bar" role="img" :aria-label="hit.sum">
@@ -38,7 +47,6 @@ export default {
               <li v-for="part in hit.parts" :key="part.name"><i :class="'part-' + part.tone"></i>{{ part.label }}</li>
               <li v-for="detail in hit.details" :key="detail" dir="auto">{{ detail }}</li>
             </ul></details>
-          </div>
           <details v-if="hit.before.length || hit.after.length">
             <summary>Around it in the session</summary>
             <ol class="around">
@@ -47,7 +55,8 @@ export default {
               <li v-for="near in hit.after" :key="near.key" dir="auto">{{ near.text }}</li>
             </ol>
           </details>
-          <footer v-if="!hit.shared"><entry-menu :entry="hit" :read-only="readOnly" @act="$emit('act', $event)"></entry-menu></footer>
+          </div>
+          <entry-menu v-if="!hit.shared" :entry="hit" :read-only="readOnly" @act="$emit('act', $event)"></entry-menu>
         </article>
       </li>
     </ol>`,

@@ -111,7 +111,7 @@ class Chat:
             views.append(_streamed(self.coming))
         if self.coming is None and self.unstored:
             views.append(_streamed(self.unstored))
-        self.list.show(entries=views, versions={}, plain=True)
+        self.list.show(entries=views, plain=True)
         self.none.clear()
         if not views:
             with self.none:

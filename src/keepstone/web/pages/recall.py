@@ -14,12 +14,12 @@ from keepstone.recall.selection import UNWANTED
 from keepstone.text.display import counted
 from keepstone.web.choosers import Choosers, names_of
 from keepstone.web.components import HitList
-from keepstone.web.correcting import Correcting
+from keepstone.web.details import Details
 from keepstone.web.elements import EXPECTED, aside, box, button, empty, failure, field, say
 from keepstone.web.frame import frame
-from keepstone.web.phrases import shown
+from keepstone.web.phrases import key_of, shown
 from keepstone.web.site import Place
-from keepstone.web.views import hit_views
+from keepstone.web.views import View, hit_views
 
 _LEAD = "Ask a question or enter some words. Each hit shows why it was found."
 _TEXTS = (
@@ -58,10 +58,9 @@ class RecallPage:
                 self._filters()
                 with box():
                     self.sum = say("p", "", "answer-line", role="status")
-                    self.correcting = Correcting(self.place, self._ask)
                     self.list = HitList()
                     self.list.show(readOnly=self.place.read_only)
-                    self.list.when("act", self.correcting.act)
+                    Details(self.place, self._ask, self._hit_of).connect(self.list)
                     self.rest = box()
                     self._nothing(asked=False)
         if query:
@@ -149,6 +148,11 @@ class RecallPage:
             self.rest.clear()
         else:
             self._nothing(asked=True)
+
+    def _hit_of(self, session: str, entry_id: str) -> View | None:
+        keys = (key_of(session), key_of(entry_id))
+        hits: list[View] = self.list.props.get("hits") or []
+        return next((hit for hit in hits if (hit["sessionKey"], hit["entryKey"]) == keys), None)
 
     def _nothing(self, *, asked: bool) -> None:
         self.list.show(hits=[])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,13 +17,13 @@ from keepstone.model import Entry, SessionInfo
 from keepstone.session import Session
 from keepstone.text.display import counted, size
 from keepstone.web.components import EntryList
-from keepstone.web.correcting import Correcting
-from keepstone.web.elements import EXPECTED, aside, attempt, box, button, empty, link, say
+from keepstone.web.details import Details
+from keepstone.web.elements import EXPECTED, aside, box, button, empty, link, say
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
 from keepstone.web.phrases import key_of, moment, shown
 from keepstone.web.site import Place
-from keepstone.web.views import entry_views, version_views
+from keepstone.web.views import entry_views
 
 _PAGE = 50
 _REACHES = (10 * _PAGE, 100 * _PAGE, None)
@@ -57,8 +56,6 @@ class SessionEntriesPage:
         self.kind = _KINDS[0]
         self.selecting = False
         self.chosen: list[str] = []
-        self.whole: frozenset[str] = frozenset()
-        self.versions: dict[str, Any] = {}
         self.views: SessionSlice = SessionSlice(None, (), 0)
 
     async def build(self) -> None:
@@ -79,13 +76,10 @@ class SessionEntriesPage:
             if not self.place.read_only:
                 self._bulk()
             self.live = Live(self._load, self._draw)
-            self.correcting = Correcting(self.place, self.live.refresh)
             self.list = EntryList()
-            self.list.when("act", self.correcting.act)
+            self.details = Details(self.place, self.live.refresh)
+            self.details.connect(self.list)
             self.list.when("choose", self._pick)
-            self.list.when("restore", self._restore)
-            self.list.when("history", self._history)
-            self.list.when("whole", self._whole)
             self.none = box()
             if self.target:
                 self.back = await aside(self._place_of, self.target)
@@ -132,19 +126,9 @@ class SessionEntriesPage:
     async def _act_on_picked(self, verb: str) -> None:
         there = {key_of(entry.id): entry.id for entry in self.views.entries}
         ids = [there[key] for key in self.chosen if key in there]
-        await self.correcting.act_on_many(verb, self.session, ids)
+        await self.details.correcting.act_on_many(verb, self.session, ids)
         self.chosen = []
         self._draw(self.views)
-
-    async def _restore(self, asked: dict[str, Any]) -> None:
-        entry_id = json.loads(asked["entry"])
-        with attempt():
-            versions = await aside(self.place.agent.history, entry_id, self.session.id)
-            lived = [version for version in versions if not version.deleted]
-            version = versions[asked["at"]] if "at" in asked else lived[-1]
-            await self.correcting.restore_version(self.session, version)
-            self.versions.pop(asked["entry"], None)
-            self._draw(self.views)
 
     def _steps(self) -> None:
         with box(classes="pager"):
@@ -192,11 +176,10 @@ class SessionEntriesPage:
 
     def _draw(self, found: SessionSlice) -> None:
         self.views = found
-        views = entry_views(found.entries, datetime.now(UTC), self.whole, self.place)
+        views = entry_views(found.entries, datetime.now(UTC), place=self.place)
         state = "" if self.kind == _KINDS[0] else self.kind
         self.list.show(
             entries=[view | {"state": state} for view in views],
-            versions=self.versions,
             plain=False,
             readOnly=self.place.read_only,
             selecting=self.selecting,
@@ -247,27 +230,9 @@ class SessionEntriesPage:
         await self._go(0)
 
     async def _choose_kind(self, kind: str) -> None:
-        self.kind, self.versions = kind, {}
+        self.kind = kind
         self._press()
         await self._go(0)
-
-    async def _history(self, key: str) -> None:
-        if key in self.versions:
-            self.versions = {other: value for other, value in self.versions.items() if other != key}
-        elif (entry_id := self._id_of(key)) is not None:
-            with attempt():
-                history = await aside(self.place.agent.history, entry_id, self.session.id)
-                self.versions = self.versions | {key: await aside(version_views, history)}
-        self._draw(self.views)
-
-    def _whole(self, key: str) -> None:
-        entry_id = self._id_of(key)
-        self.whole |= set() if entry_id is None else {entry_id}
-        self._draw(self.views)
-
-    def _id_of(self, key: str) -> str | None:
-        """Return the id of the entry with this key; None if it is no longer shown."""
-        return next((entry.id for entry in self.views.entries if key_of(entry.id) == key), None)
 
 
 def _deleted(agent: Agent, session: Session) -> list[Entry]:

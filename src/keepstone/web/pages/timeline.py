@@ -6,23 +6,22 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from nicegui import ui
 
 from keepstone.log.arguments import Filters
 from keepstone.log.time_words import moment_of
-from keepstone.model import Entry, Version
+from keepstone.model import Entry
 from keepstone.text.display import counted
 from keepstone.web.choosers import Choosers
 from keepstone.web.components import EntryList
-from keepstone.web.correcting import Correcting
-from keepstone.web.elements import aside, attempt, box, button, empty, field, say
+from keepstone.web.details import Details
+from keepstone.web.elements import box, button, empty, field, say
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
 from keepstone.web.phrases import key_of, shown
 from keepstone.web.site import Place
-from keepstone.web.views import entry_views, version_views
+from keepstone.web.views import entry_views
 
 _LEAD = "Everything this agent remembers, newest first."
 _PAGE = 50
@@ -53,9 +52,6 @@ class TimelinePage:
         self.given = {name: place.query.get(name, "").strip() for name in _FILTERS}
         self.fields: dict[str, ui.input] = {}
         self.most = _PAGE
-        self.versions: dict[str, Any] = {}
-        self.whole: frozenset[str] = frozenset()
-        self.found = Slice((), more=False)
 
     async def build(self) -> None:
         """Draw the page."""
@@ -77,15 +73,8 @@ class TimelinePage:
     def _entries(self) -> None:
         self.sum = say("p", "", "answer-line", role="status")
         self.live = Live(self._load, self._draw)
-        self.correcting = Correcting(self.place, self.live.refresh)
         self.list = EntryList()
-        for event, act in (
-            ("act", self.correcting.act),
-            ("history", self._history),
-            ("whole", self._whole),
-            ("restore", self._restore),
-        ):
-            self.list.when(event, act)
+        Details(self.place, self.live.refresh).connect(self.list)
         self.none = box()
         self.more = button("Show more", self._show_more)
 
@@ -131,14 +120,11 @@ class TimelinePage:
             await self.live.refresh()
 
     def _draw(self, found: Slice) -> None:
-        self.found = found
-        views = entry_views(found.entries, datetime.now(UTC), self.whole, self.place)
+        views = entry_views(found.entries, datetime.now(UTC), place=self.place)
         for view, entry in zip(views, found.entries, strict=True):
             # An id may be in several sessions.
             view |= {"key": _key(entry), "where": shown(entry.session), "side": "nobody"}
-        self.list.show(
-            entries=views, versions=self.versions, plain=False, readOnly=self.place.read_only, chosen=[]
-        )
+        self.list.show(entries=views, plain=False, readOnly=self.place.read_only)
         self.sum.text = counted(len(views), "entry") + (", and more" if found.more else "")
         self.more.set_visibility(found.more)
         self.none.clear()
@@ -152,34 +138,6 @@ class TimelinePage:
     async def _show_more(self) -> None:
         self.most += _PAGE
         await self.live.refresh()
-
-    def _entry(self, key: str) -> Entry | None:
-        return next((entry for entry in self.found.entries if _key(entry) == key), None)
-
-    async def _versions(self, entry: Entry) -> list[Version]:
-        return list(await aside(self.place.agent.history, entry.id, entry.session))
-
-    async def _history(self, key: str) -> None:
-        if key in self.versions:
-            self.versions = {other: value for other, value in self.versions.items() if other != key}
-        elif (entry := self._entry(key)) is not None:
-            with attempt():
-                self.versions = self.versions | {key: await aside(version_views, await self._versions(entry))}
-        self._draw(self.found)
-
-    def _whole(self, key: str) -> None:
-        entry = self._entry(key)
-        self.whole |= set() if entry is None else {entry.id}
-        self._draw(self.found)
-
-    async def _restore(self, asked: dict[str, Any]) -> None:
-        entry = self._entry(asked["entry"])
-        if entry is not None:
-            with attempt():
-                version = (await self._versions(entry))[asked["at"]]
-                session = self.place.agent.session(entry.session)
-                self.versions.pop(asked["entry"], None)
-                await self.correcting.restore_version(session, version)
 
 
 def _key(entry: Entry) -> str:

@@ -55,11 +55,26 @@
 
   const typing = (target) => target.closest?.("input, textarea, select, [contenteditable], [role=dialog]");
 
+  // Where the focus was last in the list: of a row that is gone, its place is where moving goes on.
+  let last = -1;
+  const listed = () => [...document.querySelectorAll("[data-row]")].filter((row) => row.offsetParent);
+  document.addEventListener("focusin", (event) => {
+    const at = listed().findIndex((row) => row.contains(event.target));
+    last = at < 0 && event.target.closest("[role=dialog], .panel, .toast") ? last : at;
+  });
+
   function move(step) {
-    const rows = [...document.querySelectorAll("[data-row]")].filter((row) => row.offsetParent);
+    const rows = listed();
     const at = rows.findIndex((row) => row.contains(document.activeElement));
-    const next = at < 0 ? (step > 0 ? 0 : rows.length - 1) : at + step;
+    const next = at >= 0 ? at + step : last >= 0 ? Math.min(last, rows.length - 1) : step > 0 ? 0 : rows.length - 1;
     rows[next]?.focus();
+  }
+
+  // The key of an action of the entry that has the focus. Enter on a control inside it is the control's.
+  function button(event) {
+    const row = event.target.closest?.("[data-row], .panel");
+    const own = event.key !== "Enter" || event.target === row;
+    return own && row?.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
   }
 
   // Arrows go from one choice to the next where a choice is asked for.
@@ -135,7 +150,8 @@
     const link = Date.now() - leader < 1500 && document.querySelector(`nav [data-go="${CSS.escape(event.key)}"]`);
     leader = event.key === "g" ? Date.now() : 0;
     if (event.key.startsWith("Arrow")) choose(event);
-    const act = link ? () => link.click() : actions[event.key];
+    const pressed = link || button(event);
+    const act = pressed ? () => pressed.click() : actions[event.key];
     if (act) {
       event.preventDefault();
       act();

@@ -1,6 +1,6 @@
 // What can be done with an entry, where it is shown. Copying needs no server.
 window.KeepstoneMenu = {
-  props: { entry: Object, readOnly: Boolean, href: String },
+  props: { entry: Object, readOnly: Boolean, inside: Boolean },
   emits: ["act"],
   data: () => ({ told: "" }),
   methods: {
@@ -37,16 +37,17 @@ window.KeepstoneMenu = {
     <div class="acts">
       <span class="told-small" role="status">{{ told }}</span>
       <template v-if="!readOnly">
-        <button type="button" class="quiet" @click="act('edit')">Edit</button>
-        <button type="button" class="quiet" :aria-pressed="entry.pinned" @click="act('pin')">{{ entry.pinned ? 'Unpin' : 'Pin' }}</button>
-        <button type="button" class="quiet danger" @click="act('delete')">Delete</button>
+        <button type="button" class="quiet" data-key="e" title="E" @click="act('edit')">Edit</button>
+        <button type="button" class="quiet" data-key="p" title="P" :aria-pressed="entry.pinned" @click="act('pin')">{{ entry.pinned ? 'Unpin' : 'Pin' }}</button>
+        <button type="button" class="quiet danger" data-key="Backspace" title="Backspace" @click="act('delete')">Delete</button>
       </template>
-      <slot></slot>
+      <button type="button" class="quiet" data-key="h" title="H" @click="act('history')">History</button>
       <details class="menu" ref="menu" @keydown.esc="close" @focusout="leave">
         <summary class="quiet">More</summary>
         <div class="menu-items">
+          <button v-if="!inside" type="button" data-key="Enter" title="Enter" @click="act('details')">Details</button>
           <template v-if="!readOnly">
-            <button type="button" @click="act('supersede')">Supersede with a newer fact</button>
+            <button type="button" data-key="s" title="S" @click="act('supersede')">Supersede with a newer fact</button>
             <button type="button" @click="act('link')">Link to another entry</button>
             <button type="button" @click="act('vouch')">I confirm this</button>
           </template>

@@ -1,0 +1,101 @@
+"""Structured content as parts: texts, tool calls with their arguments, results, and files as chips."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from keepstone.model import Entry
+from keepstone.text.display import clipped, size
+from keepstone.text.messages.parts import Part, is_known_block, parts_of
+from keepstone.text.messages.turns import is_item, spoken
+from keepstone.web.phrases import shown
+
+_LONGEST = 4_000
+_MEDIA = ("media_type", "mediaType", "mime_type", "mimeType", "mimetype")
+_NAMES = ("filename", "title", "name")
+_HELD = frozenset({"content", "parts", "tool_calls"})
+"""Keys of a message whose values its parts show."""
+_DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)[^,]*;base64,(.*)", re.DOTALL)
+_BASE64 = re.compile(r"[A-Za-z0-9+/_=-]{64,}")
+_DEEPEST = 8
+
+
+def part_views(entry: Entry) -> list[dict[str, Any]]:
+    """Return the parts of a message that is more than one text; none for any other entry."""
+    return [*_views(spoken(entry.data, _kind_of(entry)) or (), 0)]
+
+
+def is_held(entry: Entry, key: str) -> bool:
+    """Tell whether the parts of an entry show what its payload has at a key."""
+    kind = _kind_of(entry)
+    return spoken(entry.data, kind) is not None and (key in _HELD or is_item(entry.data, kind))
+
+
+def _kind_of(entry: Entry) -> object:
+    """Return the type of a payload that stands flat in its line, and so does not say its own."""
+    return None if isinstance(entry.line.get("data"), dict) else entry.type
+
+
+def _views(parts: Any, depth: int) -> Iterator[dict[str, Any]]:
+    for part in parts if depth < _DEEPEST else ():
+        if part.kind in ("text", "reasoning"):
+            yield from _text(part)
+        elif part.kind == "call":
+            values = part.value if isinstance(part.value, dict) else {"": part.value}
+            arguments = [{"key": shown(key), "value": _value(value)} for key, value in values.items()]
+            yield {"kind": "call", "name": shown(part.name), "arguments": arguments}
+        elif part.kind == "result":
+            yield from _result(part, depth)
+        elif part.kind in ("file", "other"):
+            yield {"kind": "file", "text": shown(_file(part.block) or "a part of another kind")}
+
+
+def _text(part: Part) -> Iterator[dict[str, Any]]:
+    file = _DATA_URL.fullmatch(part.text.strip())
+    text = "" if file else shown(clipped(part.text, _LONGEST))
+    yield {"kind": part.kind, "text": text} if text else {"kind": "file", "text": shown(_file(part.text))}
+
+
+def _result(part: Part, depth: int) -> Iterator[dict[str, Any]]:
+    blocks = part.value if isinstance(part.value, list) else [part.value]
+    is_message = bool(blocks) and not isinstance(part.value, str) and all(map(is_known_block, blocks))
+    said = [*_views(parts_of(blocks), depth + 1)] if is_message else []
+    files = [one for one in said if one["kind"] == "file"]
+    text = "\n".join(one["text"] for one in said if "text" in one and one not in files)
+    name = f"{part.name}: {'failed' if part.failed else 'result'}" if part.name else "result"
+    yield {"kind": "result", "name": shown(name), "text": text if is_message else _value(part.value)}
+    yield from files
+
+
+def _value(value: Any) -> str:
+    """Return a value of a call: texts as they are, anything else as JSON without base64."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return shown(clipped(_BASE64.sub("…", text) if len(text) > _LONGEST else text, _LONGEST))
+
+
+def _file(block: Any) -> str:
+    """Return a file's name or media type and its size, such as "image/png, 49 KiB"."""
+    found = dict(_strings(block, 0))
+    media = next((found[key] for key in _MEDIA if key in found), "")
+    name = next((found[key] for key in _NAMES if key in found), "")
+    data = max(found.values(), key=len, default="")
+    if (inline := _DATA_URL.fullmatch(data)) is not None:
+        media, data = inline[1], inline[2]
+    is_inline = bool(inline) or (len(data) > len(_BASE64.pattern) and _BASE64.fullmatch(data) is not None)
+    address = next((text for text in found.values() if text.startswith(("http:", "https:"))), "")
+    kind = media or ("" if name else str(found.get("type", "file")).removesuffix("_url"))
+    parts = (name, kind, size(3 * len(data.rstrip("=")) // 4) if is_inline else address)
+    return clipped(", ".join(filter(None, parts)), 200)
+
+
+def _strings(block: Any, depth: int) -> Iterator[tuple[str, str]]:
+    if isinstance(block, str):
+        yield "text", block
+    for key, value in block.items() if isinstance(block, dict) and depth < _DEEPEST else ():
+        if isinstance(value, str):
+            yield key, value
+        else:
+            yield from _strings(value, depth + 1)
