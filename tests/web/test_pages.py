@@ -11,7 +11,7 @@ from keepstone import Agent
 
 PAGES = (
     *("sessions", "session", "timeline", "changes", "chat", "recall", "context"),
-    *("memory", "files", "suggestions", "overview", "doctor", "agents", "settings"),
+    *("memory", "files", "inbox", "overview", "doctor", "agents", "settings"),
 )
 
 
@@ -241,7 +241,7 @@ def test_who_may_see_some_agents_only_sees_no_notes(limited: Site, browse: Brows
     assert "whole cents" not in page.content()
     expect(page.get_by_role("navigation").get_by_role("link")).to_have_text(
         [
-            *("Sessions", "Timeline", "Changes", "Recall", "Context", "Files", "Suggestions"),
+            *("Sessions", "Timeline", "Changes", "Recall", "Context", "Files", "Inbox"),
             *("Overview", "Doctor", "Agents", "Settings"),
         ]
     )

@@ -9,11 +9,9 @@ from rich.text import Text
 
 from keepstone.cli.command import Answer, home_command
 from keepstone.cli.options import AgentOption
-from keepstone.filesystem.layout import TESTS
 from keepstone.log.arguments import new_id
-from keepstone.operations.running_tests import run_tests
+from keepstone.operations.running_tests import run_tests, tests_file
 from keepstone.store.memory_tests import LIMIT, add_test, read_tests, test_of
-from keepstone.store.opening import is_database
 from keepstone.text.display import counted, harmless, one_line
 
 if TYPE_CHECKING:
@@ -60,7 +58,7 @@ def expect(
     slug = home.agent(agent).slug
     line = {"id": new_id(), "agent": slug, "ask": ask, "expect": expected or [], "never": never or []}
     test = test_of({**line, "nothing": nothing, "limit": limit, "note": note})
-    place = _file_of(home.root, file)
+    place = _file_of(home, file)
     add_test(place.parent, test, place.name)
     return Answer(test.line(), Text(f"added a test of {one_line(test.ask)!r} to {one_line(str(place))}"))
 
@@ -68,7 +66,7 @@ def expect(
 @home_command(app, "keepstone test --agent coder", name="test")
 def run(home: "Home", agent: OnlyOption = None, file: FileOption = None) -> Answer:
     """Run the tests of memory. The status is 1 if one fails. Nothing is written."""
-    place = _file_of(home.root, file)
+    place = _file_of(home, file)
     tests = [one for one in read_tests(place) if agent in (None, one.agent)]
     results = run_tests(home, tests)
     failed = [one for one in results if one.reason]
@@ -85,9 +83,7 @@ def run(home: "Home", agent: OnlyOption = None, file: FileOption = None) -> Answ
     return Answer(document, Group(*lines, Text(words)), status=1 if failed else 0)
 
 
-def _file_of(root: Path, file: Path | None) -> Path:
+def _file_of(home: "Home", file: Path | None) -> Path:
     if file is not None:
         return file.expanduser().absolute()
-    if is_database(root):
-        raise ValueError("a home in a database has no tests.ndjson: name a file with --file")
-    return root / TESTS
+    return tests_file(home)

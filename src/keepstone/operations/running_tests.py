@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 from keepstone.agent import Agent
 from keepstone.errors import AmbiguousIdError, EntryNotFoundError
+from keepstone.filesystem.layout import TESTS
 from keepstone.home import Home
+from keepstone.log.arguments import new_id
 from keepstone.model import SUPERSEDES, Hit
 from keepstone.recall.relevance import worth_telling
-from keepstone.store.memory_tests import MemoryTest
+from keepstone.store.memory_tests import MemoryTest, add_test, read_tests, remove_test, test_of
+from keepstone.store.opening import is_database
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,42 @@ class TestResult:
 
     test: MemoryTest
     reason: str
+
+
+def tests_file(home: Home) -> Path:
+    """Return the file of a home's tests.
+
+    Raises:
+        ValueError: The home is in a database.
+    """
+    if is_database(home.root):
+        raise ValueError("a home in a database has no tests.ndjson: name a file with --file")
+    return home.root / TESTS
+
+
+def tests_of(home: Home) -> list[MemoryTest]:
+    """Return the tests of a home; none of one in a database."""
+    return [] if is_database(home.root) else read_tests(tests_file(home))
+
+
+def expect(
+    home: Home, agent: str, ask: str, *, found: Sequence[str] = (), never: Sequence[str] = ()
+) -> MemoryTest:
+    """Add a test of what a question must find, or must never find."""
+    line = {"id": new_id(), "agent": agent, "ask": ask, "expect": [*found], "never": [*never]}
+    test = test_of(line)
+    add_test(tests_file(home).parent, test)
+    return test
+
+
+def forget(home: Home, test: MemoryTest) -> None:
+    """Remove a test from a home."""
+    remove_test(tests_file(home).parent, test.id)
+
+
+def restore(home: Home, test: MemoryTest) -> None:
+    """Add a test again that was removed."""
+    add_test(tests_file(home).parent, test)
 
 
 def run_tests(home: Home, tests: Sequence[MemoryTest]) -> list[TestResult]:

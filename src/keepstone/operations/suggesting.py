@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from keepstone.agent import Agent
 from keepstone.log.line import format_time
-from keepstone.model import Entry, Record, Suggestion
+from keepstone.model import ConflictingPair, Entry, Record, Suggestion
 from keepstone.text.display import clipped
 
 BY = "keepstone"
 """Who our own suggestions are by."""
+
+
+Key: TypeAlias = tuple[str, frozenset[str]]
 
 
 class Proposal(NamedTuple):
@@ -22,6 +25,11 @@ class Proposal(NamedTuple):
     item: Record | None
     why: str
     evidence: tuple[str, ...]
+
+    @property
+    def key(self) -> Key:
+        """What it has in common with suggestions that were made of the same."""
+        return self.do, frozenset(self.entries)
 
 
 class Effect(NamedTuple):
@@ -34,29 +42,42 @@ class Effect(NamedTuple):
 
 def of_conflicts(agent: Agent) -> Iterator[Proposal]:
     """Yield proposals for entries that repeat or contradict one another: the newer one stays."""
-    for pair in agent.conflicts():
-        newer, older = pair
-        if pair.kind == "contradiction":
-            why = "these contradict one another: the newer one holds"
-            kept = {"type": newer.type, "text": newer.text}
-            yield Proposal("merge", (older.id, newer.id), kept, why, ())
-        else:
-            gone, stays = (newer, older) if older.pinned and not newer.pinned else (older, newer)
-            why = f"says the same as {stays.id}: {clipped(stays.text, 200)}"
-            yield Proposal("delete", (gone.id,), None, why, (stays.id,))
+    yield from map(proposal_of, agent.conflicts())
+
+
+def proposal_of(pair: ConflictingPair) -> Proposal:
+    """Return what resolves a pair of entries that repeat or contradict one another."""
+    newer, older = pair
+    if pair.kind == "contradiction":
+        why = "these contradict one another: the newer one holds"
+        return Proposal("merge", (older.id, newer.id), {"type": newer.type, "text": newer.text}, why, ())
+    gone, stays = (newer, older) if older.pinned and not newer.pinned else (older, newer)
+    why = f"says the same as {stays.id}: {clipped(stays.text, 200)}"
+    return Proposal("delete", (gone.id,), None, why, (stays.id,))
 
 
 MAKERS: tuple[Callable[[Agent], Iterator[Proposal]], ...] = (of_conflicts,)
 
 
+def known_of(agent: Agent) -> set[Key]:
+    """Return the keys of all suggestions that were made, decided ones too."""
+    return {(one.do, frozenset(one.entries)) for one in agent.suggestions(None)}
+
+
+def suggest(agent: Agent, proposal: Proposal) -> Suggestion:
+    """Make a suggestion of a proposal."""
+    do, entries, item, why, evidence = proposal
+    return agent.suggest(do, entries, item, why=why, evidence=evidence, by=BY)
+
+
 def make(agent: Agent) -> list[Suggestion]:
     """Suggest what our makers propose, but for what was suggested before; return what is new."""
     made: list[Suggestion] = []
-    known = {(one.do, frozenset(one.entries)) for one in agent.suggestions(None)}
-    for do, entries, item, why, evidence in (found for maker in MAKERS for found in maker(agent)):
-        if (key := (do, frozenset(entries))) not in known:
-            known.add(key)
-            made.append(agent.suggest(do, entries, item, why=why, evidence=evidence, by=BY))
+    known = known_of(agent)
+    for proposal in (found for maker in MAKERS for found in maker(agent)):
+        if proposal.key not in known:
+            known.add(proposal.key)
+            made.append(suggest(agent, proposal))
     return made
 
 

@@ -112,6 +112,15 @@ def add_test(root: Path, test: MemoryTest, name: str = TESTS) -> None:
     _rewrite(root, added, name, create=True)
 
 
+def remove_test(root: Path, test_id: str) -> None:
+    """Remove the tests with an id from the file of a home."""
+
+    def without(lines: list[bytes]) -> list[bytes]:
+        return [line for line in lines if (_parsed(line) or {}).get("id") != test_id]
+
+    _rewrite(root, without)
+
+
 def purge_ids(root: Path, agent: str, ids: Collection[str]) -> None:
     """Remove purged ids from the tests of a home; a test with nothing left to check goes, too."""
     gone = set(ids)

@@ -25,7 +25,7 @@ PAGES = (
     ("context", "Context", "x"),
     ("memory", "Notes", "m"),
     ("files", "Files", "f"),
-    ("suggestions", "Suggestions", "u"),
+    ("inbox", "Inbox", "i"),
     ("overview", "Overview", "o"),
     ("doctor", "Doctor", "d"),
     ("agents", "Agents", "a"),

@@ -30,13 +30,13 @@ from keepstone.web.pages import (
     context,
     doctor,
     files,
+    inbox,
     memory,
     overview,
     recall,
     session,
     sessions,
     settings,
-    suggestions,
     timeline,
 )
 from keepstone.web.site import Hook, Permissions, Place, Site, address
@@ -59,7 +59,7 @@ _BUILDS: dict[str, tuple[str, Build]] = {
     "context": ("Context", context.build),
     "memory": ("Notes", memory.build),
     "files": ("Files", files.build),
-    "suggestions": ("Suggestions", suggestions.build),
+    "inbox": ("Inbox", inbox.build),
     "overview": ("Overview", overview.build),
     "doctor": ("Doctor", doctor.build),
     "agents": ("Agents", agents.build),

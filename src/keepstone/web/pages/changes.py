@@ -13,7 +13,7 @@ from keepstone.web.diff import Budget
 from keepstone.web.elements import aside, attempt, box, button, empty, link, say, tell, undoing
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
-from keepstone.web.pages.suggestions import ChangedWords, changed_words, draw_change
+from keepstone.web.pages.inbox import ChangedWords, changed_words, draw_change
 from keepstone.web.phrases import local
 from keepstone.web.site import Place
 

@@ -1,0 +1,52 @@
+"""What of an agent's memory waits for a person: conflicts, secrets, stale entries and failed tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Literal
+
+from keepstone.agent import Agent
+from keepstone.home import Home
+from keepstone.model import Entry
+from keepstone.operations.running_tests import run_tests, tests_of
+from keepstone.operations.suggesting import Proposal, known_of, proposal_of
+from keepstone.secrets.detection import secrets_in
+from keepstone.store.memory_tests import MemoryTest
+
+_EXAMINED = 2_000
+"""Newest entries in which secrets are looked for, and of which the sources are compared."""
+
+Kind = Literal["contradiction", "duplicate", "secret", "stale", "test"]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing to decide."""
+
+    kind: Kind
+    why: str
+    entries: tuple[Entry, ...] = ()
+    """What it is about; of a pair the newer one first."""
+    proposal: Proposal | None = None
+    """What resolves a pair, as a suggestion."""
+    test: MemoryTest | None = None
+
+
+def items(home: Home, agent: Agent) -> Iterator[Item]:
+    """Yield what waits for a person, but for pairs that a suggestion is or was about. Nothing is written."""
+    known = known_of(agent)
+    for pair in agent.conflicts():
+        proposal = proposal_of(pair)
+        if proposal.key not in known:
+            yield Item(pair.kind, proposal.why, tuple(pair), proposal)
+    for entry in islice(agent.iter_entries(newest_first=True, include_superseded=True), _EXAMINED):
+        if kinds := ", ".join(dict.fromkeys(secret.kind for secret in secrets_in(entry.line))):
+            yield Item("secret", kinds, (entry,))
+        if (stale := entry.stale) and agent.holds(entry):
+            yield Item("stale", stale, (entry,))
+    tests = [test for test in tests_of(home) if test.agent == agent.slug]
+    for result in run_tests(home, tests):
+        if result.reason:
+            yield Item("test", result.reason, test=result.test)
