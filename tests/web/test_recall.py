@@ -3,6 +3,7 @@ from playwright.sync_api import Page, expect
 from tests.web.conftest import Browse, Site
 
 from keepstone import Agent
+from keepstone.operations import running_tests
 
 
 def filled(agent: Agent) -> None:
@@ -174,3 +175,36 @@ def test_the_one_number_falls_from_hit_to_hit(site: Site, agent: Agent, browse: 
     assert numbers == sorted(numbers, reverse=True)
     assert numbers[0] > numbers[-1]
     assert [bar.evaluate(share) for bar in page.locator(".scale i").all()] == pytest.approx(numbers, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("button", "key"), [("This should have been found", "expect"), ("This should not", "never")]
+)
+def test_a_hit_becomes_a_test_of_memory_that_can_be_undone(
+    site: Site, agent: Agent, browse: Browse, button: str, key: str
+) -> None:
+    entry = agent.session("one").add("decision", text="We chose passkeys for sign-in")
+    page = browse(site.url(agent.slug, "recall", q="passkeys"))
+    page.get_by_role("button", name=button).click()
+    expect(page.locator(".toast")).to_contain_text("Added a test of memory: “passkeys”")
+    [test] = [one for one in running_tests.tests_of(site.home) if one.agent == agent.slug]
+    line = test.line()
+    assert (line["ask"], line[key]) == ("passkeys", [entry.id])
+    page.keyboard.press("Control+z")
+    expect(page.locator(".toast")).to_contain_text("Undone")
+    assert [one for one in running_tests.tests_of(site.home) if one.agent == agent.slug] == []
+
+
+def test_only_entries_of_the_chosen_trust_are_found(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.session("s").add("note", text="The mail says passkeys", origin={"by": "tool"})
+    agent.session("s").add("note", text="Ada says passkeys", origin={"by": "user"})
+    page = browse(site.url(agent.slug, "recall", q="passkeys"))
+    expect(page.locator(".hits > li")).to_have_count(2)
+    page.locator("summary", has_text="Filters").click()
+    choose(page, "Trust", "user")
+    expect(page.locator(".hits .text")).to_have_text(["Ada says passkeys"])
+    page.wait_for_url("**trust=user**")
+    page.goto(site.url(agent.slug, "timeline", trust="user"))
+    expect(page.locator(".entry .text")).to_have_text(["Ada says passkeys"])
+    choose(page, "Trust", "any")
+    expect(page.locator(".entry .text")).to_have_count(2)

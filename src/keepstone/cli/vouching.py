@@ -12,7 +12,7 @@ from keepstone.cli.options import EntryArgument, SessionOption
 from keepstone.cli.screen import table
 from keepstone.model import Entry
 from keepstone.operations.documents import entry_document
-from keepstone.operations.origins import Branch, origins_of, said_by
+from keepstone.operations.provenance import Branch, origins_of, said_by
 from keepstone.store.citations import BROKEN
 from keepstone.text.display import clipped, one_line
 

@@ -34,14 +34,19 @@ def tests_file(home: Home) -> Path:
     Raises:
         ValueError: The home is in a database.
     """
-    if is_database(home.root):
+    if not has_tests(home):
         raise ValueError("a home in a database has no tests.ndjson: name a file with --file")
     return home.root / TESTS
 
 
+def has_tests(home: Home) -> bool:
+    """Tell whether a home can have tests: one in a database has no file for them."""
+    return not is_database(home.root)
+
+
 def tests_of(home: Home) -> list[MemoryTest]:
     """Return the tests of a home; none of one in a database."""
-    return [] if is_database(home.root) else read_tests(tests_file(home))
+    return read_tests(tests_file(home)) if has_tests(home) else []
 
 
 def expect(

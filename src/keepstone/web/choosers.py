@@ -8,6 +8,7 @@ from typing import Any
 from nicegui import ui
 
 from keepstone.agent import Agent
+from keepstone.model import TRUST
 from keepstone.text.display import clipped
 from keepstone.web.elements import aside
 from keepstone.web.phrases import shown
@@ -84,6 +85,14 @@ def _field(label: str, chosen: list[str], changed: Callable[[], Any]) -> ui.sele
         on_change=lambda _: changed(),
     )
     return made.props("outlined dense options-dense use-chips hide-dropdown-icon").classes("wide chooser")
+
+
+def trust_field(given: str, changed: Callable[[], Any]) -> ui.select:
+    """Show the choice of the least trust that entries must have; its value is empty for any."""
+    levels = {"": "any", **{level: level for level in TRUST}}
+    made = ui.select(levels, label="Trust, at least", value=given if given in levels else "")
+    made.on_value_change(lambda _: changed())
+    return made.props("outlined dense options-dense").classes("wide")
 
 
 def names_of(words: str) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from keepstone.errors import AmbiguousIdError, EntryNotFoundError
 from keepstone.model import Entry, Version
-from keepstone.operations.origins import Branch, origins_of, said_by
+from keepstone.operations.provenance import Branch, origins_of, said_by
 from keepstone.text.display import clipped
 from keepstone.web.components import EntryPanel, List
 from keepstone.web.correcting import Correcting

@@ -1,8 +1,8 @@
 // The hits of a recall: how relevant each is, a sentence on why it was found, and the parts of its score on request.
 export default {
   components: { "entry-menu": window.KeepstoneMenu },
-  props: { hits: Array, readOnly: Boolean },
-  emits: ["act"],
+  props: { hits: Array, readOnly: Boolean, tested: Boolean },
+  emits: ["act", "expect"],
   methods: {
     open(event, hit) {
       if (hit.shared || event.target.closest("a, button, summary, details") || String(getSelection())) return;
@@ -56,6 +56,10 @@ export default {
             </ol>
           </details>
           </div>
+          <p v-if="tested && !hit.shared" class="expected">
+            <button type="button" class="quiet" title="Adds a test of memory" @click="$emit('expect', { entry: hit.entryKey, found: true })">This should have been found</button>
+            <button type="button" class="quiet" title="Adds a test of memory" @click="$emit('expect', { entry: hit.entryKey, found: false })">This should not</button>
+          </p>
           <entry-menu v-if="!hit.shared" :entry="hit" :read-only="readOnly" @act="$emit('act', $event)"></entry-menu>
         </article>
       </li>

@@ -4,18 +4,32 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from nicegui import ui
 
 from keepstone.model import Hits
 from keepstone.operations.error_codes import message_of
+from keepstone.operations.running_tests import expect, forget, has_tests
 from keepstone.recall.selection import UNWANTED
 from keepstone.text.display import counted
-from keepstone.web.choosers import Choosers, names_of
+from keepstone.web.choosers import Choosers, names_of, trust_field
 from keepstone.web.components import HitList
 from keepstone.web.details import Details
-from keepstone.web.elements import EXPECTED, aside, box, button, empty, failure, field, say
+from keepstone.web.elements import (
+    EXPECTED,
+    aside,
+    attempt,
+    box,
+    button,
+    empty,
+    failure,
+    field,
+    say,
+    tell,
+    undoing,
+)
 from keepstone.web.frame import frame
 from keepstone.web.phrases import key_of, shown
 from keepstone.web.site import Place
@@ -45,6 +59,7 @@ class RecallPage:
     def __init__(self, place: Place) -> None:
         self.place = place
         self.fields: dict[str, Any] = {}
+        self.asked = ""
 
     async def build(self) -> None:
         """Draw the page, with hits if the address has a query."""
@@ -59,7 +74,9 @@ class RecallPage:
                 with box():
                     self.sum = say("p", "", "answer-line", role="status")
                     self.list = HitList()
-                    self.list.show(readOnly=self.place.read_only)
+                    is_tested = self.place.is_admin and has_tests(self.place.site.home)
+                    self.list.show(readOnly=self.place.read_only, tested=is_tested)
+                    self.list.when("expect", self._expect)
                     Details(self.place, self._ask, self._hit_of).connect(self.list)
                     self.rest = box()
                     self._nothing(asked=False)
@@ -67,12 +84,13 @@ class RecallPage:
             ui.timer(0, self._ask, once=True)
 
     def _filters(self) -> None:
-        names = (*_CHOSEN, *(name for name, *_ in (*_TEXTS, *_NUMBERS)))
+        names = (*_CHOSEN, "trust", *(name for name, *_ in (*_TEXTS, *_NUMBERS)))
         is_open = any(self.place.query.get(name) for name in names)
         with box("details", data_wide="", **({"open": ""} if is_open else {})):
             say("summary", "Filters")
             with box(classes="filters"):
                 self.choosers = Choosers(_CHOSEN, self.place.query, self._ask)
+                self.trust = trust_field(self.place.query.get("trust", ""), self._ask)
                 for name, label, hint in _TEXTS:
                     made = field(label, hint, self.place.query.get(name, ""))
                     made.on("keydown.enter", self._ask, args=[])
@@ -101,6 +119,7 @@ class RecallPage:
         except EXPECTED as error:
             self._fail(message_of(error))
             return
+        self.asked = query
         self._remember(query, numbers)
         self._draw(hits)
 
@@ -110,6 +129,7 @@ class RecallPage:
             "sessions": self.choosers.chosen("session") or None,
             "types": self.choosers.chosen("type") or None,
             "tags": self.choosers.chosen("tag") or None,
+            "trust": self.trust.value or None,
             "where": _where(text["where"]),
             **{name: text[name] or None for name in ("since", "until", "as_of")},
             "shared": names_of(text["shared"]),
@@ -137,6 +157,7 @@ class RecallPage:
     def _remember(self, query: str, numbers: dict[str, float]) -> None:
         """Put the query and its filters into the address, so that it can be bookmarked."""
         given = {name: self.choosers.text(name) for name in _CHOSEN} | self._texts()
+        given["trust"] = self.trust.value
         changed = {name: f"{numbers[name]:g}" for name, _, usual, *_ in _NUMBERS if numbers[name] != usual}
         kept = {"q": query} | {name: value for name, value in given.items() if value} | changed
         ui.run_javascript(f"history.replaceState(null, '', {json.dumps(self.place.link('recall', **kept))})")
@@ -148,6 +169,19 @@ class RecallPage:
             self.rest.clear()
         else:
             self._nothing(asked=True)
+
+    async def _expect(self, told: dict[str, Any]) -> None:
+        """Add a test of memory: that the question finds an entry, or never does."""
+        home, query = self.place.site.home, self.asked
+        ids = [json.loads(told["entry"])]
+        found, never = (ids, []) if told["found"] else ([], ids)
+        with attempt():
+            await self.place.check_admin()
+            test = await aside(expect, home, self.place.agent.slug, query, found=found, never=never)
+            must = "must find this" if told["found"] else "must not find this"
+            tell(
+                f"Added a test of memory: “{query}” {must}.", undoing(partial(forget, home, test), self._ask)
+            )
 
     def _hit_of(self, session: str, entry_id: str) -> View | None:
         keys = (key_of(session), key_of(entry_id))

@@ -13,7 +13,7 @@ from keepstone.log.arguments import Filters
 from keepstone.log.time_words import moment_of
 from keepstone.model import Entry
 from keepstone.text.display import counted
-from keepstone.web.choosers import Choosers
+from keepstone.web.choosers import Choosers, trust_field
 from keepstone.web.components import EntryList
 from keepstone.web.details import Details
 from keepstone.web.elements import box, button, empty, field, say
@@ -33,7 +33,7 @@ _FIELDS = (
     ("until", "Made before", "last week, 2026-04-01"),
 )
 _CHOSEN = ("type", "tag")
-_FILTERS = (*_CHOSEN, *(name for name, *_ in _FIELDS))
+_FILTERS = (*_CHOSEN, *(name for name, *_ in _FIELDS), "trust")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,7 @@ class TimelinePage:
                         self.fields[name] = made
                         if name == "q":
                             self.choosers = Choosers(_CHOSEN, self.given, self._apply)
+                    self.trust = trust_field(self.given["trust"], self._apply)
                 with box():
                     self._entries()
             ui.timer(0, lambda: self.choosers.offer(self.place.agent), once=True)
@@ -89,6 +90,7 @@ class TimelinePage:
             limit=_FOUND,
             types=filters.get("types"),
             tags=filters.get("tags"),
+            trust=filters.get("trust"),
             since=filters.get("since"),
             until=filters.get("until"),
         )
@@ -102,6 +104,7 @@ class TimelinePage:
             found["types"] = types
         if tags := self.choosers.chosen("tag"):
             found["tags"] = tags
+        found["trust"] = self.given["trust"] or None
         now = datetime.now(UTC)
         if self.given["since"]:
             found["since"] = moment_of(self.given["since"], now, "Made since")
@@ -113,6 +116,7 @@ class TimelinePage:
         """Filter, and keep the filters in the address, so that it can be bookmarked."""
         given = {name: self.choosers.text(name) for name in _CHOSEN}
         given |= {name: str(made.value or "").strip() for name, made in self.fields.items()}
+        given["trust"] = self.trust.value
         if given != self.given:
             self.given, self.most = given, _PAGE
             address = self.place.link("timeline", **{name: value for name, value in given.items() if value})
