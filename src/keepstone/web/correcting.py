@@ -17,6 +17,7 @@ from keepstone.web.conflict import ask_deleted
 from keepstone.web.elements import answer_of as answer_to
 from keepstone.web.elements import aside, attempt, box, button, confirmed, dialog, field, say, tell, undoing
 from keepstone.web.entry_form import EntryForm, ask_changed, names_in
+from keepstone.web.finder import pick_entry
 from keepstone.web.site import Place
 
 _LEAST_MATCHED = 8
@@ -174,15 +175,11 @@ class Correcting:
         await EntryForm(entry).ask("Supersede with a newer fact", "Supersede", save, with_marks=False)
 
     async def _link(self, session: Session, entry: Entry) -> None:
-        with dialog("Link to another entry") as asked:
-            target = field("Id of the other entry").props("autofocus")
-            rel = field("Relation", value="related")
-            _buttons(asked, "Link", lambda: (str(target.value or "").strip(), str(rel.value or "").strip()))
-        given = await answer_to(asked)
-        if given and all(given):
-            await aside(self._place.agent.get, given[0])
-            await aside(session.link, entry.id, *given)
-            self._offer("Linked.", lambda: _put_back(session, entry))
+        given = await pick_entry(self._place, "Link to another entry", entry)
+        if given is not None:
+            other, rel = given
+            await aside(session.link, entry.id, other.id, rel)
+            self._offer(f"Linked to “{clipped(other.text, 60)}”.", lambda: _put_back(session, entry))
             await self._reload()
 
     async def _delete(self, session: Session, entry: Entry) -> None:

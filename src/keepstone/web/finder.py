@@ -8,10 +8,11 @@ from typing import Any
 from nicegui import ui
 
 from keepstone.chat.slash import COMMANDS
-from keepstone.errors import KeepstoneError
+from keepstone.errors import AmbiguousIdError, EntryNotFoundError, KeepstoneError
+from keepstone.model import Entry
 from keepstone.text.display import clipped, one_line
 from keepstone.web.components import LinkList
-from keepstone.web.elements import aside, attempt, dialog, field
+from keepstone.web.elements import answer_of, aside, attempt, dialog, field
 from keepstone.web.phrases import shown
 from keepstone.web.site import Place
 
@@ -94,6 +95,43 @@ class Finder:
             for name, page, act in _COMMANDS
             if wanted in name.casefold() and (place.sees_notes or page != "memory")
         ]
+
+
+async def pick_entry(place: Place, title: str, besides: Entry) -> tuple[Entry, str] | None:
+    """Let the reader find another entry and say how the two are related; None if they close the dialog."""
+    found: dict[str, Entry] = {}
+    with dialog(title, "broad finder") as asked:
+        line = field("Words of the other entry, or its id").props("autofocus type=search")
+        rel = field("Relation", value="related")
+        results = LinkList()
+
+    async def search(words: str) -> None:
+        found.clear()
+        with attempt():
+            entries = await aside(_entries, place, words.strip())
+            found.update((place.link("session", id=one.session, entry=one.id), one) for one in entries)
+        found.pop(place.link("session", id=besides.session, entry=besides.id), None)
+        items = [_item(one.text, f"{one.type} in {one.session}", href) for href, one in found.items()]
+        results.show(items=items, label="Entries", picks=True)
+
+    def pick(href: str) -> None:
+        if href in found:
+            asked.submit((found[href], str(rel.value or "").strip() or "related"))
+
+    line.on_value_change(lambda event: search(str(event.value or "")))
+    line.on("keydown.enter", lambda: pick(next(iter(found), "")), args=[])
+    results.when("chosen", pick)
+    results.show(items=[], label="Entries", picks=True)
+    answer: tuple[Entry, str] | None = await answer_of(asked)
+    return answer
+
+
+def _entries(place: Place, words: str) -> list[Entry]:
+    """Return the entry with this id, and those that a recall finds."""
+    entries = [hit.entry for hit in place.agent.recall(words, limit=_EACH)] if words else []
+    with suppress(EntryNotFoundError, AmbiguousIdError, ValueError):
+        entries.insert(0, place.agent.get(words))
+    return entries
 
 
 def _item(name: str, detail: str, href: str) -> dict[str, Any]:
