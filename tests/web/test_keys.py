@@ -141,3 +141,41 @@ def test_n_begins_a_chat_elsewhere(site: Site, agent: Agent, browse: Browse, nam
     page.locator("h1").click()
     page.keyboard.press("n")
     page.wait_for_url(f"**/{agent.slug}/chat")
+
+
+@pytest.mark.parametrize("name", ["recall", "context", "chat", "timeline", "sessions"])
+@pytest.mark.parametrize("key", ["/", "?"])
+def test_keys_work_as_soon_as_a_page_is_open(
+    site: Site, agent: Agent, browse: Browse, name: str, key: str
+) -> None:
+    furnished(site, agent)
+    page = browse(site.url(agent.slug, name))
+    page.keyboard.press(key)
+    if key == "?":
+        expect(page.get_by_role("dialog", name="Shortcuts")).to_be_visible()
+    else:
+        expect(page.get_by_label(SEARCH[name])).to_be_focused()
+        expect(page.get_by_label(SEARCH[name])).to_have_value("")
+
+
+def test_keys_that_are_typed_stay_in_the_field(site: Site, agent: Agent, browse: Browse) -> None:
+    page = browse(site.url(agent.slug, "recall"))
+    page.get_by_label("Question or words").focus()
+    page.keyboard.type("/why?")
+    expect(page.get_by_label("Question or words")).to_have_value("/why?")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_the_list_of_keys_is_that_of_the_keys_there_are(site: Site, agent: Agent, browse: Browse) -> None:
+    furnished(site, agent)
+    page = browse(at(site, agent, "session"))
+    known = page.evaluate("keepstoneKeys")
+    acting = page.evaluate("[...document.querySelectorAll('[data-key]')].map((one) => one.dataset.key)")
+    going = page.evaluate("[...document.querySelectorAll('[data-go]')].map((one) => 'g' + one.dataset.go)")
+    page.keyboard.press("?")
+    rows = page.locator(".keys > div")
+    rows.first.wait_for()
+    listed = {"".join(row.locator("kbd").all_inner_texts()) for row in rows.all()}
+    bound = {"Ctrl+" + key.upper() for key in known["held"]} | {*acting, *going}
+    plain = {*known["plain"]} - {"j", "k"} | {"jk"}
+    assert listed == bound | plain | {"Esc", "←→"}

@@ -91,7 +91,7 @@ class Chat:
             commands = [[f"/{name}", COMMANDS[name].argument, COMMANDS[name].help] for name in _COMMANDS]
             with box(classes="line", data_search="", data_commands=json.dumps(commands)):
                 self.input = ui.textarea("Message, or # and a note")
-                self.input.props("outlined dense autogrow autofocus").classes("wide")
+                self.input.props("outlined dense autogrow").classes("wide")
                 self.input.on("keydown.enter.exact.prevent", self._send, args=[])
                 self.input.on("keydown.esc", self.selector.cancel, args=[])
                 self.button = button("Send", self._send, "main")

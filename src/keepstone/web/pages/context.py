@@ -38,7 +38,7 @@ class ContextPage:
         query = self.place.query
         with frame(self.place, "context", "Context", _LEAD):
             with box(classes="add-note", data_search=""):
-                self.query = field("Question, if you like", value=query.get("q", "")).props("autofocus")
+                self.query = field("Question, if you like", value=query.get("q", ""))
                 self.query.on("keydown.enter", self._ask, args=[])
                 self.budget = field("Tokens", value=query.get("budget") or str(BUDGET), classes="choose")
                 self.budget.props(f"type=number min=0 max={_MOST} step=500")

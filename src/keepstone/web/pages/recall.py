@@ -66,7 +66,7 @@ class RecallPage:
         query = self.place.query.get("q", "")
         with frame(self.place, "recall", "Recall", _LEAD):
             with box(classes="add-note", data_search=""):
-                self.query = field("Question or words", value=query).props("type=search autofocus")
+                self.query = field("Question or words", value=query).props("type=search")
                 self.query.on("keydown.enter", self._ask, args=[])
                 button("Recall", self._ask, "main")
             with box(classes="beside"):

@@ -53,7 +53,8 @@
     },
   };
 
-  const typing = (target) => target.closest?.("input, textarea, select, [contenteditable], [role=dialog]");
+  const typing = (target) =>
+    target.closest?.("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable], [role=dialog]");
 
   // Where the focus was last in the list: of a row that is gone, its place is where moving goes on.
   let last = -1;
@@ -101,6 +102,10 @@
     k: () => move(-1),
   };
 
+  // What each key presses while Ctrl is held.
+  const held = { k: "[data-find]", s: "[data-save]", z: "[data-undo]" };
+  window.keepstoneKeys = { plain: Object.keys(actions), held: Object.keys(held) };
+
   // A command of the finder is a link that names after # what to do on its page.
   const commands = { "#new": actions.n, "#shortcuts": actions["?"], "#theme": window.keepstoneTheme };
   function obey() {
@@ -131,22 +136,14 @@
   window.addEventListener("load", () => new MutationObserver(restore).observe(document.body, { childList: true }));
 
   document.addEventListener("keydown", (event) => {
-    if ((event.ctrlKey || event.metaKey) && event.key === "k") {
+    if (event.ctrlKey || event.metaKey) {
+      const found = held[event.key] && document.querySelector(held[event.key]);
+      if (!found || (event.key === "z" && typing(event.target))) return;
       event.preventDefault();
-      document.querySelector("[data-find]")?.click();
+      found.click();
       return;
     }
-    const undo = (event.ctrlKey || event.metaKey) && event.key === "z" && document.querySelector("[data-undo]");
-    if (undo && !typing(event.target)) {
-      event.preventDefault();
-      undo.click();
-    }
-    const save = (event.ctrlKey || event.metaKey) && event.key === "s" && document.querySelector("[data-save]");
-    if (save) {
-      event.preventDefault();
-      save.click();
-    }
-    if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
+    if (event.altKey || typing(event.target)) return;
     const link = Date.now() - leader < 1500 && document.querySelector(`nav [data-go="${CSS.escape(event.key)}"]`);
     leader = event.key === "g" ? Date.now() : 0;
     if (event.key.startsWith("Arrow")) choose(event);
