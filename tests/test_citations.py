@@ -174,7 +174,12 @@ def test_a_search_for_a_text_that_moved_has_an_end(
     (project / "blank.txt").write_text("x\n" + "\n" * 1500 + "x\n" + "\n" * 999 + "x\n" + "\n" * 90)
     compared: list[str] = []
     digest = citations._digest  # noqa: SLF001  What is counted.
-    monkeypatch.setattr(citations, "_digest", lambda text: compared.append(text) or digest(text))
+
+    def counted(text: str) -> str:
+        compared.append(text)
+        return digest(text)
+
+    monkeypatch.setattr(citations, "_digest", counted)
     monkeypatch.setattr(citations, "_COMPARED", 5000)
     assert agent.get(entry.id).stale is not None
     assert len(compared) < 20
