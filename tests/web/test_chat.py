@@ -183,7 +183,7 @@ def test_a_bare_mark_and_a_command_are_not_stored(site: Site, agent: Agent, brow
     for line, words in (("#", "Write the note"), ("/forgit x", "unknown command /forgit")):
         page.get_by_label("Message").fill(line)
         page.keyboard.press("Enter")
-        expect(page.locator(".toast", has_text=words)).to_be_visible()
+        expect(page.locator(".toast, .q-notification", has_text=words)).to_be_visible()
         expect(page.get_by_label("Message")).to_have_value(line)
     page.get_by_label("Message").fill("/help")
     page.keyboard.press("Enter")

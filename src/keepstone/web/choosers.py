@@ -92,7 +92,7 @@ def trust_field(given: str, changed: Callable[[], Any]) -> ui.select:
     levels = {"": "any", **{level: level for level in TRUST}}
     made = ui.select(levels, label="Trust, at least", value=given if given in levels else "")
     made.on_value_change(lambda _: changed())
-    return made.props("outlined dense options-dense").classes("wide")
+    return made.props("outlined dense options-dense").classes("wide chooser")
 
 
 def names_of(words: str) -> list[str]:

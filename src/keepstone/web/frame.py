@@ -95,7 +95,7 @@ def head() -> None:
 
 def _side(place: Place, current: str) -> None:
     with box(classes="side"):
-        with box("a", "brand", href="/"):
+        with box("a", "brand", href="/", aria_label="keepstone"):
             box("img", src=f"data:image/svg+xml,{quote(MARK)}", alt="")
             say("span", "keepstone")
         with box("a", "agent", href=place.link("agents"), aria_label=f"Agent {place.agent.slug}, switch"):
@@ -123,10 +123,13 @@ def _find(place: Place) -> None:
 
 
 def _keys() -> None:
-    with dialog("Shortcuts") as shown, box(classes="keys"):
-        for key, what in _KEYS:
-            with box():
-                for each in key.split():
-                    say("kbd", each)
-            say("span", what)
+    with dialog("Shortcuts", "broad form") as shown:
+        with box(classes="keys"):
+            for key, what in _KEYS:
+                with box():
+                    for each in key.split():
+                        say("kbd", each)
+                say("span", what)
+        with box(classes="row-end"):
+            button("Close", shown.close)
     shown.open()

@@ -48,18 +48,18 @@ export default {
               <li v-for="detail in hit.details" :key="detail" dir="auto">{{ detail }}</li>
             </ul></details>
           <details v-if="hit.before.length || hit.after.length">
-            <summary>Around it in the session</summary>
+            <summary>Around it</summary>
             <ol class="around">
               <li v-for="near in hit.before" :key="near.key" dir="auto">{{ near.text }}</li>
               <li class="self" dir="auto">{{ hit.text }}</li>
               <li v-for="near in hit.after" :key="near.key" dir="auto">{{ near.text }}</li>
             </ol>
           </details>
+            <p v-if="tested && !hit.shared" class="expected">
+              <button type="button" class="quiet" title="Adds a test of memory" @click="$emit('expect', { entry: hit.entryKey, found: true })">This should have been found</button>
+              <button type="button" class="quiet" title="Adds a test of memory" @click="$emit('expect', { entry: hit.entryKey, found: false })">This should not</button>
+            </p>
           </div>
-          <p v-if="tested && !hit.shared" class="expected">
-            <button type="button" class="quiet" title="Adds a test of memory" @click="$emit('expect', { entry: hit.entryKey, found: true })">This should have been found</button>
-            <button type="button" class="quiet" title="Adds a test of memory" @click="$emit('expect', { entry: hit.entryKey, found: false })">This should not</button>
-          </p>
           <entry-menu v-if="!hit.shared" :entry="hit" :read-only="readOnly" @act="$emit('act', $event)"></entry-menu>
         </article>
       </li>
