@@ -26,6 +26,7 @@ _PICTURES = (
     ("page-session.png", "session?id=payments", 1280, "dark"),
     ("page-phone.png", "sessions", 390, "light"),
 )
+_BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 _READY = (
     "window.Vue && window.did_handshake && document.querySelector('.hits li, .entry, .sessions tbody tr')"
 )
@@ -33,7 +34,7 @@ _READY = (
 
 def take(folder: Path) -> None:
     """Take all pictures into a folder."""
-    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
+    chromium = next(filter(None, map(shutil.which, _BROWSERS)))
     with TemporaryDirectory() as place, keepstone.open(place, embedder="none") as home:
         make(Path(place), place)
         address = _served(home, Path(place) / "project")

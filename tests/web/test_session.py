@@ -43,7 +43,8 @@ def test_a_history_is_of_its_own_entry_among_look_alikes(site: Site, agent: Agen
     for text in ("hidden", "literal"):
         row = page.locator(".entry", has_text=text)
         row.get_by_role("button", name="History").click()
-        expect(page.locator(".versions .text")).to_have_text([text])
+        expect(page.locator(".panel > .text")).to_have_text([text])
+        expect(page.locator(".versions strong")).to_have_text(["made"])
 
 
 def test_script_in_memory_is_shown_as_text(site: Site, agent: Agent, browse: Browse) -> None:

@@ -42,7 +42,7 @@ def why(agent: "Agent", entry_id: EntryArgument, session: SessionOption = None) 
     entry = agent.get(entry_id, session)
     origins = origins_of(agent, entry)
     tree = Tree(_line(entry))
-    document: dict[str, Any] = entry_document(entry)
+    document: dict[str, Any] = {**entry_document(entry)}
     for name, title in (("sources", "derived from"), ("derived", "from it was derived")):
         found = getattr(origins, name)
         branch = tree.add(Text(title, "dim")) if found else tree

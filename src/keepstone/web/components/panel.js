@@ -70,7 +70,7 @@ export default {
           <li v-for="version in versions" :key="version.at">
             <header><time>{{ version.moment }}</time> <strong>{{ version.what }}</strong>
               <button v-if="version.restorable && !readOnly" type="button" class="quiet" @click="restore(version.at)">Restore this version</button></header>
-            <p class="text" dir="auto"><component v-for="(part, n) in version.parts" :key="n" :is="part.kind || 'span'">{{ part.text }}</component></p>
+            <p v-if="versions.length > 1" class="text" dir="auto"><component v-for="(part, n) in version.parts" :key="n" :is="part.kind || 'span'">{{ part.text }}</component></p>
           </li>
         </ol>
       </section>

@@ -180,6 +180,7 @@ class InboxPage:
             )
         if item.proposal is not None and self.place.is_admin:
             keep = "Keep the newer" if item.kind == "contradiction" else "Keep one"
+            found: list[tuple[str, Callable[[], Awaitable[object]]]]
             found = [(keep, partial(self._resolve, item.proposal, accept=True))]
             if item.kind == "contradiction":
                 found.append(("Keep the older", self._asks("delete", item.entries[0])))
