@@ -16,7 +16,7 @@ from keepstone.secrets.detection import secrets_in
 from keepstone.store.memory_tests import MemoryTest
 
 _EXAMINED = 2_000
-"""Newest entries in which secrets are looked for, and of which the sources are compared."""
+"""Newest entries that are examined, so that a large memory does not keep a person waiting."""
 
 Kind = Literal["contradiction", "duplicate", "secret", "stale", "test"]
 
@@ -37,11 +37,12 @@ class Item:
 def items(home: Home, agent: Agent) -> Iterator[Item]:
     """Yield what waits for a person, but for pairs that a suggestion is or was about. Nothing is written."""
     known = known_of(agent)
-    for pair in agent.conflicts():
+    newest = [*islice(agent.iter_entries(newest_first=True, include_superseded=True), _EXAMINED)]
+    for pair in agent.conflicts(since=newest[-1].ts) if newest else ():
         proposal = proposal_of(pair)
         if proposal.key not in known:
             yield Item(pair.kind, proposal.why, tuple(pair), proposal)
-    for entry in islice(agent.iter_entries(newest_first=True, include_superseded=True), _EXAMINED):
+    for entry in newest:
         if kinds := ", ".join(dict.fromkeys(secret.kind for secret in secrets_in(entry.line))):
             yield Item("secret", kinds, (entry,))
         if (stale := entry.stale) and agent.holds(entry):

@@ -116,7 +116,7 @@ def remove_test(root: Path, test_id: str) -> None:
     """Remove the tests with an id from the file of a home."""
 
     def without(lines: list[bytes]) -> list[bytes]:
-        return [line for line in lines if (_parsed(line) or {}).get("id") != test_id]
+        return [line for line in lines if _id_of(line) != test_id]
 
     _rewrite(root, without)
 
@@ -162,6 +162,12 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
+
+
+def _id_of(line: bytes) -> object:
+    """Return the id of a test; that of one without is its question."""
+    test = _parsed(line) or {}
+    return test.get("id", test.get("ask"))
 
 
 def _is_of(line: bytes, agent: str) -> bool:

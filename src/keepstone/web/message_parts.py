@@ -19,7 +19,8 @@ _NAMES = ("filename", "title", "name")
 _HELD = frozenset({"content", "parts", "tool_calls"})
 """Keys of a message whose values its parts show."""
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)[^,]*;base64,(.*)", re.DOTALL)
-_BASE64 = re.compile(r"[A-Za-z0-9+/_=-]{64,}")
+_BASE64 = re.compile(r"[A-Za-z0-9+/_=-]{256,}")
+"""A run of base64: longer than names, paths and digests are."""
 _DEEPEST = 8
 
 
@@ -73,7 +74,7 @@ def _result(part: Part, depth: int) -> Iterator[dict[str, Any]]:
 def _value(value: Any) -> str:
     """Return a value of a call: texts as they are, anything else as JSON without base64."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return shown(clipped(_BASE64.sub("…", text) if len(text) > _LONGEST else text, _LONGEST))
+    return shown(clipped(_BASE64.sub("…", text), _LONGEST))
 
 
 def _file(block: Any) -> str:
@@ -84,7 +85,7 @@ def _file(block: Any) -> str:
     data = max(found.values(), key=len, default="")
     if (inline := _DATA_URL.fullmatch(data)) is not None:
         media, data = inline[1], inline[2]
-    is_inline = bool(inline) or (len(data) > len(_BASE64.pattern) and _BASE64.fullmatch(data) is not None)
+    is_inline = bool(inline) or _BASE64.fullmatch(data) is not None
     address = next((text for text in found.values() if text.startswith(("http:", "https:"))), "")
     kind = media or ("" if name else str(found.get("type", "file")).removesuffix("_url"))
     parts = (name, kind, size(3 * len(data.rstrip("=")) // 4) if is_inline else address)
