@@ -39,8 +39,8 @@ def reasons_of(hit: Hit) -> list[tuple[str, ...]]:
     """Return why a hit was found, for one sentence: a reason each, its words after it.
 
     Examples:
-        >>> reasons_of(agent.recall("passkeys for the team")[0])
-        [('says', 'passkeys')]
+        >>> reasons_of(agent.recall("OAuth")[0])
+        [('says', 'oauth')]
     """
     why = hit.why
     found: list[tuple[str, ...]] = [("says", *why.words)] if why.words else []
