@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -18,6 +19,7 @@ import apsw
 
 from keepstone.filesystem.confine import FILE_MODE
 from keepstone.filesystem.fork import hold_over_forks, reset_in_child
+from keepstone.index.page_size import ENLARGING, LARGE, MOST_SMALL, SMALL, enlarge, is_half_enlarged
 from keepstone.index.table_schema import TABLES
 from keepstone.index.turn import Turn
 from keepstone.text.tokenizer import ENGLISH, stemmed, stemming_of, tokenizer_of
@@ -43,7 +45,8 @@ INSERT INTO meta VALUES('tokenizer', '{_tokenization(language)}');
 
 def _tokenization(language: str) -> str:
     """Return what is recorded of how words are cut and stemmed; an index of another kind is rebuilt."""
-    return " ".join((*tokenizer_of(language), stemming_of(language)))
+    # As a digest: the characters that some scripts add would take four pages of a small index.
+    return sha256(" ".join((*tokenizer_of(language), stemming_of(language))).encode()).hexdigest()
 
 
 DAMAGE = (
@@ -156,6 +159,17 @@ class Database:
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
                 raise
+            self._grow()
+
+    def _grow(self) -> None:
+        """Give an index that is no longer small large pages, unless another connection has it open."""
+        if self.path is None or self._most_pages == math.inf:
+            return
+        pages = self.connection.execute("PRAGMA page_count").get
+        if pages > self._most_pages:
+            # A failed try is repeated once there are twice as many pages: small ones only cost time.
+            is_done = enlarge(self.connection, self.path.with_suffix(ENLARGING), self.turn)
+            self._most_pages = math.inf if is_done else 2 * pages
 
     def __enter__(self) -> Self:
         """Hold the guard; on the way out a damaged file is recreated, and raises ``DamagedError``."""
@@ -237,23 +251,31 @@ class Database:
             self.guard.release()
 
     def close(self, *, soon_reopened: bool = False) -> None:
-        """Close the connection; if it is ``soon_reopened``, leave a short journal: writing it back syncs."""
+        """Close the connection; if it is ``soon_reopened``, leave a short journal: writing it back syncs.
+
+        That of a small index is written back, for it would take more room than the index.
+        """
         with self.guard:
             with suppress(apsw.ConnectionClosedError):
-                if soon_reopened and self._journal_bytes() < _SHORT_JOURNAL:
+                is_large = self._most_pages == math.inf
+                if soon_reopened and is_large and self._journal_bytes() < _SHORT_JOURNAL:
                     self.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             self.connection.close(force=True)
 
     def _open(self) -> apsw.Connection:
         try:
-            return _connect(self.path, self.language, self.turn)
+            connection = _connect(self.path, self.language, self.turn)
         except DAMAGE:
             if self.path is None:
                 raise
             remove_files(self.path)
-            return _connect(self.path, self.language, self.turn)
+            connection = _connect(self.path, self.language, self.turn)
         finally:
             self.turn.end()
+        is_small = connection.execute("PRAGMA page_size").get == SMALL
+        self._most_pages = MOST_SMALL if is_small else math.inf
+        """Pages from which on the index gets large ones; infinite if it has them."""
+        return connection
 
     def _journal_bytes(self) -> int:
         try:
@@ -272,6 +294,7 @@ def remove_files(path: Path) -> None:
     """Remove a database with its journals; a folder in its place is moved aside."""
     for suffix in ("", "-wal", "-shm", _ROLLBACK):
         _remove(Path(f"{path}{suffix}"))
+    _remove(path.with_suffix(ENLARGING))
 
 
 def _remove(path: Path) -> None:
@@ -296,22 +319,24 @@ def _remove_rollback_journal(path: Path) -> None:
 def _connect(path: Path | None, language: str, turn: Turn) -> apsw.Connection:
     if path is not None and path.is_dir():
         remove_files(path)
-    fresh = path if path is not None and not path.exists() else None
     if path is not None:
+        if is_half_enlarged(path.with_suffix(ENLARGING), turn):
+            remove_files(path)
         _remove_rollback_journal(path)
+    fresh = path if path is not None and not path.exists() else None
     connection = apsw.Connection(str(path) if path else ":memory:")
     try:
         if fresh is not None:
             # Not made by a descriptor of our own: closing one ends all locks of this process on the file.
             fresh.chmod(FILE_MODE)
-        _prepare_in_turn(connection, language, turn)
+        _prepare_in_turn(connection, language, turn, SMALL if path else LARGE)
     except BaseException:
         connection.close(force=True)
         raise
     return connection
 
 
-def _prepare_in_turn(connection: apsw.Connection, language: str, turn: Turn) -> None:
+def _prepare_in_turn(connection: apsw.Connection, language: str, turn: Turn, page_size: int) -> None:
     """Prepare a connection while other processes do the same.
 
     Where two switch a new file to write-ahead logging at one moment, SQLite tells one that
@@ -319,7 +344,7 @@ def _prepare_in_turn(connection: apsw.Connection, language: str, turn: Turn) -> 
     """
     while True:
         try:
-            return _prepare(connection, language, turn)
+            return _prepare(connection, language, turn, page_size)
         except apsw.BusyError:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
@@ -327,7 +352,7 @@ def _prepare_in_turn(connection: apsw.Connection, language: str, turn: Turn) -> 
                 raise
 
 
-def _prepare(connection: apsw.Connection, language: str, turn: Turn) -> None:
+def _prepare(connection: apsw.Connection, language: str, turn: Turn, page_size: int) -> None:
     if connection.readonly("main"):
         raise apsw.ReadOnlyError("the index may not be written")
     connection.set_busy_handler(turn.wait)
@@ -336,23 +361,28 @@ def _prepare(connection: apsw.Connection, language: str, turn: Turn) -> None:
     function("text_digest", lambda *texts: sha256(texts[0] or b"").digest())
     function("stemmed", lambda *texts: stemmed(t, language) if isinstance(t := texts[0], str) else t)
     function("row_sum", row_sum, numargs=6)
-    # Of vectors of 384 numbers five fit into a page; of half that size only two, and a quarter is left free.
-    for pragma in (
-        "page_size=8192",
-        "journal_mode=WAL",
-        "synchronous=NORMAL",
-        "secure_delete=ON",
-        "temp_store=MEMORY",
-    ):
-        connection.execute(f"PRAGMA {pragma}").fetchall()
+    _set(connection, f"page_size={page_size}", "secure_delete=ON", "temp_store=MEMORY")
     if not _is_ours(connection):
-        connection.execute("BEGIN IMMEDIATE")
-        if not _is_ours(connection):
-            connection.execute(TABLES + _words_table(language))
-        connection.execute("COMMIT")
+        _create(connection, language)
+    _set(connection, "journal_mode=WAL", "synchronous=NORMAL")
     connection.execute("CREATE INDEX IF NOT EXISTS session_unread ON session(sid) WHERE offset!=size")
     if connection.execute("SELECT value FROM meta WHERE key='tokenizer'").get != _tokenization(language):
         raise apsw.FormatError("the index was made with another tokenizer")
+
+
+def _set(connection: apsw.Connection, *pragmas: str) -> None:
+    for pragma in pragmas:
+        connection.execute(f"PRAGMA {pragma}").fetchall()
+
+
+def _create(connection: apsw.Connection, language: str) -> None:
+    """Make the tables; a new file needs neither a journal nor a sync: SQLite sees if it is half written."""
+    if connection.execute("PRAGMA journal_mode").get == "delete":
+        _set(connection, "synchronous=OFF", "journal_mode=MEMORY")
+    connection.execute("BEGIN IMMEDIATE")
+    if not _is_ours(connection):
+        connection.execute(TABLES + _words_table(language))
+    connection.execute("COMMIT")
 
 
 def row_sum(*values: Any) -> int:

@@ -37,7 +37,7 @@ class Turn:
         if attempt == 0:
             self._began = time.monotonic()
         self.is_waiting = True
-        self._take()
+        self.take()
         time.sleep(random.uniform(LONGEST_POLL / 10, LONGEST_POLL))
         return time.monotonic() - self._began < BUSY_TIMEOUT
 
@@ -49,11 +49,11 @@ class Turn:
 
     def is_wanted(self) -> bool:
         """Tell whether another connection waits."""
-        is_free = self._take()
+        is_free = self.take()
         self.end()
         return not is_free
 
-    def _take(self) -> bool:
+    def take(self) -> bool:
         """Try to take the file lock; True where there is none, as in memory and on Windows."""
         with suppress(OSError):
             return self._lock is None or self._lock.take()

@@ -150,13 +150,15 @@ def test_purge_reaches_what_was_added_with_the_index_closed(few: Home) -> None:
     assert b"pecan" not in b"".join(path.read_bytes() for path in few.root.rglob("*") if path.is_file())
 
 
-def test_closing_an_index_for_room_leaves_its_journal(
+def test_closing_a_large_index_for_room_leaves_its_journal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("keepstone.store.files.agent_pool.MOST_OPEN", 1)
     with keepstone.open(tmp_path) as home:
         for agent in ("a", "b"):
-            home.agent(agent).session("s").add("note", {"content": "walnut"})
+            session = home.agent(agent).session("s")
+            session.add_many({"type": "note", "text": f"walnut {n}"} for n in range(2_000))
+            session.add("note", {"content": "walnut"})
         assert list(tmp_path.glob(".index/a/*/index.db-wal"))
         assert home.agent("a").recall("walnut")
 

@@ -1,0 +1,90 @@
+"""Disk and time that many small agents take: each has one entry of 60 bytes.
+
+    python bench/small_agents.py [AGENTS]      # 1,000 unless said
+
+First the agents are made, then all are opened again for a recall, an add and a recall. All of that is done
+with the page size that a small index has, and beside it with large pages from the beginning; the two take
+turns, a block of agents each, so that what else the machine does falls on both. ``durability`` is "os".
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from unittest import mock
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from bench.engine import folder
+
+import keepstone
+from keepstone.index.page_size import LARGE, MOST_SMALL, SMALL
+
+AGENTS = 1_000
+BLOCK = 500
+MOST = {SMALL: MOST_SMALL, LARGE: math.inf}
+FACT = "Prefers pnpm to npm, and asks for it in every new repository."
+
+
+def add(agent: keepstone.Agent) -> None:
+    """Add one entry."""
+    agent.session("main").add("note", {"content": FACT})
+
+
+def recall(agent: keepstone.Agent) -> None:
+    """Search once."""
+    agent.recall("pnpm")
+
+
+STEPS: dict[str, Callable[[keepstone.Agent], None]] = {
+    "make, add, close": add,
+    "open, recall, close": recall,
+    "open, add, recall, close": lambda agent: (add(agent), recall(agent))[1],
+}
+
+
+def main() -> None:
+    """Measure both page sizes and print a table."""
+    agents = int(sys.argv[1]) if len(sys.argv) > 1 else AGENTS
+    with folder() as root:
+        print(f"{agents:,} agents, ms each: {'small pages':>24} {'large pages':>16} {'ratio':>6}")
+        for name, step in STEPS.items():
+            took = {SMALL: [0.0, 0.0], LARGE: [0.0, 0.0]}
+            for begin in range(0, agents, BLOCK):
+                for size, sums in took.items():
+                    one = measure(root / str(size), range(begin, min(begin + BLOCK, agents)), size, step)
+                    sums[:] = (had + more for had, more in zip(sums, one, strict=True))
+            for which, kind in enumerate(("of the clock", "of the processor")):
+                small, large = (1_000 * sums[which] / agents for sums in took.values())
+                print(f"{name + ', ' + kind:42} {small:>8.2f} {large:>16.2f} {small / large:>6.2f}")
+        for kind, of in (("index, KB an agent", ".index"), ("all, MB", "")):
+            unit = 1_000 * agents if of else 1_000_000
+            small, large = (disk(root / str(size) / of) / unit for size in (SMALL, LARGE))
+            print(f"{kind:42} {small:>8.1f} {large:>16.1f} {small / large:>6.2f}")
+
+
+def measure(
+    root: Path, numbers: range, page_size: int, step: Callable[[keepstone.Agent], None]
+) -> tuple[float, float]:
+    """Return the time and the processor time of a step for some agents, from opening to closing the home."""
+    began, used = time.perf_counter(), time.process_time()
+    with (
+        mock.patch.multiple("keepstone.index.database", SMALL=page_size, MOST_SMALL=MOST[page_size]),
+        keepstone.open(root, durability="os", embedder="none") as home,
+    ):
+        for number in numbers:
+            step(home.agent(f"agent-{number}"))
+    return time.perf_counter() - began, time.process_time() - used
+
+
+def disk(folder: Path) -> int:
+    """Return the bytes of the blocks that all below a folder takes."""
+    return sum(512 * os.lstat(path).st_blocks for path in folder.rglob("*"))
+
+
+if __name__ == "__main__":
+    main()
