@@ -40,10 +40,16 @@ def recall(agent: keepstone.Agent) -> None:
     agent.recall("pnpm")
 
 
+def add_and_recall(agent: keepstone.Agent) -> None:
+    """Add one entry and search."""
+    add(agent)
+    recall(agent)
+
+
 STEPS: dict[str, Callable[[keepstone.Agent], None]] = {
     "make, add, close": add,
     "open, recall, close": recall,
-    "open, add, recall, close": lambda agent: (add(agent), recall(agent))[1],
+    "open, add, recall, close": add_and_recall,
 }
 
 

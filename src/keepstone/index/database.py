@@ -113,6 +113,8 @@ class Database:
         self.guard = threading.RLock()
         hold_over_forks(self.guard)
         self.turn = Turn(path)
+        self._most_pages = math.inf
+        """Pages from which on the index gets large ones; infinite if it has them."""
         self.has_hidden: bool | None = None
         """Whether any row may be hidden, see ``keepstone.index.row_places``; None if nobody looked."""
         with self.guard:
@@ -274,7 +276,6 @@ class Database:
             self.turn.end()
         is_small = connection.execute("PRAGMA page_size").get == SMALL
         self._most_pages = MOST_SMALL if is_small else math.inf
-        """Pages from which on the index gets large ones; infinite if it has them."""
         return connection
 
     def _journal_bytes(self) -> int:
