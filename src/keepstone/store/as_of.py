@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from copy import deepcopy
+from datetime import datetime
+from typing import Generic, Protocol, TypeVar
 
+from keepstone.filesystem.fork import reset_in_child
 from keepstone.index import Index
 from keepstone.log.fold import Folded
 from keepstone.log.line import entry_of
@@ -31,7 +37,9 @@ class PastReader(IndexReader):
         self._agent = agent
         self._records = records
         self._vectors = vectors
-        self._entries: dict[str, dict[str, Entry]] = {}
+        self._held: dict[str, dict[str, Record]] = {}
+        """The entries of each session that was read, by (time, place)."""
+        self._indexed: set[str] = set()
         self._filled: set[tuple[str, str]] = set()
         self._is_whole = False
         """Whether all sessions were read."""
@@ -41,17 +49,36 @@ class PastReader(IndexReader):
     def _asking(self) -> AbstractContextManager[Index]:
         return nullcontext(self._index)
 
-    def _reach(self, sessions: Sequence[str] | None) -> None:
-        missing = None if sessions is None else [name for name in sessions if name not in self._entries]
+    def records(self, session: str) -> Sequence[Record]:
+        """Return the entries that a session held, by (time, place); shared objects, not to be changed."""
+        self._read([session])
+        return list(self._held.get(session, {}).values())
+
+    def renew(self, new: Sequence[str]) -> None:
+        """Use the reader again, now that there are ``new`` sessions and perhaps more vectors."""
+        if self._is_whole and new:
+            self._take(self._records(new))
+        for session, space in self._filled:
+            rows = self._index.rows(self._index.pending(space, Scope(self._agent, (session,))))
+            self._give(space, {session: [row.id for row in rows.values()]} if rows else {})
+
+    def _read(self, sessions: Sequence[str] | None) -> None:
+        missing = None if sessions is None else [name for name in sessions if name not in self._held]
         if missing == [] or self._is_whole:
             return
         self._is_whole = missing is None
-        for session, records in self._records(missing).items():
-            if session in self._entries:
-                continue
-            self._entries[session] = {
-                record["id"]: entry_of(self._agent, session, record) for record in records
-            }
+        self._take(self._records(missing))
+
+    def _take(self, found: Mapping[str, Sequence[Record]]) -> None:
+        for session, records in found.items():
+            if session not in self._held:
+                self._held[session] = {record["id"]: record for record in records}
+
+    def _reach(self, sessions: Sequence[str] | None) -> None:
+        self._read(sessions)
+        for session in self._held.keys() - self._indexed:
+            self._indexed.add(session)
+            records = self._held[session].values()
             lines = [Folded(record, place, place, 0, pristine=True) for place, record in enumerate(records)]
             if lines:
                 self._index.added(session, session, Stat(0, 0, 0), Stat(len(lines), 0, 0), lines, b"")
@@ -93,19 +120,95 @@ class PastReader(IndexReader):
     def _fill(self, space: str, sessions: Sequence[str] | None) -> None:
         """Give the entries that were read the vectors that the same texts have today."""
         self._reach(sessions)
-        new = {
-            session: list(entries.values())
-            for session, entries in self._entries.items()
-            if (session, space) not in self._filled
-        }
-        for session, found in (self._vectors(space, new) if new else {}).items():
-            entries = self._entries[session]
-            self._index.keep(space, [(entries[entry_id], made) for entry_id, made in found.items()])
+        new = [session for session in self._held if (session, space) not in self._filled]
+        self._give(space, {session: list(self._held[session]) for session in new})
         self._filled |= {(session, space) for session in new}
+
+    def _give(self, space: str, ids: Mapping[str, Sequence[str]]) -> None:
+        """Give entries the vectors that the same texts have today."""
+        wanted = {session: [self._entry(session, each) for each in some] for session, some in ids.items()}
+        for session, found in (self._vectors(space, wanted) if wanted else {}).items():
+            made = [(self._entry(session, entry_id), vector) for entry_id, vector in found.items()]
+            self._index.keep(space, made)
 
     def load(self, keys: Sequence[int]) -> dict[int, Entry]:
         rows, first = self._index.rows(self._rows(keys)), self._epoch * ROWS
-        return {first + number: self._entries[row.session][row.id] for number, row in rows.items()}
+        return {first + number: self._entry(row.session, row.id) for number, row in rows.items()}
+
+    def _entry(self, session: str, entry_id: str) -> Entry:
+        # A copy, for a caller may change what it gets.
+        return entry_of(self._agent, session, deepcopy(self._held[session][entry_id]))
+
+
+class States(Protocol):
+    """What a kept reader was read from."""
+
+    @property
+    def size(self) -> int:
+        """How many bytes were read."""
+
+    def unread(self) -> Sequence[str]:
+        """Return the sessions that were not read."""
+
+
+S = TypeVar("S", bound=States)
+
+MOST_KEPT, MOST_BYTES = 4, 8 << 20
+"""Readers that are kept at most, and bytes of the lines of all: a tenth of the memory they take."""
+
+
+class KeptReaders(Generic[S]):
+    """The readers of the past that were used last, for the next question about the same moment.
+
+    A reader belongs to one thread at a time: another one that asks about the same moment makes its own.
+    """
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self.reset()
+        reset_in_child(self)
+
+    def reset(self) -> None:
+        """Forget all readers: the indexes of a parent are closed in its child."""
+        self._guard = threading.Lock()
+        self._kept: OrderedDict[tuple[str, datetime], tuple[PastReader, S]] = OrderedDict()
+        self._forgotten = 0
+
+    @contextmanager
+    def using(
+        self,
+        agent: str,
+        moment: datetime,
+        make: Callable[[], tuple[PastReader, S]],
+        are_current: Callable[[S], bool],
+    ) -> Iterator[PastReader]:
+        """Lease a reader of an agent at a moment inside a ``with``: the kept one if it is current."""
+        with self._guard:
+            kept, before = self._kept.pop((agent, moment), None), self._forgotten
+        if kept is not None and are_current(kept[1]):
+            reader, states = kept
+            reader.renew(states.unread())
+        else:
+            reader, states = make()
+        yield reader
+        with self._guard:
+            if self._forgotten == before:
+                self._kept[agent, moment] = reader, states
+            while (
+                len(self._kept) > MOST_KEPT or sum(each.size for _, each in self._kept.values()) > MOST_BYTES
+            ):
+                self._kept.popitem(last=False)
+
+    def forget(self, agent: str) -> None:
+        """Forget the readers of an agent of which something was erased, also those in use."""
+        with self._guard:
+            self._forgotten += 1
+            for key in [key for key in self._kept if key[0] == agent]:
+                del self._kept[key]
+
+
+_FEW = 100
+"""Entries that are looked up one by one."""
 
 
 def vectors_today(
@@ -114,7 +217,17 @@ def vectors_today(
     """Return the vectors of entries that have the same text today, by session and id."""
     found = {}
     for session, entries in sessions.items():
-        today = {entry.id: entry.text for entry in store.entries(agent, session, None, None)}
-        ids = [entry.id for entry in entries if today.get(entry.id) == entry.text]
-        found[session] = store.vectors(agent, session, space, ids)
+        made = store.vectors(agent, session, space, [entry.id for entry in entries])
+        texts = _texts(store, agent, session, list(made))
+        same = {entry.id for entry in entries if texts.get(entry.id) == entry.text}
+        found[session] = {entry_id: vector for entry_id, vector in made.items() if entry_id in same}
     return found
+
+
+def _texts(store: Store, agent: str, session: str, ids: Sequence[str]) -> dict[str, str]:
+    """Return the texts of entries, perhaps with those of others."""
+    if len(ids) <= _FEW:
+        today = [entry for entry_id in ids for entry in store.find(agent, entry_id, session)]
+    else:
+        today = store.entries(agent, session, None, None)
+    return {entry.id: entry.text for entry in today}

@@ -192,6 +192,29 @@ def check_search_in_the_past(factory: Factory) -> None:
             same(sorted(near), [(["a", "b"], 1), (["b", "a"], 1)], "neighbours at that time")
             same([text for text, _ in reader.heads(keys).values()], ["walnut", "pecan"], "how texts began")
         same(sorted(search(store, ["walnut"])), ["d"], "what is there today")
+        _check_search_again(store)
+
+
+def _check_search_again(store: Store) -> None:
+    """What is written later changes no answer about an earlier time; what is purged of it does."""
+
+    def found() -> list[str]:
+        with store.reader(AGENT, START + timedelta(minutes=1)) as reader:
+            keys = [one.key for one in reader.search(["walnut"], Scope(AGENT), 9)]
+            searched = ids_of(reader.load(keys).values())
+        listed = store.entries(AGENT, "s2", None, None, as_of=START + timedelta(minutes=1))
+        return [*sorted(searched), *ids_of(listed)]
+
+    same(found(), ["a", "c", "c"], "what was there when asked again")
+    store.append(AGENT, "s2", [record("later", "walnut", minute=6)])
+    store.append(AGENT, "s3", [record("new", "walnut", minute=6)])
+    same(found(), ["a", "c", "c"], "what is added later was not there")
+    store.append(AGENT, "s2", [record("early", "walnut")])
+    same(found(), ["a", "c", "early", "c", "early"], "what is added as of an earlier time was there")
+    store.compact(AGENT, "s2")
+    same(found(), ["a", "c", "early", "c", "early"], "a compaction changes no earlier time")
+    store.purge(AGENT, "s2", ["early"])
+    same(found(), ["a", "c", "c"], "what is purged was never there")
 
 
 def check_matching_and_pinned(factory: Factory) -> None:

@@ -6,7 +6,6 @@ import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from datetime import datetime
 from typing import Literal, overload
 
 from keepstone.errors import KeepstoneError, StoreError
@@ -14,8 +13,6 @@ from keepstone.filesystem.confine import MovedError
 from keepstone.filesystem.fork import reset_in_child
 from keepstone.filesystem.open_files import files_allowed
 from keepstone.store.files.agent_logs import AgentLogs
-from keepstone.store.files.log_reader import LogReader
-from keepstone.store.reader import Reader
 
 MOST_OPEN = 1024
 """Agents that are held open at a time, fewer where the system allows few open files."""
@@ -100,18 +97,6 @@ class OpenAgents:
             ) from error
         finally:
             self._release(logs)
-
-    @contextmanager
-    def reader(
-        self,
-        agent: str,
-        as_of: datetime | None = None,
-        *,
-        past: Callable[[str, AgentLogs | None, datetime | None], Reader],
-    ) -> Iterator[Reader]:
-        """Lease an agent's logs to a reader inside a ``with``; ``past`` makes those of another time."""
-        with self.using(agent, create=False) as logs:
-            yield past(agent, logs, as_of) if logs is None or as_of is not None else LogReader(logs)
 
     def _lease(self, agent: str, *, create: bool) -> AgentLogs | None:
         with self._guard:

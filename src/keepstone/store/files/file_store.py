@@ -26,7 +26,7 @@ from keepstone.index import Index, UnavailableError
 from keepstone.log.line import apply, dump, entry_of
 from keepstone.log.titles import TITLE_ID
 from keepstone.model import Entry, Record, Scope, SessionInfo, SessionSummary, Version
-from keepstone.store.as_of import PastReader, vectors_today
+from keepstone.store.as_of import KeptReaders, PastReader, vectors_today
 from keepstone.store.background import Background
 from keepstone.store.changes import Change
 from keepstone.store.decay import Decay
@@ -51,8 +51,10 @@ from keepstone.store.files.home_space import HomeSpace
 from keepstone.store.files.home_state import take_over
 from keepstone.store.files.intake import take_in_some
 from keepstone.store.files.log_changes import Changes
+from keepstone.store.files.log_reader import LogReader
 from keepstone.store.files.long_records import WHOLE, LongRecords
 from keepstone.store.files.maintenance.file_maintenance import FileMaintenance
+from keepstone.store.files.past_states import PastStates
 from keepstone.store.files.purge import Eraser
 from keepstone.store.files.put import LiveEntries
 from keepstone.store.files.session_files import info_of
@@ -115,7 +117,7 @@ class FileStore:
         self._layout = layout
         self._durable = durable
         self._agents = OpenAgents(self._open)
-        self.reader = partial(self._agents.reader, past=self._past)
+        self._pasts = KeptReaders[PastStates]()
         self._intake = Background(self._take_in_some)
         self._eraser = Eraser(root, layout)
         self._space = HomeSpace(root)
@@ -125,7 +127,7 @@ class FileStore:
         self.sign_ins = None
         self.answers = None
         self.erased_state = self._eraser.erasures.state
-        self._erased: list[Callable[[str], None]] = []
+        self._erased: list[Callable[[str], None]] = [self._pasts.forget]
         self.on_erased = self._erased.append
         self._eraser.finish_agents()
         self._eraser.remove_unowned_indexes()
@@ -427,8 +429,11 @@ class FileStore:
         with self._using(agent) as logs:
             if logs is None:
                 return Page()
-            if as_of is not None or archived:
-                return lists.of_state(logs, session, state(logs, session, as_of), limit, types, cursor)
+            if as_of is not None:
+                with self._past(logs, as_of) as past:
+                    return lists.of_state(logs, session, past.records(session), limit, types, cursor)
+            if archived:
+                return lists.of_state(logs, session, state(logs, session, None), limit, types, cursor)
             return lists.entries(logs, session, limit, types, cursor)
 
     def select(
@@ -508,9 +513,24 @@ class FileStore:
             erased = purge_digests.erased_of(self.root, self._layout, agent).lives
             return GoneIds(session, gone(logs, session), erased)
 
-    def _past(self, agent: str, logs: AgentLogs | None, moment: datetime | None) -> Reader:
-        states = partial(_states, logs, moment)
-        return PastReader(agent, states, partial(vectors_today, self, agent), self.language)
+    @contextmanager
+    def reader(self, agent: str, as_of: datetime | None = None) -> Iterator[Reader]:
+        with self._agents.using(agent, create=False) as logs:
+            if logs is None:
+                yield PastReader(agent, lambda _: {}, lambda *_: {}, self.language)
+            elif as_of is None:
+                yield LogReader(logs)
+            else:
+                with self._past(logs, as_of) as past:
+                    yield past
+
+    def _past(self, logs: AgentLogs, moment: datetime) -> AbstractContextManager[PastReader]:
+        def make() -> tuple[PastReader, PastStates]:
+            states = PastStates(logs, moment)
+            vectors = partial(vectors_today, self, logs.agent)
+            return PastReader(logs.agent, states, vectors, self.language), states
+
+        return self._pasts.using(logs.agent, moment, make, lambda states: states.are_current(logs))
 
     # Vectors
 
@@ -650,15 +670,6 @@ class FileStore:
             return logs is not None and take_in_some(logs, self._agents.are_others_at_work)
 
     def close(self) -> None:
+        self._pasts.reset()
         self._intake.close()
         self._agents.close()
-
-
-def _states(
-    logs: AgentLogs | None, moment: datetime | None, sessions: Sequence[str] | None
-) -> dict[str, Sequence[Record]]:
-    """Return what some sessions held at a time, or all of them (None)."""
-    if logs is None:
-        return {}
-    names = [name for name, _, _ in logs.files()]
-    return {name: state(logs, name, moment) for name in names if sessions is None or name in sessions}

@@ -1,0 +1,101 @@
+"""What an agent's logs said at a time, and whether they still say the same of that time."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from keepstone.log.line import read_time
+from keepstone.log.log_file import Log, Stat, checksum
+from keepstone.log.scan import Line, Scan
+from keepstone.model import Record
+from keepstone.store.files.agent_logs import AgentLogs
+from keepstone.store.files.history import state
+
+_NEWLINE = zlib.crc32(b"\n")
+
+
+class PastStates:
+    """The states of an agent's sessions at a moment, as far as they were read."""
+
+    def __init__(self, logs: AgentLogs, moment: datetime) -> None:
+        self.logs = logs
+        self._moment = moment
+        self._read: dict[str, tuple[Stat | None, _Read | None]] = {}
+        """By session, the state of its archive, and how far its log was read."""
+
+    def __call__(self, sessions: Sequence[str] | None) -> dict[str, Sequence[Record]]:
+        """Return what some sessions held at that time, or all of them (None)."""
+        names = [name for name, _, _ in self.logs.files() if sessions is None or name in sessions]
+        found = {}
+        for name in names:
+            # Before the lines are read: what is written from now on is looked at again.
+            self._read[name] = self.logs.archive(name).stat(), _read(self.logs.log(name))
+            found[name] = state(self.logs, name, self._moment)
+        return found
+
+    @property
+    def size(self) -> int:
+        """How many bytes were read."""
+        stats = [
+            stat for archive, log in self._read.values() for stat in (archive, log.stat if log else None)
+        ]
+        return sum(stat.size for stat in stats if stat is not None)
+
+    def unread(self) -> list[str]:
+        """Return the sessions that were not read, as they are new or nobody asked for them."""
+        return [name for name, _, _ in self.logs.files() if name not in self._read]
+
+    def are_current(self, logs: AgentLogs) -> bool:
+        """Return whether nothing was written since that changes what was read; later lines do not."""
+        if logs is not self.logs or not self._read.keys() <= {name for name, _, _ in logs.files()}:
+            return False
+        for name, (archive, before) in self._read.items():
+            if logs.archive(name).stat() != archive:
+                return False
+            log = logs.log(name)
+            if (log.stat() if before else None) == (before and before.stat):
+                continue
+            now = before and self._grown(log, before)
+            if now is None:
+                return False
+            self._read[name] = archive, now
+        return True
+
+    def _grown(self, log: Log, before: _Read) -> _Read | None:
+        """Return how far a log that only grew by later lines is read now; None if anything else changed."""
+        now = _read(log)
+        with log.reading() as fd:
+            if now is None or fd is None or now.stat.inode != before.stat.inode or not before.is_whole:
+                return None
+            # One of the same length was written over in its place.
+            if now.stat.size <= before.stat.size or checksum(fd, before.stat.size) != before.crc:
+                return None
+            added = Scan(fd, before.stat.size, end=now.stat.size)
+            return now if all(self._is_later(line) for line in added) else None
+
+    def _is_later(self, line: Line) -> bool:
+        """Return whether a line says that it was written after the moment. One without a time does not."""
+        written = None if line.record is None or line.derived else read_time(line.record["ts"])
+        return written is not None and written > self._moment
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """How far a log was read."""
+
+    stat: Stat
+    crc: int
+    """The checksum of its last bytes."""
+    is_whole: bool
+    """Whether its last line is ended."""
+
+
+def _read(log: Log) -> _Read | None:
+    with log.reading() as fd:
+        stat = log.stat()
+        if fd is None or stat is None:
+            return None
+        return _Read(stat, checksum(fd, stat.size), not stat.size or checksum(fd, stat.size, 1) == _NEWLINE)
