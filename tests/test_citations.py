@@ -169,9 +169,9 @@ def test_no_program_that_a_repository_names_runs(
 def test_a_search_for_a_text_that_moved_has_an_end(
     agent: Agent, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (project / "blank.txt").write_text("\n" * 3000)
+    (project / "blank.txt").write_text("x\n" * 3000)
     entry = agent.add("Blank", cites=["blank.txt#L1-L1000"])
-    (project / "blank.txt").write_text("x\n" + "\n" * 1500 + "x\n" + "\n" * 999 + "x\n" + "\n" * 90)
+    (project / "blank.txt").write_text("x\n" * 900 + "y\n" + "x\n" * 999 + "y\n" + "x\n" * 1090)
     compared: list[str] = []
     digest = citations._digest  # noqa: SLF001  What is counted.
 
@@ -182,7 +182,14 @@ def test_a_search_for_a_text_that_moved_has_an_end(
     monkeypatch.setattr(citations, "_digest", counted)
     monkeypatch.setattr(citations, "_COMPARED", 5000)
     assert agent.get(entry.id).stale is not None
-    assert len(compared) < 20
+    assert len(compared) < 30
+
+
+def test_nothing_below_the_folder_of_git_is_cited(agent: Agent, project: Path) -> None:
+    (project / ".git").mkdir()
+    (project / ".git" / "config").write_text("url = https://token@example.com\n")
+    with pytest.raises(ValueError, match="belongs to git"):
+        agent.add("Text", cites=[".git/config#L1"])
 
 
 def test_a_long_configuration_of_git_is_read_to_a_bound(agent: Agent, project: Path) -> None:

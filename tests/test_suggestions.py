@@ -372,10 +372,20 @@ def test_a_suggested_item_says_nothing_of_its_own_trust(agent: keepstone.Agent, 
 
 
 def test_an_accepted_item_is_said_by_who_accepted_it(agent: keepstone.Agent) -> None:
-    tool = agent.on_behalf("tool", "crawler")
-    made = tool.suggest("add", item="Use OAuth", why="it helps")
-    tool.accept(made.id)
-    assert agent.get(made.id).trust == "tool"
+    made = agent.suggest("add", item="Use OAuth", why="it helps")
+    agent.on_behalf("user").accept(made.id)
+    assert agent.get(made.id).origin == {"by": "user"}
+
+
+@pytest.mark.parametrize("by", ["model", "tool", "import"])
+def test_only_persons_and_programs_decide(agent: keepstone.Agent, by: str) -> None:
+    memory = agent.on_behalf(by)
+    made = memory.suggest("add", item="Use OAuth", why="it helps")
+    entry = memory.add("Tea")
+    for decide in (memory.accept, memory.vouch, memory.undo):
+        with pytest.raises(ValueError, match=f"a {by} confirms nothing"):
+            decide(entry.id if decide == memory.vouch else made.id)
+    assert (agent.get(entry.id).trust, agent.suggestions("open")) == (by, [made])
 
 
 STEP = {"session": "main", "lines": [], "undo": [], "before": {}, "after": {}}

@@ -496,12 +496,14 @@ class Agent(BoundToProcess):
 
         Raises:
             EntryNotFoundError, AmbiguousIdError: As for ``get``.
+            ValueError: This agent writes on behalf of a model, a tool or an import.
 
         Examples:
             >>> page = session.add("note", text="The office closes at six", origin="tool")
             >>> agent.vouch(page.id).trust
             'user'
         """
+        self._check_decides()
         entry = self.get(id, session)
         ts = now(self._shared.clock)
 
@@ -509,6 +511,13 @@ class Agent(BoundToProcess):
             return {"id": entry.id, "ts": ts, **self._shared.judge.vouching(entry)}
 
         return self._shared.judge.attach([self._store.modify(self.slug, entry.session, entry.id, vouched)])[0]
+
+    def _check_decides(self) -> None:
+        by = self._shared.writer.by
+        if by not in (None, "user", "program"):
+            raise ValueError(
+                f"a {by} confirms nothing and accepts nothing: a person does, on the page or the command line"
+            )
 
     def verify(self, *, accept: str | None = None) -> list[Citation]:
         """Return all citations of entries, each compared with its file; nothing cached is used.
@@ -731,8 +740,9 @@ class Agent(BoundToProcess):
         Raises:
             EntryNotFoundError: There is no such suggestion.
             SuggestionOutdatedError: Its entries changed since; nothing was changed.
-            ValueError: It is decided already.
+            ValueError: It is decided already, or this agent writes on behalf of a model, a tool or an import.
         """
+        self._check_decides()
         ts = now(self._shared.clock)
 
         def new(suggestion: Suggestion, targets: Sequence[Entry]) -> Record:
@@ -757,8 +767,9 @@ class Agent(BoundToProcess):
         Raises:
             EntryNotFoundError: There is no such suggestion.
             SuggestionOutdatedError: Its entries changed since; nothing was changed.
-            ValueError: It was not accepted.
+            ValueError: It was not accepted, or as for ``accept``.
         """
+        self._check_decides()
         return self._suggestions.undo(name_of(id, "id"), _person(by), now(self._shared.clock))
 
     def related(self, id: str, rel: str | None = None, depth: int = 1) -> list[Entry]:  # noqa: A002

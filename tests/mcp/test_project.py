@@ -42,6 +42,14 @@ def test_worktrees_share_an_agent_unless_asked_otherwise(repository: Path, tmp_p
     assert agent_of(repository, worktree=True) == agent_of(repository)
 
 
+def test_a_folder_names_no_other_repository_as_its_own(repository: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    (other / "g").mkdir(parents=True)
+    (other / ".git").write_text("gitdir: g\n")
+    (other / "g" / "commondir").write_text(f"{repository}/.git\n")
+    assert agent_of(other).startswith("other-")
+
+
 def test_worktrees_of_a_bare_repository_share_an_agent(repository: Path, tmp_path: Path) -> None:
     git(tmp_path, "clone", "--quiet", "--bare", str(repository), "shop.git")
     for name in ("one", "two"):

@@ -10,6 +10,7 @@ import pytest
 
 import keepstone
 from keepstone.errors import StoreError
+from keepstone.filesystem.layout import FORMAT_FILE
 
 
 def test_file_url_opens_the_folder_it_names(tmp_path: Path) -> None:
@@ -76,3 +77,9 @@ def test_opening_a_database_makes_no_folder(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(StoreError):
         keepstone.open("postgresql://ada:secret@127.0.0.1:1/db")
     assert os.listdir(tmp_path) == []
+
+
+def test_a_pipe_says_no_format(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / FORMAT_FILE)
+    with pytest.raises(StoreError, match="no regular file"):
+        keepstone.open(tmp_path)

@@ -62,4 +62,11 @@ def _main_folder(top: Path) -> Path:
     if not common.is_file():  # A submodule is a repository of its own.
         return top
     shared = (own / common.read_text("utf-8", "surrogateescape").strip()).resolve()
+    back = (
+        own / "gitdir"
+    )  # git keeps it for each worktree: the folder alone, which came from anywhere, decides nothing.
+    if own.parent != shared / "worktrees" or not back.is_file():
+        return top
+    if Path(back.read_text("utf-8", "surrogateescape").strip()).resolve() != git.resolve():
+        return top
     return shared.parent if shared.name == ".git" else shared

@@ -34,6 +34,8 @@ _CONFIG_BYTES = 1 << 16
 """Bytes of a project's git configuration that are searched for its remote."""
 _COMPARED = 16 << 20
 """Characters that are compared in search of a text that moved."""
+_LEAST_COMPARED = 256
+"""Characters for which each comparison counts at least."""
 
 
 class Compared(NamedTuple):
@@ -217,6 +219,8 @@ def _parsed(place: str) -> tuple[str, int, int]:
     if (found["first"] and not first) or last < first:
         raise ValueError(f"lines of a citation count from 1 and go down: {place!r:.200}")
     check_path(found["path"])
+    if ".git" in found["path"].split("/"):
+        raise ValueError(f"{found['path']!r:.200} belongs to git: cite a file of the project")
     return found["path"], first, last
 
 
@@ -228,16 +232,14 @@ def _found(text: str, first: int, last: int, link: Mapping[str, Any]) -> Compare
         return Compared("fresh")
     words = str(link.get("text", ""))
     starts = [
-        at
-        for at in range(len(lines) - count + 1)
-        if words and words.startswith(_words(lines[at])[: len(words)])
+        at for at in range(len(lines) - count + 1) if (start := _words(lines[at])) and words.startswith(start)
     ]
     left = _COMPARED
     for at in sorted(starts, key=lambda at: abs(at + 1 - first)):
         part = "\n".join(lines[at : at + count])
         if _digest(part) == link.get("digest"):
             return Compared("moved", f"L{at + 1}" if count == 1 else f"L{at + 1}-L{at + count}")
-        left -= len(part)
+        left -= max(len(part), _LEAST_COMPARED)
         if left < 0:
             break
     return Compared("changed")

@@ -92,6 +92,8 @@ def _root(target: str) -> Path:
 
 def _check_format(root: Path) -> None:
     """Raise StoreError if the files of a home are of a version that this keepstone does not know."""
+    if (root / FORMAT_FILE).exists() and not (root / FORMAT_FILE).is_file():
+        raise StoreError(f"{root / FORMAT_FILE} is no regular file, so the home is left as it is")
     try:
         found = json.loads((root / FORMAT_FILE).read_bytes())["format"]
     except (FileNotFoundError, PermissionError):
