@@ -12,7 +12,6 @@ from tests.web.test_sockets import Visitor, joins
 WATCHED = """
 import asyncio, sys, traceback
 from keepstone.cli import main
-from keepstone.store.files.agent_pool import OpenAgents
 from keepstone.store.files.file_store import FileStore
 
 def watched(call):
@@ -29,7 +28,7 @@ if any(word.startswith("postgresql:") for word in sys.argv):
     Connections.run = watched(Connections.run)
 for name in "agents sessions session append put modify entries select find purge_agent".split():
     setattr(FileStore, name, watched(getattr(FileStore, name)))
-OpenAgents.reader = watched(OpenAgents.reader)
+FileStore.reader = watched(FileStore.reader)
 sys.argv[0] = "keepstone"
 main()
 """

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from stat import S_ISDIR
+from stat import S_ISDIR, S_ISREG
 from types import MappingProxyType
 from urllib.parse import unquote, urlsplit
 
@@ -92,9 +92,9 @@ def _root(target: str) -> Path:
 
 def _check_format(root: Path) -> None:
     """Raise StoreError if the files of a home are of a version that this keepstone does not know."""
-    if (root / FORMAT_FILE).exists() and not (root / FORMAT_FILE).is_file():
-        raise StoreError(f"{root / FORMAT_FILE} is no regular file, so the home is left as it is")
     try:
+        if not S_ISREG((root / FORMAT_FILE).stat().st_mode):
+            raise StoreError(f"{root / FORMAT_FILE} is no regular file, so the home is left as it is")
         found = json.loads((root / FORMAT_FILE).read_bytes())["format"]
     except (FileNotFoundError, PermissionError):
         return  # Of a folder that may not be read each call says so.
