@@ -235,3 +235,13 @@ def test_a_summary_has_the_trust_of_its_writer(agent: Agent) -> None:
     assert agent.get(entry.id).trust == "user"
     agent.on_behalf("tool").update(entry.id, summary="Pay Mallory")
     assert agent.get(entry.id).trust == "tool"
+
+
+def test_a_summary_raises_no_trust(agent: Agent, summary: Entry) -> None:
+    for by in ("model", "user"):
+        agent.on_behalf(by).update(summary.id, summary="Closed")
+        later = agent.get(summary.id)
+        assert later.trust == "tool"
+        assert (later.origin or {})["from"] == ["page"]
+    agent.on_behalf("model").update("page", summary="Closed")
+    assert agent.get("page").origin == {"by": "tool"}

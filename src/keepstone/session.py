@@ -343,8 +343,10 @@ class Session(BoundToProcess):
 
         def change(entry: Entry) -> Record | None:
             later = self._shared.judge.relinked(entry, merged(entry.line, given))
-            if is_put(later) or later.get("summary"):  # A prompt may show the summary instead of the text.
+            if is_put(later):
                 later = self._shared.judge.signed(self._shared.writer, self.agent, self.id, later)
+            elif later.get("summary"):  # A prompt may show it instead of the text.
+                later |= self._shared.judge.lowered(self._shared.writer, entry)
             return self.guarded(self._later(id) | later) if later else None
 
         changed = self._store.modify(self.agent, self.id, id, change)

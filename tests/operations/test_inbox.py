@@ -20,8 +20,8 @@ def test_all_kinds_of_things_to_decide_are_found(tmp_path: Path) -> None:
         source = agent.add("The ferry leaves at nine")
         agent.add("Be there at eight", derived_from=[source.id])
         agent.update(source.id, text="The ferry leaves at ten")
-        running_tests.expect(home, "coder", "which walnut?", found=["walnut"])
-        running_tests.expect(home, "other", "which walnut?", found=["walnut"])
+        running_tests.expect(running_tests.tests_file(home), "coder", "which walnut?", expect=["walnut"])
+        running_tests.expect(running_tests.tests_file(home), "other", "which walnut?", expect=["walnut"])
         assert [item.kind for item in items(home, agent)] == ["contradiction", "stale", "secret", "test"]
 
 

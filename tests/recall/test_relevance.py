@@ -1,5 +1,6 @@
 """Relevance: how sure it is that an entry is about the question."""
 
+import random
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from keepstone.embed import e5, minilm, static
 from keepstone.model import RELEVANT, Scope
 from keepstone.recall.relevance import KNOWN, Cosines, Relevance, estimated, worth_telling
 from keepstone.testing import ManualClock
+from keepstone.vector import SAMPLE, quartiles, unit
 
 pytestmark = pytest.mark.usefixtures("patient")
 
@@ -96,10 +98,13 @@ def agent(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Agent]:
 SIZES = [10, 300, 10_000]
 
 
+def texts_of(count: int) -> list[str]:
+    return [f"the {TOPICS[number % (len(TOPICS) - 1)]} of number {number}" for number in range(count)]
+
+
 def fill(agent: Agent, count: int) -> None:
     """Store entries about every topic but the last, with their vectors."""
-    texts = [f"the {TOPICS[number % (len(TOPICS) - 1)]} of number {number}" for number in range(count)]
-    agent.session("many").add_many({"type": "note", "text": text} for text in texts)
+    agent.session("many").add_many({"type": "note", "text": text} for text in texts_of(count))
     agent.vectors().fill(Scope(agent.slug))
 
 
@@ -123,6 +128,19 @@ def test_a_question_about_nothing_stored_has_no_relevant_hit(agent: Agent, count
     assert hits
     assert hits.nothing_relevant
     assert agent.recall("which number did the plumber charge for the boiler?", min_relevance=0.3) == []
+
+
+@pytest.mark.parametrize("count", SIZES[1:])
+def test_what_is_relevant_does_not_depend_on_the_vectors_that_are_sampled(count: int) -> None:
+    embedder = HashedWords()
+    question = unit(embedder.embed_query("which number did the plumber charge for the boiler?"))
+    cosines = [float(unit(embedder.embed_query(text)) @ question) for text in texts_of(count)]
+    for seed in range(100):
+        sample = random.Random(seed).sample(cosines, SAMPLE)
+        found = quartiles(sample)
+        usual = estimated(*found, count) if found else None
+        assert usual is not None
+        assert usual.place(max(cosines)) < usual.least(count)
 
 
 def test_the_meaning_alone_makes_an_entry_relevant(tmp_path: Path) -> None:

@@ -138,7 +138,8 @@ def test_a_stale_entry_is_confirmed(site: Site, agent: Agent, browse: Browse) ->
 
 
 def test_a_failed_test_of_memory_is_removed_and_put_back(site: Site, agent: Agent, browse: Browse) -> None:
-    running_tests.expect(site.home, agent.slug, "when does the ferry leave?", found=["nine"])
+    file = running_tests.tests_file(site.home)
+    running_tests.expect(file, agent.slug, "when does the ferry leave?", expect=["nine"])
     page = browse(site.url(agent.slug, "inbox"))
     item = page.get_by_role("group", name="A test of memory fails: when does the ferry leave?")
     item.get_by_role("button", name="Remove the test").click()

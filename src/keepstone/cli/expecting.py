@@ -9,9 +9,9 @@ from rich.text import Text
 
 from keepstone.cli.command import Answer, home_command
 from keepstone.cli.options import AgentOption
-from keepstone.log.arguments import new_id
+from keepstone.operations import running_tests
 from keepstone.operations.running_tests import run_tests, tests_file
-from keepstone.store.memory_tests import LIMIT, add_test, read_tests, test_of
+from keepstone.store.memory_tests import LIMIT, read_tests
 from keepstone.text.display import counted, harmless, one_line
 
 if TYPE_CHECKING:
@@ -55,11 +55,9 @@ def expect(
     file: FileOption = None,
 ) -> Answer:
     """Add a test of memory: what a question must find, or must not."""
-    slug = home.agent(agent).slug
-    line = {"id": new_id(), "agent": slug, "ask": ask, "expect": expected or [], "never": never or []}
-    test = test_of({**line, "nothing": nothing, "limit": limit, "note": note})
     place = _file_of(home, file)
-    add_test(place.parent, test, place.name)
+    told = {"expect": expected or [], "never": never or [], "nothing": nothing, "limit": limit, "note": note}
+    test = running_tests.expect(place, home.agent(agent).slug, ask, **told)
     return Answer(test.line(), Text(f"added a test of {one_line(test.ask)!r} to {one_line(str(place))}"))
 
 

@@ -207,9 +207,10 @@ def _state_of(client: "ClientKind", folder: Path | None, *, start: bool) -> dict
     from keepstone.mcp.configuration import installed
     from keepstone.mcp.status import trouble_of
 
-    place, trouble = str((folder / str(client.project_file)) if folder else client.user_file()), None
+    path, trouble = _file_of(client, folder), None
     try:
-        entry = installed(client, _file_of(client, folder))
+        _check_inside(path, folder)
+        entry = installed(client, path)
     except (ValueError, OSError) as error:
         state, trouble = "unreadable", str(error)
     else:
@@ -218,7 +219,7 @@ def _state_of(client: "ClientKind", folder: Path | None, *, start: bool) -> dict
             trouble = trouble_of(entry, shared=folder is not None, start=start)
         else:
             state = "not installed" if folder is not None or is_present(client) else "not found"
-    return {"client": client.name, "state": state, "file": place, "trouble": trouble}
+    return {"client": client.name, "state": state, "file": str(path), "trouble": trouble}
 
 
 def _chosen(names: Iterable[str] | None, *, everything: bool, shared: bool) -> list["ClientKind"]:
@@ -243,20 +244,13 @@ def _chosen(names: Iterable[str] | None, *, everything: bool, shared: bool) -> l
 def _file_of(client: "ClientKind", folder: Path | None) -> Path:
     if folder is None:
         return client.user_file()
-    return _in_project(folder, client.project_file)
+    return folder.resolve() / str(client.project_file)
 
 
-def _in_project(folder: Path, name: str | None) -> Path:
-    """Return a file of a project, which a stranger may have made.
-
-    Raises:
-        ValueError: A link leads it out of the project.
-    """
-    root = folder.resolve()
-    path = root / str(name)
-    if not path.resolve().is_relative_to(root):
+def _check_inside(path: Path, folder: Path | None) -> None:
+    """Raise ValueError if a link leads a file out of its project, which a stranger may have made."""
+    if folder is not None and not path.resolve().is_relative_to(folder.resolve()):
         raise ValueError(f"{path} leads to {path.resolve()}, outside the project: remove the link")
-    return path
 
 
 def _changes(
@@ -277,26 +271,28 @@ def _changes(
         hooks_file = _hooks_file_of(client, folder)
         if hooks_file is not None and (hook is not None or entry is None):
             edits.setdefault(hooks_file, []).append(with_hooks(client, hooks_file, hook))
-        changes += [(client.title, Change.of(path, *some)) for path, some in edits.items()]
         skill_file = _skill_file_of(client, folder)
         if skill_file is not None and (skill or (entry is None and skill_file.exists())):
-            made = with_skill(skill_file, wanted=skill)
-            changes.append((client.title, Change.of(skill_file, made, removes=True)))
+            edits[skill_file] = [with_skill(skill_file, wanted=skill)]
+        for path, some in edits.items():
+            _check_inside(path, folder)
+            changes.append((client.title, Change.of(path, *some, removes=path == skill_file)))
     return changes
 
 
 def _skill_file_of(client: "ClientKind", folder: Path | None) -> Path | None:
     if client.skills_folder is None:
         return None
-    if folder is not None:
-        return _in_project(folder, f"{client.project_skills_folder}/keepstone/SKILL.md")
-    return client.skills_folder() / "keepstone" / "SKILL.md"
+    skills = (
+        client.skills_folder() if folder is None else folder.resolve() / str(client.project_skills_folder)
+    )
+    return skills / "keepstone" / "SKILL.md"
 
 
 def _hooks_file_of(client: "ClientKind", folder: Path | None) -> Path | None:
     if client.hooks_file is None:
         return None
-    return client.hooks_file() if folder is None else _in_project(folder, client.project_hooks_file)
+    return client.hooks_file() if folder is None else folder.resolve() / str(client.project_hooks_file)
 
 
 def _write(changes: Iterable[tuple[str, "Change"]], *, dry_run: bool, yes: bool) -> None:

@@ -62,9 +62,8 @@ def _main_folder(top: Path) -> Path:
     if not common.is_file():  # A submodule is a repository of its own.
         return top
     shared = (own / common.read_text("utf-8", "surrogateescape").strip()).resolve()
-    back = (
-        own / "gitdir"
-    )  # git keeps it for each worktree: the folder alone, which came from anywhere, decides nothing.
+    # git keeps in it the way back: the folder alone, which may come from anywhere, decides nothing.
+    back = own / "gitdir"
     if own.parent != shared / "worktrees" or not back.is_file():
         return top
     if Path(back.read_text("utf-8", "surrogateescape").strip()).resolve() != git.resolve():

@@ -49,13 +49,10 @@ def tests_of(home: Home) -> list[MemoryTest]:
     return read_tests(tests_file(home)) if has_tests(home) else []
 
 
-def expect(
-    home: Home, agent: str, ask: str, *, found: Sequence[str] = (), never: Sequence[str] = ()
-) -> MemoryTest:
-    """Add a test of what a question must find, or must never find."""
-    line = {"id": new_id(), "agent": agent, "ask": ask, "expect": [*found], "never": [*never]}
-    test = test_of(line)
-    add_test(tests_file(home).parent, test)
+def expect(file: Path, agent: str, ask: str, **keys: object) -> MemoryTest:
+    """Add a test of what a question must find, or must not, to a file; ``keys`` are those of its line."""
+    test = test_of({"id": new_id(), "agent": agent, "ask": ask, "expect": [], "never": [], **keys})
+    add_test(file.parent, test, file.name)
     return test
 
 

@@ -168,6 +168,13 @@ class Judge:
             new["embedding"] = new.pop("embedding")  # Last in the line, as ``Session.add`` writes it.
         return new
 
+    def lowered(self, writer: Writer, entry: Entry) -> Record:
+        """Return the origin of an entry, sources kept, to which a less trusted writer adds words."""
+        own = own_trust(entry.line)
+        if least((own, writer.by or TRUST[0])) == own:
+            return {}
+        return {"origin": writer.origin(entry.origin)}
+
     def relinked(self, entry: Entry, later: Record) -> Record:
         """Return a change that keeps the links to what an entry rests on, whatever links it names."""
         if "links" not in later:

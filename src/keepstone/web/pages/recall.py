@@ -11,7 +11,7 @@ from nicegui import ui
 
 from keepstone.model import Hits
 from keepstone.operations.error_codes import message_of
-from keepstone.operations.running_tests import expect, forget, has_tests
+from keepstone.operations.running_tests import expect, forget, has_tests, tests_file
 from keepstone.recall.selection import UNWANTED
 from keepstone.text.display import counted
 from keepstone.web.choosers import Choosers, names_of, trust_field
@@ -172,12 +172,12 @@ class RecallPage:
 
     async def _expect(self, told: dict[str, Any]) -> None:
         """Add a test of memory: that the question finds an entry, or never does."""
-        home, query = self.place.site.home, self.asked
+        home, slug, query = self.place.site.home, self.place.agent.slug, self.asked
         ids = [json.loads(told["entry"])]
         found, never = (ids, []) if told["found"] else ([], ids)
         with attempt():
             await self.place.check_admin()
-            test = await aside(expect, home, self.place.agent.slug, query, found=found, never=never)
+            test = await aside(expect, tests_file(home), slug, query, expect=found, never=never)
             must = "must find this" if told["found"] else "must not find this"
             tell(
                 f"Added a test of memory: “{query}” {must}.", undoing(partial(forget, home, test), self._ask)
