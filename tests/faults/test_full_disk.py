@@ -105,7 +105,7 @@ def vectors(home: Home) -> None:
 
 READS = {"entries", "newest", "other session", "recall", "get", "other agent", "read", "list", "similar"}
 WRITES = {"add", "update", "purge", "compact", "write", "append", "remove", "purge agent"}
-OF_LOGS = {"entries", "newest", "get", "add", "update", "purge", "compact"}
+OF_LOGS = {"add", "update", "purge", "compact"}
 INDEX = f".index/a/v{SCHEMA}"
 SEEN, JOURNAL = ".index/a/purged.seen", "agents/a/memory/sessions/.purged.ndjson"
 DENIED, PENDING = "AccessDeniedError", "PurgePendingError"

@@ -17,6 +17,7 @@ from tests.rollback_journals import lay_beside
 import keepstone
 from keepstone import Home
 from keepstone.index.database import SCHEMA, Database
+from keepstone.index.row_text import with_vector
 
 QUERIES = ["walnut", "pecan 7", "hazel", "東京", "nothing of it"]
 
@@ -253,8 +254,8 @@ def test_a_row_whose_text_was_damaged_does_not_wait_for_a_vector_for_ever(tmp_pa
         )
         home.embed()
     connection = apsw.Connection(str(index_of(tmp_path)))
-    connection.create_scalar_function("text_digest", lambda *_: b"", 1)
-    connection.execute("PRAGMA trusted_schema=1; UPDATE entry SET text='rotten' WHERE text='pecan'")
+    connection.create_scalar_function("with_vector", with_vector, flags=apsw.SQLITE_INNOCUOUS)
+    connection.execute("UPDATE entry SET digest=digest+1 WHERE head='pecan'")
     connection.close()
     with keepstone.open(tmp_path, durability="os", embedder=Concepts()) as home:
         assert home.agent("a").recall("walnut").pending in {0, 1}

@@ -20,9 +20,10 @@ from keepstone.filesystem.lock import Lock
 from keepstone.index import Index, entries, reading
 from keepstone.index.database import Database
 from keepstone.index.words import word_table
-from keepstone.log.fold import Folded, step
+from keepstone.log import fold
+from keepstone.log.fold import after
 from keepstone.log.log_file import Log
-from keepstone.log.scan import Line
+from keepstone.model import Record
 from keepstone.vector import encode
 
 VECTORS = [encode("given:2", np.array(pair, np.float32)) for pair in ([1, 0], [0, 1])]
@@ -52,8 +53,10 @@ def rows_of(log: bytes, lines: int, portion: int = 100) -> tuple[Any, ...]:
         with closing(Database(folder.path / "index.db")) as database:
             said = entries.rows_of(database, range(1, 1000)).values()
             return (
-                database.rows("SELECT number, id, text, type, ts, tags, priority FROM entry ORDER BY number"),
-                {row.id: row.record(log[row.at : row.at + row.length]) for row in said},
+                database.rows(
+                    "SELECT number, id, digest, head, type, ts, tags, priority FROM entry ORDER BY number"
+                ),
+                {row.id: row.record for row in said},
                 database.rows("SELECT number, f32 FROM vector JOIN entry USING(eid) ORDER BY number"),
                 database.rows("SELECT number, value FROM field JOIN entry USING(eid) ORDER BY number, value"),
             )
@@ -76,12 +79,12 @@ def test_step_ends_early_on_a_slow_machine_and_all_lines_arrive(
 ) -> None:
     clock = 0.0
 
-    def slow_fold(known: Folded | None, line: Line) -> Folded | None:
+    def slow_fold(known: Record | None, later: Record) -> Record | None:
         nonlocal clock
         clock += 0.001
-        return step(known, line)
+        return after(known, later)
 
-    monkeypatch.setattr(reading, "step", slow_fold)
+    monkeypatch.setattr(fold, "after", slow_fold)
     monkeypatch.setattr(reading, "time", SimpleNamespace(monotonic=lambda: clock), raising=False)
     (tmp_path / "s.ndjson").write_bytes(
         b"".join(b'{"id":"%d","type":"note","text":"walnut"}\n' % number for number in range(950))
@@ -139,3 +142,17 @@ def test_deletions_beyond_a_few_are_hidden_however_far_apart_their_lines_are(
         index.catch_up("s", Log(folder, "s.ndjson", Lock(folder, ".s.lock")))
         assert index.counts("s") == {"s": 200}
         assert len(dropped) <= 64
+
+
+def test_last_line_without_its_newline_is_a_row_and_becomes_no_change(tmp_path: Path) -> None:
+    file = tmp_path / "s.ndjson"
+    file.write_bytes(b'{"id":"a","ts":"2026-01-11T14:31:00Z","type":"note","text":"walnut"}')
+    with Folder(tmp_path, root=tmp_path) as folder, closing(Index(None)) as index:
+        log = Log(folder, "s.ndjson", Lock(folder, ".s.lock"))
+        index.catch_up("s", log)
+        [before] = index.with_ids("s", ["a"])
+        with file.open("ab") as more:
+            more.write(b'\n{"id":"b","ts":"2026-01-11T14:31:00Z","type":"note","text":"pecan"}\n')
+        index.catch_up("s", log)
+        assert [row.record for row in index.with_ids("s", ["a"])] == [before.record]
+        assert index.counts("s") == {"s": 2}

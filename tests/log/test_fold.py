@@ -30,14 +30,13 @@ def test_a_put_stays_at_the_place_of_its_entry(session: Damaged) -> None:
     session.write(entry("a"), entry("b"), entry("a", "new"))
     folded = session.fold().entries["a"]
     assert session.ids() == ["a", "b"]
-    assert (folded.place, folded.at, folded.pristine) == (0, len(lines(entry("a"), entry("b"))), False)
+    assert (folded.place, folded.pristine) == (0, False)
 
 
 def test_a_patched_entry_says_no_longer_all_in_its_line(session: Damaged) -> None:
     session.write(entry("a"), entry("b"), patch("a", pinned=True))
     folded = session.fold().entries
-    assert (folded["a"].at, folded["a"].pristine, folded["b"].pristine) == (0, False, True)
-    assert folded["a"].length == len(dump(entry("a")))
+    assert (folded["a"].pristine, folded["b"].pristine) == (False, True)
 
 
 def test_a_tombstone_ends_the_life_of_an_entry(session: Damaged) -> None:

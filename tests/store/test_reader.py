@@ -104,9 +104,9 @@ def test_a_question_that_meets_damage_is_answered_from_the_rebuilt_index(
 ) -> None:
     asked: list[bool] = []
 
-    def question(reader: Reader, again: bool) -> set[str]:  # noqa: FBT001  Called by place.
-        asked.append(again)
-        if not again:
+    def question(reader: Reader) -> set[str]:
+        asked.append(bool(asked))
+        if asked == [False]:
             reader.pending("given:2", SCOPE)  # Opens the index, so that it is damaged while it is open.
             damage(tmp_path)
         return {entry.text for entry in reader.load(keys_of(reader)).values()}
@@ -118,8 +118,8 @@ def test_a_question_that_meets_damage_is_answered_from_the_rebuilt_index(
 def test_an_index_that_is_replaced_at_each_try_is_an_error(store: FileStore) -> None:
     asked: list[bool] = []
 
-    def question(reader: Reader, again: bool) -> None:  # noqa: FBT001  Called by place.
-        asked.append(again)
+    def question(reader: Reader) -> None:
+        asked.append(bool(asked))
         keys = keys_of(reader)
         rebuild(store)
         reader.load(keys)

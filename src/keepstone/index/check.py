@@ -18,19 +18,17 @@ from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import LOCK
 from keepstone.index import entries, session_table
 from keepstone.index.database import BUSY, UNUSABLE, Database, UnavailableError
-from keepstone.index.entries import Row
 from keepstone.index.index import Index
-from keepstone.index.row_columns import FROM, ROW
 from keepstone.index.session_table import LogState
 from keepstone.index.vectors import building, hnsw, vector_table
 from keepstone.index.vectors.segment import read_into
-from keepstone.log.fold import Fold, Folded
+from keepstone.log.fold import Fold
 from keepstone.log.log_file import Log, checksum, stat_of
 from keepstone.log.scan import Scan
-from keepstone.model import Scope
+from keepstone.model import Record, Scope
 from keepstone.vector import decode
 
-_COLUMNS = "e.ts, e.type, e.priority, e.pinned, e.tags, e.links, e.text"
+_COLUMNS = "e.priority, e.pinned, e.tags, e.links, e.digest, e.head"
 
 
 @contextmanager
@@ -103,7 +101,7 @@ class _SessionRows:
     """What the index holds of one session."""
 
     known: LogState
-    rows: dict[str, tuple[Row, tuple[Any, ...]]]
+    rows: dict[str, tuple[Record | None, tuple[Any, ...]]]
     given: dict[str, tuple[str, bytes]]
     """Vectors that callers gave, by the ids of their entries."""
 
@@ -129,7 +127,7 @@ def differing(index: Index, session: str, log: Log) -> int:
             if line.offset >= held.known.offset:
                 break
             fold.add(line)
-        same = sum(_is_same(fd, held, folded) for folded in fold.entries.values())
+        same = sum(_is_same(held, folded.record) for folded in fold.entries.values())
         return max(len(fold.entries), len(held.rows)) - same
 
 
@@ -137,11 +135,14 @@ def _held(database: Database, session: str) -> _SessionRows | None:
     known = session_table.known_of(database, session)
     if known is None:
         return None
-    rows = {}
-    sql = f"SELECT {ROW}, {_COLUMNS} {FROM} WHERE e.sid=?"
-    for columns in database.rows(sql, (known.sid,)):
-        row = Row._make(columns[: len(Row._fields)])
-        rows[row.id] = (row, (row.id, row.place, row.at, row.length, *columns[len(Row._fields) :]))
+    rows: dict[str, tuple[Record | None, tuple[Any, ...]]] = {}
+    sql = f"SELECT {_COLUMNS}, {entries.ROW} {entries.FROM} WHERE e.sid=?"
+    for found in database.rows(sql, (known.sid,)):
+        columns, row = found[:6], found[6:]
+        record = None
+        with suppress(apsw.CorruptError):
+            record = entries.row(*row).record
+        rows[row[2]] = record, (*row[2:5], *columns)
     sql = (
         "SELECT e.id, s.id, v.f32 FROM entry e JOIN vector v ON v.eid=e.eid AND v.made=0 "
         "JOIN space s ON s.number=v.space WHERE e.sid=?"
@@ -158,24 +159,17 @@ def _is_of(known: LogState, fd: int) -> bool:
     return known.stat.inode == stat.inode and checksum(fd, known.offset, known.tail) == known.crc
 
 
-def _is_same(fd: int, held: _SessionRows, folded: Folded) -> bool:
-    row, columns = held.rows.get(folded.record["id"], (None, ()))
-    if row is None or columns != _columns(folded):
-        return False
-    read = row.folded(os.pread(fd, row.length, row.at))
-    return read is not None and read.record == folded.record and _is_given(held, folded)
+def _is_same(held: _SessionRows, record: Record) -> bool:
+    there, columns = held.rows.get(record["id"], (None, ()))
+    *expected, _access, digest, head, _given, _rest = entries.columns_of(record)
+    return columns == (*expected, digest, head) and there == record and _is_given(held, record)
 
 
-def _columns(folded: Folded) -> tuple[Any, ...]:
-    *columns, _head, _access, text, _sum = entries._columns(folded)  # noqa: SLF001  As ``_looking``.
-    return (*columns, text)
-
-
-def _is_given(held: _SessionRows, folded: Folded) -> bool:
-    given = held.given.get(folded.record["id"])
+def _is_given(held: _SessionRows, record: Record) -> bool:
+    given = held.given.get(record["id"])
     if given is None:
         return True
-    found = decode(folded.record.get("embedding"))
+    found = decode(record.get("embedding"))
     return found is not None and given == (found[0].id, found[1].astype("<f4").tobytes())
 
 

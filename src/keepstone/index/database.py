@@ -6,7 +6,6 @@ import math
 import os
 import threading
 import time
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -20,13 +19,14 @@ import apsw
 from keepstone.filesystem.confine import FILE_MODE
 from keepstone.filesystem.fork import hold_over_forks, reset_in_child
 from keepstone.index.page_size import ENLARGING, LARGE, MOST_SMALL, SMALL, enlarge, is_half_enlarged
+from keepstone.index.row_text import WaitingTexts, with_vector
 from keepstone.index.table_schema import TABLES
 from keepstone.index.turn import Turn
 from keepstone.text.tokenizer import ENGLISH, stemmed, stemming_of, tokenizer_of
 
 _ROLLBACK = "-journal"
 
-SCHEMA = 9
+SCHEMA = 10
 """Part of the index's path, so that versions lie side by side and do not undo one another."""
 
 
@@ -115,8 +115,9 @@ class Database:
         self.turn = Turn(path)
         self._most_pages = math.inf
         """Pages from which on the index gets large ones; infinite if it has them."""
+        self.texts = WaitingTexts()
         self.has_hidden: bool | None = None
-        """Whether any row may be hidden, see ``keepstone.index.row_places``; None if nobody looked."""
+        """Whether any row may be hidden, see ``keepstone.index.hidden_rows``; None if nobody looked."""
         with self.guard:
             self.connection = self._open()
             reset_in_child(self)
@@ -230,7 +231,7 @@ class Database:
 
     def shorten_journal(self) -> bool:
         """Empty a long journal unless that means waiting for anyone; tell whether it is short now."""
-        if self._journal_bytes() < LONG_JOURNAL:
+        if self.journal_bytes() < LONG_JOURNAL:
             return True
         try:
             # Copies the pages without the write lock; later readers do not use the journal then.
@@ -260,25 +261,26 @@ class Database:
         with self.guard:
             with suppress(apsw.ConnectionClosedError):
                 is_large = self._most_pages == math.inf
-                if soon_reopened and is_large and self._journal_bytes() < _SHORT_JOURNAL:
+                if soon_reopened and is_large and self.journal_bytes() < _SHORT_JOURNAL:
                     self.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             self.connection.close(force=True)
 
     def _open(self) -> apsw.Connection:
         try:
-            connection = _connect(self.path, self.language, self.turn)
+            connection = _connect(self.path, self.language, self.turn, self.texts)
         except DAMAGE:
             if self.path is None:
                 raise
             remove_files(self.path)
-            connection = _connect(self.path, self.language, self.turn)
+            connection = _connect(self.path, self.language, self.turn, self.texts)
         finally:
             self.turn.end()
         is_small = connection.execute("PRAGMA page_size").get == SMALL
         self._most_pages = MOST_SMALL if is_small else math.inf
         return connection
 
-    def _journal_bytes(self) -> int:
+    def journal_bytes(self) -> int:
+        """Return the length of SQLite's journal."""
         try:
             return os.stat(f"{self.path}-wal").st_size if self.path else 0  # noqa: PTH116  Each step looks.
         except OSError:
@@ -317,7 +319,7 @@ def _remove_rollback_journal(path: Path) -> None:
             _remove(Path(f"{path}{_ROLLBACK}"))
 
 
-def _connect(path: Path | None, language: str, turn: Turn) -> apsw.Connection:
+def _connect(path: Path | None, language: str, turn: Turn, texts: WaitingTexts) -> apsw.Connection:
     if path is not None and path.is_dir():
         remove_files(path)
     if path is not None:
@@ -330,14 +332,16 @@ def _connect(path: Path | None, language: str, turn: Turn) -> apsw.Connection:
         if fresh is not None:
             # Not made by a descriptor of our own: closing one ends all locks of this process on the file.
             fresh.chmod(FILE_MODE)
-        _prepare_in_turn(connection, language, turn, SMALL if path else LARGE)
+        _prepare_in_turn(connection, language, turn, texts, SMALL if path else LARGE)
     except BaseException:
         connection.close(force=True)
         raise
     return connection
 
 
-def _prepare_in_turn(connection: apsw.Connection, language: str, turn: Turn, page_size: int) -> None:
+def _prepare_in_turn(
+    connection: apsw.Connection, language: str, turn: Turn, texts: WaitingTexts, page_size: int
+) -> None:
     """Prepare a connection while other processes do the same.
 
     Where two switch a new file to write-ahead logging at one moment, SQLite tells one that
@@ -345,7 +349,7 @@ def _prepare_in_turn(connection: apsw.Connection, language: str, turn: Turn, pag
     """
     while True:
         try:
-            return _prepare(connection, language, turn, page_size)
+            return _prepare(connection, language, turn, texts, page_size)
         except apsw.BusyError:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
@@ -353,15 +357,15 @@ def _prepare_in_turn(connection: apsw.Connection, language: str, turn: Turn, pag
                 raise
 
 
-def _prepare(connection: apsw.Connection, language: str, turn: Turn, page_size: int) -> None:
+def _prepare(
+    connection: apsw.Connection, language: str, turn: Turn, texts: WaitingTexts, page_size: int
+) -> None:
     if connection.readonly("main"):
         raise apsw.ReadOnlyError("the index may not be written")
     connection.set_busy_handler(turn.wait)
     function = partial(connection.create_scalar_function, numargs=1, deterministic=True)
-    # As bytes, for those of a damaged file may be no text.
-    function("text_digest", lambda *texts: sha256(texts[0] or b"").digest())
-    function("stemmed", lambda *texts: stemmed(t, language) if isinstance(t := texts[0], str) else t)
-    function("row_sum", row_sum, numargs=6)
+    function("words_of", lambda *row: stemmed(texts.take(*row), language), numargs=3)
+    function("with_vector", with_vector, numargs=3, flags=apsw.SQLITE_INNOCUOUS)  # A trigger calls it.
     _set(connection, f"page_size={page_size}", "secure_delete=ON", "temp_store=MEMORY")
     if not _is_ours(connection):
         _create(connection, language)
@@ -384,11 +388,6 @@ def _create(connection: apsw.Connection, language: str) -> None:
     if not _is_ours(connection):
         connection.execute(TABLES + _words_table(language))
     connection.execute("COMMIT")
-
-
-def row_sum(*values: Any) -> int:
-    """Return the checksum of what a row says beyond its line: id, place, at, length, head and access."""
-    return zlib.crc32(repr(values).encode("utf-8", "replace"))
 
 
 def _is_ours(connection: apsw.Connection) -> bool:

@@ -3,99 +3,107 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import starmap
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import apsw
 
-from keepstone.index.database import Database, row_sum
-from keepstone.index.row_columns import FROM, ROW, STORED
+from keepstone.index.database import Database
+from keepstone.index.row_text import digest_of, record_in, rest_of, storable, text_in
 from keepstone.index.session_table import Room
 from keepstone.index.table_schema import IS_STANDING
 from keepstone.index.words import word_table
-from keepstone.log.fold import Folded
-from keepstone.log.line import (
-    EPOCH,
-    MICROSECOND,
-    create,
-    dump_read,
-    head_of,
-    id_of,
-    microseconds,
-    parse,
-    read_time,
-    text_of,
-)
+from keepstone.log.line import EPOCH, MICROSECOND, microseconds, read_time
 from keepstone.log.log_file import Stat
-from keepstone.log.scan import derived_id
-from keepstone.log.searched_text import searched_text
 from keepstone.model import Record, Scope
-from keepstone.text.tokenizer import spread
+
+FROM = "FROM entry e JOIN session s ON s.sid=e.sid"
+RECORD = (
+    "e.id, e.ts, e.type, e.record, e.access, (SELECT v.id FROM space v WHERE v.number=e.given), "
+    "(SELECT v.f32 FROM vector v WHERE v.space=e.given AND v.eid=e.eid)"
+)
+"""The values of a row's record."""
+ROW = f"e.eid, s.name, {RECORD}"
+"""The values of a ``Row``, from ``FROM``."""
 
 
 class Row(NamedTuple):
-    """Where an entry stands in its log, and what later lines made of it."""
+    """A live entry."""
 
     eid: int
     session: str
-    file: str
-    """The name of the session's log."""
-    id: str
-    place: int
-    at: int
-    length: int
-    head: str | None
-    """The entry without its payload, as JSON; None if its one line says it."""
-    access: int | None
-    """The count of accesses, where later lines changed it."""
-    is_sound: bool
-    """Whether the checksum of all this is right; see ``IS_SOUND``."""
+    record: Record
+    """Shared with nobody: parsed for each answer."""
 
-    def record(self, raw: bytes) -> Record | None:
-        """Return the entry's record from the bytes of its line, None if they are another's, or damaged."""
-        line = parse(raw) if self.is_sound else None
-        if line is None or (line.get("id") != self.id and id_of(line) is not None):
-            return None
-        if self.head is None:
-            record = create(line) if "ts" in line and "id" in line else None
-        elif id_of(line) is None and not self.id.startswith(derived_id(raw)):
-            record = None
-        else:
-            payload = {key: value for key, value in line.items() if key not in head_of(line)}
-            record = json.loads(self.head) | payload
-        return record if record is None or self.access is None else record | {"access": self.access}
+    @property
+    def id(self) -> str:
+        """The entry's id."""
+        return str(self.record["id"])
 
-    def folded(self, raw: bytes) -> Folded | None:
-        """Return the entry as a fold of its log would hold it."""
-        record = self.record(raw)
-        pristine = self.head is None and self.access is None
-        return None if record is None else Folded(record, self.place, self.at, self.length, pristine)
+
+def row(
+    eid: int,
+    session: str,
+    entry_id: str,
+    ts: int,
+    kind: str,
+    rest: Any,
+    access: int | None,
+    space: str | None,
+    vector: bytes,
+) -> Row:
+    """Return the row of these columns, see ``ROW``."""
+    record = record_in(entry_id, ts, kind, rest, space, vector)
+    return Row(eid, session, record if access is None else record | {"access": access})
 
 
 _COLUMNS = (
-    *("id", "place", "at", "length", "ts", "type", "priority"),
-    *("pinned", "tags", "links", "head", "access", "text", "sum"),
+    "id",
+    "ts",
+    "type",
+    "priority",
+    "pinned",
+    "tags",
+    "links",
+    "access",
+    "digest",
+    "head",
+    "given",
+    "record",
 )
 _MARKS = ", ".join("?" * len(_COLUMNS))
 _LARGEST = 1e300
 """Priorities beyond it, which another program may have written, are kept out of the index."""
 _HEAD = 64
 """Characters that a head has: enough for a speaker's name."""
-_SAID = "id, place, at, length, head, access"
-IS_SOUND = f"sum=row_sum({_SAID})"
-"""Whether a row's checksum is right, in SQL: SQLite has no checksums of its own."""
+_DIGEST = _COLUMNS.index("digest")
 
 
-def insert(database: Database, sid: int, entries: Iterable[Folded | None], room: Room) -> None:
-    """Add rows for new entries of one session, in the order of their places; None leaves out a number."""
+def insert(
+    database: Database,
+    sid: int,
+    records: Iterable[Record | None],
+    room: Room,
+    given: Mapping[int, int] = MappingProxyType({}),
+) -> None:
+    """Add rows for new entries of one session, in the order of their places; None leaves out a number.
+
+    ``given`` are the spaces of vectors, by rows, that the rows leave to the table of vectors.
+    """
     sql = f"INSERT INTO entry(eid, sid, number, {', '.join(_COLUMNS)}) VALUES(?, ?, ?, {_MARKS})"
     rows = [
-        (room.eid + at, sid, room.number + at, *_columns(folded))
-        for at, folded in enumerate(entries)
-        if folded is not None
+        (
+            room.eid + at,
+            sid,
+            room.number + at,
+            *columns_of(record, database.texts.keep, given.get(room.eid + at)),
+        )
+        for at, record in enumerate(records)
+        if record is not None
     ]
     database.connection.executemany(sql, rows)
 
@@ -108,72 +116,70 @@ def present(database: Database, sid: int, ids: Sequence[str]) -> set[str]:
 
 def row_of(database: Database, sid: int, entry_id: str) -> Row:
     """Return the row of an entry that a session has."""
-    sql = f"SELECT eid, '', '', {_SAID}, {IS_SOUND} FROM entry WHERE id=? AND sid=?"
+    sql = f"SELECT e.eid, '', {RECORD} FROM entry e WHERE e.id=? AND e.sid=?"
     if (values := database.row(sql, (entry_id, sid))) is None:
         raise apsw.CorruptError("a row is in an index of its table, but not in the table")
-    return Row(*values)
+    return row(*values)
 
 
-def change(database: Database, eid: int, folded: Folded | None) -> None:
+def change(database: Database, eid: int, record: Record | None) -> None:
     """Bring one row to a later version of its entry; None takes it out."""
-    word_table.take_out(database, eid)
-    if folded is None:
+    if record is None:
+        word_table.take_out(database, eid)
         database.execute("DELETE FROM entry WHERE eid=?", (eid,))
-    else:
-        columns = ", ".join(f"{column}=?" for column in _COLUMNS)
-        database.execute(f"UPDATE entry SET {columns} WHERE eid=?", (*_columns(folded), eid))
+        return
+    columns = columns_of(record)
+    before = database.row("SELECT digest FROM entry WHERE eid=?", (eid,))
+    has_other_words = before is None or before[0] != columns[_DIGEST]
+    if has_other_words:
+        word_table.take_out(database, eid)
+    names = ", ".join(f"{column}=?" for column in _COLUMNS)
+    database.execute(f"UPDATE entry SET {names} WHERE eid=?", (*columns, eid))
+    if has_other_words:
         word_table.put_back(database, eid)
 
 
-def patch(database: Database, eid: int, folded: Folded) -> None:
-    """Bring one row to a later version that has the same text."""
-    columns = _columns(folded)
-    sql = "UPDATE entry SET priority=?, pinned=?, tags=?, links=?, head=?, access=?, sum=? WHERE eid=?"
-    database.execute(sql, (*columns[6:12], columns[-1], eid))
+def leave_vector(database: Database, eid: int, record: Record, space: int) -> None:
+    """Leave the vector that a record names to the table of vectors, where it is."""
+    *_, rest = columns_of(record, given=space)
+    database.execute("UPDATE entry SET given=?, record=? WHERE eid=?", (space, rest, eid))
 
 
 def count(database: Database, sid: int, entry_id: str, access: int) -> None:
     """Set the access count of an entry, if it is in the index."""
-    sql = f"UPDATE entry SET access=?, sum={_summed('id, place, at, length, head, ?')} WHERE id=? AND sid=?"
-    database.execute(sql, (access, access, entry_id, sid))
+    database.execute("UPDATE entry SET access=? WHERE id=? AND sid=?", (access, entry_id, sid))
 
 
-def _summed(said: str) -> str:
-    """Return the SQL of a row's new checksum; what was damaged before stays damaged."""
-    return f"CASE WHEN {IS_SOUND} THEN row_sum({said}) ELSE -1 END"
+def columns_of(
+    record: Record,
+    keep_text: Callable[[int | None, str], None] = lambda _digest, _text: None,
+    given: int | None = None,
+) -> tuple[Any, ...]:
+    """Return the columns of an entry's row from its id on; ``keep_text`` takes the text that is searched.
 
-
-def _columns(folded: Folded) -> tuple[Any, ...]:
-    record = folded.record
+    The record is without its vector if that is ``given``, in the table of vectors, of this space.
+    """
     priority, links = record.get("priority"), record.get("links")
     if isinstance(links, list):
         links = [link for link in links if isinstance(link, dict)]
-    head = None if folded.pristine else dump_read(head_of(record)).decode()
-    said = (record["id"], folded.place, folded.at, folded.length)
+    ts = microseconds(moment) if (moment := read_time(record["ts"])) else 0
+    text = text_in(record)
+    digest = digest_of(text)
+    keep_text(digest, text)
     return (
-        *said,
-        microseconds(moment) if (moment := read_time(record["ts"])) else 0,
-        kind if (kind := record["type"]).isascii() else _storable(kind),
+        record["id"],
+        ts,
+        kind if (kind := record["type"]).isascii() else storable(kind),
         float(priority) if isinstance(priority, int | float) and abs(priority) < _LARGEST else None,
         1 if record.get("pinned") is True else None,
         json.dumps(tags) if isinstance(tags := record.get("tags"), list) else None,
         json.dumps(links) if links and isinstance(links, list) else None,
-        head,
         None,
-        indexed(record),
-        row_sum(*said, head, None),
+        digest,
+        text[:_HEAD],
+        given,
+        rest_of(record if given is None else {k: v for k, v in record.items() if k != "embedding"}, ts),
     )
-
-
-def indexed(record: Record) -> str:
-    """Return the text of an entry as its row keeps it, with its aliases and the parts of names in it."""
-    text = searched_text(text_of(record), record)
-    return text if text.isascii() else _storable(spread(text))
-
-
-def _storable(text: str) -> str:
-    """Return a text without the lone surrogates that another program's escapes may hold."""
-    return text.encode("utf-8", "replace").decode()
 
 
 def some_of(database: Database, sid: int, most: int) -> list[int]:
@@ -193,29 +199,25 @@ def drop(database: Database, eids: Sequence[int], *, are_more: bool = False) -> 
     database.execute("DELETE FROM entry WHERE eid IN (SELECT value FROM json_each(?))", (json.dumps(eids),))
 
 
-def find(database: Database, entry_id: str, session: str | None = None) -> list[Row]:
-    """Return the rows with an id, in one session or in all."""
-    sql = f"SELECT {ROW} {FROM} WHERE e.id=?" + ("" if session is None else " AND s.name=?")
-    return list(starmap(Row, database.rows(sql, (entry_id,) if session is None else (entry_id, session))))
-
-
-def with_ids(database: Database, sid: int, ids: Sequence[str]) -> list[Row]:
-    """Return the rows of a session with some ids."""
-    sql = f"SELECT {ROW} {FROM} WHERE e.sid=? AND e.id IN (SELECT value FROM json_each(?))"
-    return list(starmap(Row, database.rows(sql, (sid, json.dumps(list(ids))))))
-
-
-def holders(database: Database, entry_id: str) -> dict[str, tuple[Row | None, Stat]]:
-    """Return the sessions that have an entry with an id, and its rows; None in those not all in the index."""
+def at(database: Database, session: str, ids: Sequence[str]) -> tuple[Stat | None, list[Row]]:
+    """Return up to which state of its log a session is indexed, and its rows with some ids."""
+    if len(ids) == 1:  # A third of the time, for the most frequent question.
+        named, value = "e.id=?", ids[0]
+    else:
+        named, value = "e.id IN (SELECT value FROM json_each(?))", json.dumps(list(ids))
     sql = (
-        f"SELECT s.size, s.mtime, s.inode, s.offset=s.size, {ROW} {FROM} WHERE e.id=? UNION ALL "
-        "SELECT size, mtime, inode, 0, 0, name, file, '', 0, 0, 0, NULL, NULL, 0 FROM session "
-        "WHERE offset!=size"
+        f"SELECT s.size, s.mtime, s.inode, {ROW} FROM session s LEFT JOIN entry e ON e.sid=s.sid AND {named} "
+        "WHERE s.name=?"
     )
-    found: dict[str, tuple[Row | None, Stat]] = {}
-    for size, mtime, inode, is_whole, *row in database.rows(sql, (entry_id,)):
-        found[row[1]] = (Row(*row) if is_whole else None, Stat(size, mtime, inode))
-    return found
+    found = database.rows(sql, (value, session))
+    rows = [row(*columns[3:]) for columns in found if columns[3] is not None]
+    return (Stat(*found[0][:3]) if found else None), rows
+
+
+def holders(database: Database, entry_id: str) -> list[tuple[Row, Stat]]:
+    """Return the rows with an id in all sessions, each with the state of the log that it was read from."""
+    sql = f"SELECT s.size, s.mtime, s.inode, {ROW} {FROM} WHERE e.id=? ORDER BY +s.name"
+    return [(row(*columns[3:]), Stat(*columns[:3])) for columns in database.rows(sql, (entry_id,))]
 
 
 def linked(database: Database, ids: Sequence[str], rel: str | None, limit: int) -> list[Row]:
@@ -225,24 +227,24 @@ def linked(database: Database, ids: Sequence[str], rel: str | None, limit: int) 
     condition = f"EXISTS (SELECT 1 FROM json_each(e.links) WHERE {named} {related})"
     bindings = (json.dumps(list(ids)), *(() if rel is None else (rel,)), limit)
     sql = f"SELECT {ROW} {FROM} WHERE e.links IS NOT NULL AND {condition} ORDER BY +s.name, e.eid LIMIT ?"
-    return list(starmap(Row, database.rows(sql, bindings)))
+    return list(starmap(row, database.rows(sql, bindings)))
 
 
-def links(database: Database, sid: int, rel: str) -> list[tuple[str, str]]:
+def links(database: Database, session: str, rel: str) -> list[tuple[str, str]]:
     """Return the id and the target of each link of this relation that a session's entries have."""
     sql = (
-        "SELECT e.id, json_extract(link.value, '$.to') FROM entry e, json_each(e.links) AS link "
-        "WHERE e.links IS NOT NULL AND e.sid=? AND json_extract(link.value, '$.rel')=? "
+        f"SELECT e.id, json_extract(link.value, '$.to') {FROM}, json_each(e.links) AS link "
+        "WHERE e.links IS NOT NULL AND s.name=? AND json_extract(link.value, '$.rel')=? "
         "AND json_type(link.value, '$.to')='text' ORDER BY e.eid"
     )
-    return list(database.rows(sql, (sid, rel)))
+    return list(database.rows(sql, (session, rel)))
 
 
 def pinned(database: Database) -> list[Row]:
-    """Return the rows of pinned entries, by time."""
+    """Return the rows of pinned entries, by time and then by session."""
     by_pin = FROM.replace("entry e", "entry e INDEXED BY entry_pinned")  # Else SQLite goes through all.
-    sql = f"SELECT {ROW} {by_pin} WHERE e.pinned IS NOT NULL ORDER BY e.ts, e.eid"
-    return list(starmap(Row, database.rows(sql)))
+    sql = f"SELECT {ROW} {by_pin} WHERE e.pinned IS NOT NULL ORDER BY e.ts, s.name, e.eid"
+    return list(starmap(row, database.rows(sql)))
 
 
 def standing(database: Database, limit: int) -> list[Row]:
@@ -250,7 +252,7 @@ def standing(database: Database, limit: int) -> list[Row]:
     rows = FROM.replace("entry e", "entry e INDEXED BY entry_standing")
     order = "e.ts DESC, s.name DESC, e.eid DESC"
     sql = f"SELECT {ROW} {rows} WHERE e.{IS_STANDING} ORDER BY {order} LIMIT ?"
-    return list(starmap(Row, database.rows(sql, (limit,))))[::-1]
+    return list(starmap(row, database.rows(sql, (limit,))))[::-1]
 
 
 class Place(NamedTuple):
@@ -264,41 +266,35 @@ class Place(NamedTuple):
 
 
 def newest(
-    database: Database, sid: int, limit: int, types: Sequence[str] | None, before: Place | None
+    database: Database, session: str, limit: int, types: Sequence[str] | None, before: Place | None
 ) -> list[Row]:
     """Return a session's newest rows before a place by (time, place), the oldest first."""
-    where = "e.sid=?"
-    bindings: tuple[Any, ...] = (sid,)
+    where = "s.name=?"
+    bindings: tuple[Any, ...] = (session,)
     if types is not None:
-        where, bindings = f"{where} AND e.type IN (SELECT value FROM json_each(?))", (sid, json.dumps(types))
+        where, bindings = (
+            f"{where} AND e.type IN (SELECT value FROM json_each(?))",
+            (session, json.dumps(types)),
+        )
     if before is not None:
-        there = database.row("SELECT eid FROM entry WHERE id=? AND sid=?", (before.id, sid))
+        sql = f"SELECT e.eid {FROM} WHERE e.id=? AND s.name=?"
+        there = database.row(sql, (before.id, session))
         where = f"{where} AND (e.ts, e.eid) < (?, ?)"
         bindings = (*bindings, before.ts, there[0] if there else before.eid)
     sql = f"SELECT {ROW} {FROM} WHERE {where} ORDER BY e.ts DESC, e.eid DESC LIMIT ?"
-    return list(starmap(Row, database.rows(sql, (*bindings, limit))))[::-1]
+    return list(starmap(row, database.rows(sql, (*bindings, limit))))[::-1]
 
 
 def oldest(database: Database, session: str, limit: int) -> list[Row]:
     """Return a session's first rows by time and place."""
     sql = f"SELECT {ROW} {FROM} WHERE s.name=? ORDER BY e.ts, e.eid LIMIT ?"
-    return list(starmap(Row, database.rows(sql, (session, limit))))
+    return list(starmap(row, database.rows(sql, (session, limit))))
 
 
 def rows_of(database: Database, eids: Sequence[int]) -> dict[int, Row]:
     """Return rows by their numbers."""
-    sql = f"SELECT {STORED} {FROM} WHERE e.eid IN (SELECT value FROM json_each(?))"
-    rows = database.rows(sql, (json.dumps(list(eids)),))
-    return {
-        row[0]: Row._make((*row[:9], row[9] == row_sum(*row[3:9])) if row[10] is None else _moved(*row))
-        for row in rows
-    }
-
-
-def _moved(*columns: Any) -> tuple[Any, ...]:
-    row, (said, side, place, at, length, folded, moved) = columns[:9], columns[9:]
-    is_sound = said == row_sum(*row[3:]) and moved == row_sum(row[0], side, place, at, length, folded)
-    return (*row[:4], place, at, length, *((None, None) if folded else row[7:]), is_sound)
+    sql = f"SELECT {ROW} {FROM} WHERE e.eid IN (SELECT value FROM json_each(?))"
+    return {found[0]: row(*found) for found in database.rows(sql, (json.dumps(list(eids)),))}
 
 
 def instant_of(count: int) -> datetime:
@@ -319,11 +315,10 @@ def heads(database: Database, eids: Sequence[int]) -> dict[int, tuple[str, datet
     Raises:
         apsw.CorruptError: A row has something else than a time, as only in a damaged file.
     """
-    head = f"CAST(substr(text, 1, {_HEAD}) AS TEXT)"
-    sql = f"SELECT eid, {head}, ts FROM entry WHERE eid IN (SELECT value FROM json_each(?))"
+    sql = "SELECT eid, head, ts FROM entry WHERE eid IN (SELECT value FROM json_each(?))"
     rows = database.rows(sql, (json.dumps(list(eids)),))
     try:
-        return {eid: (text, EPOCH + ts * MICROSECOND) for eid, text, ts in rows}
+        return {eid: (str(head), EPOCH + ts * MICROSECOND) for eid, head, ts in rows}
     except (OverflowError, TypeError) as error:
         raise apsw.CorruptError("a row has something else than a time") from error
 
@@ -364,7 +359,7 @@ def in_sessions(database: Database, scope: Scope) -> tuple[str, tuple[object, ..
 def conditions(scope: Scope) -> tuple[str, tuple[object, ...]]:
     """Return a scope as an SQL condition with its bindings: the only place where one becomes the other.
 
-    ``where`` is not part of it: payloads are in the log, and the caller that loads them compares.
+    ``where`` is not part of it: the caller compares what it reads.
     """
     parts: list[str] = []
     bindings: list[object] = []

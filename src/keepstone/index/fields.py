@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from keepstone.index import entries
 from keepstone.index.database import Database
-from keepstone.index.entries import Row
 from keepstone.index.table_schema import ALWAYS, TAGS
 from keepstone.log.line import is_valid
 from keepstone.log.where import TIMES, value_at
@@ -78,40 +77,38 @@ def _insert(
     database.connection.executemany("INSERT OR IGNORE INTO field VALUES(?, ?, ?)", values)
 
 
-def unindexed(database: Database, name: str, limit: int) -> list[Row]:
-    """Return the next rows whose values at a path are to be indexed; none if the path is indexed."""
-    known = database.row("SELECT upto FROM path WHERE name=?", (name,))
-    if known is None:
-        with database.writing():
-            rest = (
-                f"SELECT number FROM path WHERE name NOT IN {ALWAYS} ORDER BY number DESC LIMIT -1 OFFSET ?"
-            )
-            for (number,) in database.rows(rest, (MOST_PATHS - 1,)):
-                database.execute("DELETE FROM field WHERE path=?", (number,))
-                database.execute("DELETE FROM path WHERE number=?", (number,))
-            database.execute("INSERT OR IGNORE INTO path(name, upto) VALUES(?, 0)", (name,))
-        known = (0,)
-    if known[0] == _COMPLETE:
-        return []
-    # Without hidden rows, which a session no longer has: a page of these alone would look like the end.
-    sql = "SELECT eid FROM entry WHERE eid>? AND +sid>0 ORDER BY eid LIMIT ?"
-    eids = database.rows(sql, (known[0], limit))
-    rows = entries.rows_of(database, [eid for (eid,) in eids])
-    if not rows:
-        with database.writing():  # Rows that came since were indexed by who added them.
-            database.execute("UPDATE path SET upto=? WHERE name=?", (_COMPLETE, name))
-    return [rows[eid] for eid in sorted(rows)]
-
-
-def fill(database: Database, name: str, rows: Sequence[Row], records: Mapping[int, Record]) -> None:
-    """Index the values of rows at a path, but for rows that have changed since they were read."""
+def index_some(database: Database, name: str, limit: int) -> bool:
+    """Index the values of the next rows at a path; tell whether that were the last."""
     with database.writing():
-        paths = database.rows("SELECT number, name FROM path WHERE name=?", (name,))
-        now = entries.rows_of(database, [row.eid for row in rows])
-        same = (row.eid for row in rows if now.get(row.eid) == row and row.eid in records)
-        _insert(database, ((eid, records[eid]) for eid in same), paths)
-        last = "UPDATE path SET upto=? WHERE name=? AND upto BETWEEN 0 AND ?"
-        database.execute(last, (rows[-1].eid, name, rows[-1].eid))
+        known = database.row("SELECT number, upto FROM path WHERE name=?", (name,)) or _begun(database, name)
+        number, upto = known
+        if upto == _COMPLETE:
+            return True
+        # Without hidden rows, which belong to no session now.
+        columns = f"e.eid, '', {entries.RECORD}"
+        sql = f"SELECT {columns} FROM entry e WHERE e.eid>? AND +e.sid>0 ORDER BY e.eid LIMIT ?"
+        rows = [entries.row(*found) for found in database.rows(sql, (upto, limit))]
+        _insert(database, [(row.eid, row.record) for row in rows], [(number, name)])
+        # Rows that come later are indexed by who adds them.
+        database.execute(
+            "UPDATE path SET upto=? WHERE number=?", (rows[-1].eid if rows else _COMPLETE, number)
+        )
+        return not rows
+
+
+def is_complete(database: Database, name: str) -> bool:
+    """Tell whether all values at a path are indexed."""
+    return database.row("SELECT 1 FROM path WHERE name=? AND upto=?", (name, _COMPLETE)) is not None
+
+
+def _begun(database: Database, name: str) -> tuple[int, int]:
+    """Begin to index a path; those that were indexed first make room."""
+    rest = f"SELECT number FROM path WHERE name NOT IN {ALWAYS} ORDER BY number DESC LIMIT -1 OFFSET ?"
+    for (number,) in database.rows(rest, (MOST_PATHS - 1,)):
+        database.execute("DELETE FROM field WHERE path=?", (number,))
+        database.execute("DELETE FROM path WHERE number=?", (number,))
+    database.execute("INSERT INTO path(name, upto) VALUES(?, 0)", (name,))
+    return database.connection.last_insert_rowid(), 0
 
 
 Clause = tuple[str, tuple[Any, ...]]

@@ -15,7 +15,7 @@ from datetime import datetime
 from operator import attrgetter
 from pathlib import Path
 
-from keepstone.index import entries, fields, neighbours, reading, row_places, selecting, session_table
+from keepstone.index import entries, fields, gaps, hidden_rows, neighbours, reading, selecting, session_table
 from keepstone.index.database import Database
 from keepstone.index.entries import Place, Row
 from keepstone.index.selecting import Position, Selected
@@ -28,7 +28,6 @@ from keepstone.index.vectors.vector_table import Pending
 from keepstone.index.words import word_table
 from keepstone.index.words.ranking import Ranking, are_tokens
 from keepstone.index.words.word_table import Ranked
-from keepstone.log.fold import Folded
 from keepstone.log.log_file import Log, Stat
 from keepstone.log.replacement import Replacement
 from keepstone.log.titles import TITLE_ID
@@ -122,7 +121,7 @@ class Index:
         self.catch_up(session, log)
 
     def added(
-        self, session: str, file: str, before: Stat, after: Stat, lines: Sequence[Folded], tail: bytes
+        self, session: str, file: str, before: Stat, after: Stat, records: Sequence[Record], tail: bytes
     ) -> bool:
         """Take in entries just appended; False if the index was not at ``before`` and must catch up.
 
@@ -134,39 +133,19 @@ class Index:
                 known = LogState(0, file, before, 0, None, 0, 0, 0)
             if known is None or known.stat != before or known.offset != before.size:
                 return known is not None and known.stat == after
-            last = lines[-1].record["ts"]
+            last = records[-1]["ts"]
             sid = session_table.save_known(database, session, reading.advanced(known, after, tail, last))
-            vectors = reading.insert_new(database, sid, lines, room)
+            vectors = reading.insert_new(database, sid, records, room)
             if room.waiting > reading.WAITING_AT_MOST:
                 word_table.flush(database)
             if vectors:
                 self._took_in(vectors)
             return True
 
-    def begin_move(self, session: str) -> int:
-        """Begin to write the places that rows have once a log is rewritten; return what to name them by."""
-        with self._database as database, database.writing():
-            return row_places.begin(database, session)
-
-    def write_places(self, session: str, side: int, new: Replacement, *, folded: bool) -> None:
-        """Write the places of rows, in short transactions; ``folded`` if each entry has one line then."""
-        after: int | None = -1
-        while after is not None:
-            with self._database as database, database.writing():
-                after = row_places.write(database, session, side, new, after, folded=folded)
-            self.give_way()
-
-    def write_places_of(self, session: str, side: int, new: Replacement, ids: Collection[str]) -> None:
-        """Write the places of some rows, which changed since."""
-        with self._database as database, database.writing():
-            row_places.write_named(database, session, side, new.moved, ids)
-
-    def move(
+    def follow_rewrite(
         self,
         session: str,
-        side: int,
         new: Replacement,
-        named: Collection[str],
         gone: Collection[str],
         put: Callable[[], object],
         *,
@@ -174,17 +153,17 @@ class Index:
     ) -> bool:
         """Follow a rewrite of a log, and ``put`` it in place before anybody reads it into the index.
 
-        False, and nothing is put, if rows cannot follow. ``named`` are the ids of rows that changed since
-        their places were written; rows of entries that are ``gone`` are hidden.
+        Rows stay as they are, only how far the log is read changes: rows of entries that are ``gone`` are
+        hidden. False, and nothing is put, if the index does not hold all of the log. ``folded`` if each
+        entry has one line then.
         """
         with self._database as database, database.writing():
             known = session_table.known_of(database, session)
             # Rows of a log that was not all read say nothing of what the rewrite kept of the rest.
             if known is None or not known.holds(new.before):
                 return False
-            if not row_places.take_place(database, session, side, new, set(named).difference(gone)):
-                return False
-            row_places.hide(database, known.sid, gone)
+            hidden_rows.hide(database, known.sid, gone)
+            session_table.renumber(database, known.sid, new.renumbered)
             if TITLE_ID in gone:
                 session_table.set_title(database, known.sid, None)
             vector_table.forget_kept(database, known.sid)
@@ -200,7 +179,7 @@ class Index:
         with self._database as database, database.writing():
             known = session_table.known_of(database, session)
             if known is not None:
-                row_places.hide(database, known.sid, ids)
+                hidden_rows.hide(database, known.sid, ids)
                 session_table.forget_digests(database, known.sid, list(ids))
 
     def begin_deletion(
@@ -224,27 +203,19 @@ class Index:
         """Tell whether rows wait for ``drop_hidden``, of which a killed process may have left some."""
         if self._database.has_hidden is None:
             with self._database as database:
-                database.has_hidden = row_places.are_hidden(database)
+                database.has_hidden = hidden_rows.are_hidden(database)
         return bool(self._database.has_hidden)
 
     def drop_some_hidden(self) -> bool:
         """Do one step of ``drop_hidden``; tell whether it was the last."""
         with self._database as database:
-            return row_places.drop_hidden(database)
+            return hidden_rows.drop_hidden(database)
 
     def erase(self) -> None:
         """Remove the rows of purged entries, and what was made of their words and vectors."""
         self.drop_hidden()
         with self._database as database, database.writing():
             building.erase(database)
-
-    def end_move(self, session: str) -> None:
-        """Remove the places of a session's rows in logs that were replaced, in short transactions."""
-        after: int | None = -1
-        while after is not None:
-            with self._database as database:
-                after = row_places.clear(database, session, after)
-            self.give_way()
 
     def rename(self, session: str, new: str, log: Log, before: Stat) -> bool:
         """Give a session's rows to a log of the same bytes; False if they are not all that it held before."""
@@ -313,87 +284,68 @@ class Index:
                 vector_table.forget_kept(database, known.sid)
             building.erase(database)
 
-    def present(self, session: str, stat: Stat, ids: Sequence[str]) -> set[str] | None:
-        """Return those of the ids that a session has, None if the index does not hold all of this log."""
+    def at(self, session: str, stat: Stat, ids: Sequence[str]) -> list[Row] | None:
+        """Return the entries of a session with some ids; None if the index does not hold all of this log."""
         with self._database as database:
-            known, there = session_table.present(database, session, ids)
-            if known is None or not known.holds(stat):
-                return set() if known is None and stat.size == 0 else None
-            return there
+            known, rows = entries.at(database, session, ids)
+            if known is None:
+                return [] if stat.size == 0 else None
+            return rows if known == stat else None
 
     def so_far(self, session: str, ids: Sequence[str]) -> tuple[LogState | None, list[Row]]:
-        """Return how far a session's log is indexed, and the rows with some ids at that point."""
+        """Return how far a session's log is indexed, and its entries with some ids at that point."""
         with self._database as database:
             with database.connection:  # One snapshot for both.
                 known = session_table.known_of(database, session)
-                rows = [] if known is None else entries.with_ids(database, known.sid, ids)
+                rows = entries.at(database, session, ids)[1]
             return known, rows
 
-    def lookup(self, session: str, stat: Stat, entry_id: str) -> list[Row] | None:
-        """Return where an entry of a session stands, None if the index does not hold all of this log."""
+    def with_ids(self, session: str, ids: Sequence[str]) -> list[Row]:
+        """Return the entries of a session with some ids."""
         with self._database as database:
-            is_whole = session_table.sid_at(database, session, stat) is not None
-            return entries.find(database, entry_id, session) if is_whole else None
+            return entries.at(database, session, ids)[1]
 
-    def holders(self, entry_id: str) -> dict[str, tuple[Row | None, Stat]]:
-        """Return the sessions that may have an entry with an id, with where it stands in a state of the log.
-
-        None stands for sessions that are not all in the index.
-        """
+    def holders(self, entry_id: str) -> list[tuple[Row, Stat]]:
+        """Return the entries with an id, of all sessions, each with the state of the log it was read from."""
         with self._database as database:
             return entries.holders(database, entry_id)
 
     def linked(self, ids: Sequence[str], rel: str | None, limit: int) -> list[Row]:
-        """Return where entries stand that link to one of the ids, at most ``limit`` of them."""
+        """Return entries stand that link to one of the ids, at most ``limit`` of them."""
         with self._database as database:
             return entries.linked(database, ids, rel, limit)
 
-    def links(self, session: str, stat: Stat, rel: str) -> list[tuple[str, str]] | None:
-        """Return source and target of a session's links, None if the index does not hold all of this log."""
+    def links(self, session: str, rel: str) -> list[tuple[str, str]]:
+        """Return source and target of a session's links of a relation."""
         with self._database as database:
-            sid = session_table.sid_at(database, session, stat)
-            return None if sid is None else entries.links(database, sid, rel)
+            return entries.links(database, session, rel)
 
     def summaries(self, sessions: Sequence[str] | None) -> list[tuple[str, str | None, int, int | None]]:
-        """Return name, title, entries and time of the newest one of sessions that are all indexed."""
+        """Return name, title, entries and time of the newest one of some sessions, or of all."""
         with self._database as database:
             return session_table.summaries(database, sessions)
 
     def oldest(self, session: str, limit: int) -> list[Row]:
-        """Return where the first entries of a session stand, by time and place."""
+        """Return the first entries of a session stand, by time and place."""
         with self._database as database:
             return entries.oldest(database, session, limit)
 
-    def in_order(self, session: str) -> list[int]:
-        """Return the rows of a session by time and place."""
-        with self._database as database:
-            return selecting.in_order(database, session)
-
     def pinned(self) -> list[Row]:
-        """Return where pinned entries stand, by time."""
+        """Return pinned entries stand, by time."""
         with self._database as database:
             return entries.pinned(database)
 
     def standing(self, limit: int) -> list[Row]:
-        """Return where the newest preferences and decisions stand, the oldest first."""
+        """Return the newest preferences and decisions stand, the oldest first."""
         with self._database as database:
             return entries.standing(database, limit)
 
     def newest(
-        self,
-        session: str,
-        stat: Stat,
-        limit: int,
-        types: Sequence[str] | None,
-        before: Place | None = None,
-    ) -> list[Row] | None:
-        """Return where a session's newest entries before a place stand, by time and place, the oldest first.
-
-        None if the index does not hold all of the log: its last line may be unfinished.
-        """
+        self, session: str, limit: int, types: Sequence[str] | None, before: Place | None = None
+    ) -> list[Row]:
+        """Return a session's newest entries before a place, by time and place, the oldest first."""
         with self._database as database:
-            sid = session_table.sid_at(database, session, stat)
-            return None if sid is None else entries.newest(database, sid, limit, types, before)
+            return entries.newest(database, session, limit, types, before)
 
     def select(
         self, scope: Scope, limit: int, after: Position | None, *, newest_first: bool
@@ -412,15 +364,15 @@ class Index:
         with self._database as database:
             return selecting.bounded(database, scope)
 
-    def unindexed(self, path: str, limit: int) -> list[Row]:
-        """Return the next rows whose values at a path are to be indexed; none if the path is indexed."""
-        with self._database as database:
-            return fields.unindexed(database, path, limit)
-
-    def fill(self, path: str, rows: Sequence[Row], records: Mapping[int, Record]) -> None:
-        """Index the values of rows at a path."""
-        with self._database as database:
-            fields.fill(database, path, rows, records)
+    def index_paths(self, names: Collection[str], limit: int) -> None:
+        """Index the values at some paths where that was not done yet, in transactions of ``limit`` rows."""
+        for name in sorted(names):
+            with self._database as database:
+                is_done = fields.is_complete(database, name)
+            while not is_done:
+                with self._database as database:
+                    is_done = fields.index_some(database, name, limit)
+                self.give_way()
 
     def rows(self, eids: Sequence[int]) -> dict[int, Row]:
         """Return rows by their numbers, without those that are gone."""
@@ -451,8 +403,8 @@ class Index:
         with self._database as database:
             return entries.heads(database, eids)
 
-    def counts(self, session: str | None = None) -> dict[str, int | None]:
-        """Return how many live entries sessions have; None where the index does not hold all of the log."""
+    def counts(self, session: str | None = None) -> dict[str, int]:
+        """Return how many live entries each session has, or one."""
         with self._database as database:
             return session_table.counts(database, session)
 
@@ -541,16 +493,6 @@ class Index:
             self._took_in(kept)
             return kept
 
-    def check_texts(self, found: Iterable[Entry]) -> None:
-        """Look whether rows have the texts that entries have in the log.
-
-        Raises:
-            DamagedError: One has another, for which no vector would ever be kept.
-        """
-        with self._database as database:
-            for entry in found:
-                vector_table.check_text(database, entry)
-
     def forget_space(self, space: str) -> int:
         """Throw all vectors of a space away; return how many there were."""
         with self._database as database, database.writing():
@@ -590,6 +532,17 @@ class Index:
     def checkpoint(self, timeout: float) -> bool:
         """Empty SQLite's journal; False if another process kept it in use."""
         return self._database.checkpoint(timeout)
+
+    def erase_journal(self, timeout: float) -> bool:
+        """Empty SQLite's journal, and the gaps of its pages; False if another process kept it from that."""
+        until = time.monotonic() + timeout
+        while self.checkpoint(max(until - time.monotonic(), 0)):
+            with self._database as database:
+                if gaps.zero_gaps(database):
+                    return True
+            if time.monotonic() >= until:
+                break
+        return False
 
     @property
     def in_memory(self) -> bool:

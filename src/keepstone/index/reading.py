@@ -13,17 +13,18 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from keepstone.index import entries, fields, row_places, session_table
+from keepstone.index import entries, fields, hidden_rows, session_table
 from keepstone.index.database import Database
 from keepstone.index.session_table import LogState, Room
 from keepstone.index.vectors import building, vector_table
 from keepstone.index.words import word_table
-from keepstone.log.fold import Folded, step
+from keepstone.log import fold
 from keepstone.log.line import id_of, is_put, is_tombstone, microseconds, read_time
 from keepstone.log.log_file import CHECKED, Log, Stat, checksum, stat_of
 from keepstone.log.rewrite import only_counts
 from keepstone.log.scan import Line, Scan
 from keepstone.log.titles import is_title, title_of
+from keepstone.model import Record
 
 STEP_LINES = 1_000
 STEP_BYTES = 1 << 19
@@ -43,6 +44,9 @@ LEFT_TO_RECALL = 1000
 
 _FEW = 64
 """Deleted entries whose rows go within one transaction; more are hidden, and go step by step."""
+
+_UNFINISHED_AT_MOST = 1 << 25
+"""Bytes of a log up to which a last line without a newline is taken in, as the log is read again after it."""
 
 _LARGEST_COUNT = 1 << 63
 """The smallest number that SQLite cannot hold as an integer."""
@@ -108,7 +112,6 @@ def _start(database: Database, session: str, known: LogState | None, file: str, 
     if not _drop_some(database, session, known.sid):
         return None
     session_table.set_title(database, known.sid, None)
-    row_places.abandon(database, known.sid)
     return LogState(known.sid, file, _UNREAD, 0, None, 0, 0, known.compacted)
 
 
@@ -127,8 +130,9 @@ def _take_in(database: Database, session: str, known: LogState, fd: int) -> int 
     sid = known.sid or session_table.save_known(database, session, known)
     seen = _LineCounts(database, sid)
     scan = Scan(fd, known.offset, ts=None if known.ts is None else entries.instant_of(known.ts), seen=seen)
-    taking = _Step(database, sid, fd, is_moving=known.is_moving)
+    taking = _Step(database, sid)
     done = _take_lines(scan, taking)
+    is_unfinished = done and _take_last(fd, scan, seen, taking)
     database.connection.executemany(
         "INSERT OR REPLACE INTO seen VALUES(?, ?, ?)",
         ((sid, digest, count) for digest, count in seen.items()),
@@ -138,7 +142,10 @@ def _take_in(database: Database, session: str, known: LogState, fd: int) -> int 
         vector_table.forget_kept(database, sid)
     ts = None if scan.ts is None else microseconds(scan.ts)
     state = replace(known, sid=sid, stat=begun if done else _unfinished(begun), offset=scan.settled, ts=ts)
-    session_table.save_known(database, session, checksummed(state, fd))
+    state = checksummed(state, fd)
+    if is_unfinished:  # No bytes have such a checksum: once the log has changed, it is read from its start.
+        state = replace(state, offset=stat.size, tail=CHECKED, crc=-1)
+    session_table.save_known(database, session, state)
     read = scan.settled - known.offset
     if done or taking.waiting >= LEFT_TO_RECALL or read >= STEP_BYTES:
         word_table.flush(database)
@@ -161,6 +168,15 @@ def _take_lines(scan: Scan, taking: _Step) -> bool:
     return True
 
 
+def _take_last(fd: int, scan: Scan, seen: Counter[str], taking: _Step) -> bool:
+    """Take in a whole last line that lacks only its newline; tell whether there is one."""
+    if not scan.rest or scan.settled + len(scan.rest) > _UNFINISHED_AT_MOST:
+        return False
+    lines = list(Scan(fd, scan.settled, ts=scan.ts, seen=seen, unfinished=True))
+    taking.take(lines)
+    return bool(lines)
+
+
 class _LineCounts(Counter[str]):
     """How often lines without an id were seen, by the digest of their bytes; holds what was looked up."""
 
@@ -178,15 +194,13 @@ class _LineCounts(Counter[str]):
 class _Step:
     """The lines of one transaction: new entries are added together, changes are made one by one."""
 
-    def __init__(self, database: Database, sid: int, fd: int, *, is_moving: bool) -> None:
+    def __init__(self, database: Database, sid: int) -> None:
         self._database = database
         self._sid = sid
-        self._fd = fd
-        self._is_moving = is_moving
         self._gone: list[str] = []
         self._deleted = 0
         self._new: dict[str, int] = {}
-        self._rows: list[Folded | None] = []
+        self._rows: list[Record | None] = []
         """New entries by the order of their creation; None for one that is deleted again."""
         self._room = Room(0, 0, 0)
         """Where they go."""
@@ -198,10 +212,7 @@ class _Step:
     def take(self, lines: Sequence[Line]) -> None:
         """Let lines change the rows of their entries."""
         named = [(entry_id, line) for line in lines if line.record and (entry_id := id_of(line.record))]
-        ids = [entry_id for entry_id, _ in named]
-        if self._is_moving:
-            row_places.settle(self._database, self._sid, ids)
-        there = entries.present(self._database, self._sid, ids)
+        there = entries.present(self._database, self._sid, [entry_id for entry_id, _ in named])
         for entry_id, line in named:
             if entry_id in self._new and self._may_lose_its_vector(entry_id, line):
                 there |= self._new.keys()
@@ -215,30 +226,30 @@ class _Step:
     def _may_lose_its_vector(self, entry_id: str, line: Line) -> bool:
         """Tell whether the text of a new entry may change, for which its vector was not given then."""
         known = self._rows[self._new[entry_id]]
-        return known is not None and "embedding" in known.record and is_put(line.record or {})
+        return known is not None and "embedding" in known and is_put(line.record or {})
 
     def _take_new(self, entry_id: str, line: Line) -> None:
         at = self._new.get(entry_id)
-        folded = step(None if at is None else self._rows[at], line)
+        record = fold.after(None if at is None else self._rows[at], line.record or {})
         if at is not None:
-            self._rows[at] = folded
-            if folded is None:
+            self._rows[at] = record
+            if record is None:
                 del self._new[entry_id]
             while self._rows and self._rows[-1] is None:
                 self._rows.pop()
-        elif folded is not None:
+        elif record is not None:
             if not self._rows:
                 self._drop_gone()  # The number of one that was the last is free again.
                 self._room = session_table.room_in(self._database, self._sid)
             self._new[entry_id] = len(self._rows)
-            self._rows.append(folded)
+            self._rows.append(record)
         elif line.record is not None and is_title(line.record):
             session_table.set_title(self._database, self._sid, title_of(line.record))
 
     def _drop_gone(self) -> None:
         self._deleted += len(self._gone)
         if self._gone and self._deleted > _FEW:
-            row_places.hide(self._database, self._sid, self._gone)
+            hidden_rows.hide(self._database, self._sid, self._gone)
         elif self._gone:
             entries.drop(self._database, entries.rows_named(self._database, self._sid, self._gone))
         self._gone = []
@@ -263,37 +274,38 @@ class _Step:
             self._gone.append(entry_id)
             return True
         row = entries.row_of(database, self._sid, entry_id)
-        known = row.folded(os.pread(self._fd, row.length, row.at))
-        if known is None:  # A put of it is refused by the table, which shows that the row is damaged.
-            self._take_new(entry_id, line)
-            return False
-        folded = step(known, line)
-        if folded is not None and folded.at == known.at and "aliases" not in record:
-            entries.patch(database, row.eid, folded)
-        else:
-            entries.change(database, row.eid, folded)
-        if folded is not None:
-            fields.save(database, [(row.eid, folded.record)])
+        changed = fold.after(row.record, record)
+        entries.change(database, row.eid, changed)
+        if changed is None:
+            return True
+        fields.save(database, [(row.eid, changed)])
+        if "embedding" in changed:
             # New aliases change the text that is searched, but not what a given vector was given for.
-            if "embedding" in record or ("aliases" in record and "embedding" in folded.record):
-                vector_table.renew(database, row.eid, folded)
-            self.taken.append(row.eid)
-        return folded is None
+            vector_table.follow(
+                database, row.eid, changed, renew="embedding" in record or "aliases" in record
+            )
+        elif "embedding" in record:
+            vector_table.forget(database, row.eid)
+        self.taken.append(row.eid)
+        return False
 
 
-def insert_new(database: Database, sid: int, new: Sequence[Folded | None], room: Room) -> int:
+def insert_new(database: Database, sid: int, new: Sequence[Record | None], room: Room) -> int:
     """Add rows for new entries of one session, with their vectors, and count these; their words wait.
 
     None leaves out a number, as an entry does that is deleted later.
     """
-    entries.insert(database, sid, new, room)
     records, has_vectors = [], False
-    for eid, folded in enumerate(new, room.eid):
-        if folded:
-            records.append((eid, folded.record))
-            has_vectors = has_vectors or "embedding" in folded.record
+    for eid, record in enumerate(new, room.eid):
+        if record:
+            records.append((eid, record))
+            has_vectors = has_vectors or "embedding" in record
+    vectors, given = vector_table.given_with(database, records) if has_vectors else ([], {})
+    entries.insert(database, sid, new, room, given)
     fields.save(database, records, are_new=True)
-    return vector_table.insert(database, new, room.eid) if has_vectors else 0
+    if vectors:
+        vector_table.insert(database, vectors)
+    return len(vectors)
 
 
 def begin_deletion(
@@ -303,9 +315,7 @@ def begin_deletion(
 
     So later lines can be read without the beginning of the batch, which shows whether it is whole.
     """
-    if known.is_moving:
-        row_places.settle(database, known.sid, ids)
-    row_places.hide(database, known.sid, ids)
+    hidden_rows.hide(database, known.sid, ids)
     state = replace(known, stat=_unfinished(after), offset=offset)
     session_table.save_known(database, session, checksummed(state, fd))
 

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 from keepstone.index import entries, fields
 from keepstone.index.database import Database
-from keepstone.index.entries import Row
+from keepstone.index.entries import ROW, Row, row
 from keepstone.index.fields import Clause
-from keepstone.index.row_columns import MOVED, ROW
 from keepstone.model import BOUNDS, Scope
 
 _FEW = 5_000
@@ -51,7 +50,7 @@ def select(
     columns = f"e.ts, e.number, {ROW}"
     by = ", ".join(f"{column} {order}" for column in ("e.ts", "s.name", "e.number"))
     rows = database.rows(f"SELECT {columns} {source} ORDER BY {by} LIMIT ?", (*bindings, limit))
-    return list(starmap(lambda ts, number, *row: Selected(ts, number, Row(*row)), rows))
+    return list(starmap(lambda ts, number, *found: Selected(ts, number, row(*found)), rows))
 
 
 def count(database: Database, scope: Scope) -> int:
@@ -66,7 +65,7 @@ def bounded(database: Database, scope: Scope) -> list[Row]:
     source, bindings = _source(database, scope)
     keys = f"f.path IN (SELECT number FROM path WHERE name IN {tuple(BOUNDS)})"
     held = f"EXISTS (SELECT 1 FROM field f INDEXED BY field_eid WHERE f.eid=e.eid AND {keys})"
-    return [Row(*row) for row in database.rows(f"SELECT {ROW} {source} AND {held}", bindings)]
+    return [row(*found) for found in database.rows(f"SELECT {ROW} {source} AND {held}", bindings)]
 
 
 def _source(database: Database, scope: Scope) -> Clause:
@@ -83,7 +82,7 @@ def _source(database: Database, scope: Scope) -> Clause:
         bindings = (*bindings, json.dumps(scope.ids))
     for check, given in (values.check() for values in known):
         condition, bindings = f"{condition} AND {check}", (*bindings, *given)
-    sessions = f"CROSS JOIN session s ON s.sid=e.sid {MOVED}"
+    sessions = "CROSS JOIN session s ON s.sid=e.sid"
     if best is None or best[0] > _FEW:
         return f"FROM entry e INDEXED BY entry_time {sessions} WHERE {condition}", bindings
     way, given = best[1]
@@ -106,9 +105,3 @@ def _number(database: Database, after: Position, step: int) -> int:
         if found is not None:
             return int(found[0]) + moved
     return after.number
-
-
-def in_order(database: Database, session: str) -> list[int]:
-    """Return the numbers of a session's rows by time and place."""
-    sql = "SELECT eid FROM entry WHERE sid=(SELECT sid FROM session WHERE name=?) ORDER BY ts, eid"
-    return [eid for (eid,) in database.rows(sql, (session,))]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import apsw
 
 from keepstone.index.database import Database
-from keepstone.index.row_columns import ABANDONED
 from keepstone.index.words import word_table
 from keepstone.log.log_file import Stat
 from keepstone.log.scan import DIGEST
@@ -31,8 +30,6 @@ class LogState:
     crc: int
     compacted: int
     """The log's length after its last compaction, 0 if there was none."""
-    is_moving: bool = False
-    """Whether rows may have, or get, their places from ``keepstone.index.row_places``."""
 
     def holds(self, stat: Stat) -> bool:
         """Tell whether the index has all of a log in this state: its last line may be unfinished."""
@@ -51,10 +48,7 @@ class Room:
     """About how many rows wait to be flushed."""
 
 
-_IS_BEING_READ = "(s.size<0 AND s.inode!=0)"
-"""Whether a part of a session's log was read, in SQL; see ``reading``."""
-
-_KNOWN = "sid, file, size, mtime, inode, offset, ts, tail, crc, compacted, side!=0 OR preparing>0"
+_KNOWN = "sid, file, size, mtime, inode, offset, ts, tail, crc, compacted"
 _ROOM = f"(SELECT coalesce(max(number), 0) + 1 FROM entry WHERE sid=?), {word_table.NUMBERS}"
 
 
@@ -76,9 +70,9 @@ def stats_of(database: Database, sessions: Iterable[str]) -> dict[str, Stat]:
 
 
 def _known(row: Sequence[Any]) -> LogState:
-    sid, file, size, mtime, inode, offset, ts, tail, crc, compacted, is_moving = row
+    sid, file, size, mtime, inode, offset, ts, tail, crc, compacted = row
     stat = Stat(size, mtime, inode)
-    return LogState(sid, file, stat, offset, ts, tail, crc, compacted, bool(is_moving))
+    return LogState(sid, file, stat, offset, ts, tail, crc, compacted)
 
 
 def room_for(database: Database, session: str) -> tuple[LogState | None, Room]:
@@ -134,23 +128,9 @@ def save_known(database: Database, session: str, known: LogState) -> int:
     return database.connection.last_insert_rowid()
 
 
-def present(database: Database, session: str, ids: Sequence[str]) -> tuple[LogState | None, set[str]]:
-    """Return how far a session's log is indexed, and those of the ids that it has a live entry for."""
-    if len(ids) == 1:
-        # The most frequent question of all: one statement answers it.
-        there = "EXISTS (SELECT 1 FROM entry e WHERE e.id=? AND e.sid=session.sid)"
-        row = database.row(f"SELECT {there}, {_KNOWN} FROM session WHERE name=?", (ids[0], session))
-        return (None, set()) if row is None else (_known(row[1:]), set(ids) if row[0] else set())
-    known = known_of(database, session)
-    sql = "SELECT id FROM entry WHERE sid=? AND id IN (SELECT value FROM json_each(?))"
-    found = database.rows(sql, (known.sid, json.dumps(ids))) if known else []
-    return known, {entry_id for (entry_id,) in found}
-
-
 def distrust(database: Database, session: str) -> None:
     """Let the next catch-up read a session's log from its start; until then the rows stay."""
-    columns = f"size=-1, mtime=0, inode=0, crc=-1, {ABANDONED}"
-    database.execute(f"UPDATE session SET {columns} WHERE name=?", (session,))
+    database.execute("UPDATE session SET size=-1, mtime=0, inode=0, crc=-1 WHERE name=?", (session,))
 
 
 def forget_digests(database: Database, sid: int, ids: Sequence[str]) -> None:
@@ -159,34 +139,28 @@ def forget_digests(database: Database, sid: int, ids: Sequence[str]) -> None:
     database.execute(f"DELETE FROM seen WHERE sid=? AND digest IN ({digests})", (sid, json.dumps(ids)))
 
 
-def sid_at(database: Database, session: str, stat: Stat) -> int | None:
-    """Return the number of a session if the index has all of its log in this state, else None.
-
-    A log whose last line is unfinished is not held whole.
-    """
-    sql = "SELECT sid FROM session WHERE name=? AND size=? AND mtime=? AND inode=? AND offset=size"
-    found = database.row(sql, (session, stat.size, stat.mtime, stat.inode))
-    return None if found is None else found[0]
+def renumber(database: Database, sid: int, numbers: Mapping[str, int]) -> None:
+    """Record the highest numbers that a rewrite left of derived ids."""
+    changed = [(sid, digest, count) for digest, count in numbers.items()]
+    database.connection.executemany("INSERT OR REPLACE INTO seen VALUES(?, ?, ?)", changed)
+    database.execute("DELETE FROM seen WHERE sid=? AND count=0", (sid,))
 
 
 def live_bytes(database: Database, session: str) -> int:
-    """Return the length of the lines that hold the payloads of a session's entries."""
-    sql = "SELECT coalesce(sum(e.length), 0) FROM session s JOIN entry e ON e.sid=s.sid WHERE s.name=?"
-    found = database.row(sql, (session,))
+    """Return the length of the lines that say what a session's entries are now."""
+    rows = "FROM session s JOIN entry e ON e.sid=s.sid WHERE s.name=?"
+    # A vector of four bytes a number has four thirds of them in a line.
+    vector = "(SELECT 16 * d.dim / 3 FROM space d WHERE d.number=e.given)"
+    length = f"octet_length(e.record) + 1 + coalesce({vector}, 0)"
+    found = database.row(f"SELECT coalesce(sum({length}), 0) {rows}", (session,))
     return found[0] if found else 0
 
 
-def counts(database: Database, session: str | None = None) -> dict[str, int | None]:
-    """Return how many live entries sessions have; None where the index does not hold all of the log.
-
-    Of all sessions, one that is being read counts as far as it was read.
-    """
-    counted = "(SELECT count(*) FROM entry e WHERE e.sid=s.sid)"
-    if session is None:
-        held = f"s.offset=s.size OR {_IS_BEING_READ}"
-        return dict(database.rows(f"SELECT s.name, CASE WHEN {held} THEN {counted} END FROM session s"))
-    sql = f"SELECT s.name, CASE WHEN s.offset=s.size THEN {counted} END FROM session s WHERE s.name=?"
-    return dict(database.rows(sql, (session,)))
+def counts(database: Database, session: str | None = None) -> dict[str, int]:
+    """Return how many live entries each session has, or one."""
+    named = "" if session is None else "WHERE s.name=?"
+    sql = f"SELECT s.name, (SELECT count(*) FROM entry e WHERE e.sid=s.sid) FROM session s {named}"
+    return dict(database.rows(sql, () if session is None else (session,)))
 
 
 def set_title(database: Database, sid: int, title: str | None) -> None:
@@ -197,20 +171,15 @@ def set_title(database: Database, sid: int, title: str | None) -> None:
 def summaries(
     database: Database, sessions: Sequence[str] | None
 ) -> list[tuple[str, str | None, int, int | None]]:
-    """Return name, title, number of entries and time of the newest one of sessions, or of all (None).
-
-    Sessions whose log the index does not hold whole are left out, unless all are asked for and it is being
-    read.
-    """
+    """Return name, title, number of entries and time of the newest one of sessions, or of all (None)."""
     sql = (
         "SELECT s.name, s.title, (SELECT count(*) FROM entry e WHERE e.sid=s.sid), "
-        "(SELECT max(e.ts) FROM entry e WHERE e.sid=s.sid) FROM session s WHERE"
+        "(SELECT max(e.ts) FROM entry e WHERE e.sid=s.sid) FROM session s"
     )
     if sessions is None:
-        return list(database.rows(f"{sql} s.offset=s.size OR {_IS_BEING_READ}"))
-    listed = json.dumps(list(sessions))
+        return list(database.rows(sql))
     named = "s.name IN (SELECT value FROM json_each(?))"
-    return list(database.rows(f"{sql} s.offset=s.size AND {named}", (listed,)))
+    return list(database.rows(f"{sql} WHERE {named}", (json.dumps(list(sessions)),)))
 
 
 def rename(database: Database, sid: int, name: str) -> None:

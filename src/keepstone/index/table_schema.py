@@ -1,4 +1,11 @@
-"""The tables, indexes and triggers of an index, in SQL."""
+"""The tables, indexes and triggers of an index, in SQL.
+
+A row of ``entry`` is a live entry, whole: ``record`` is the JSON of its record without id, time and type, and
+without later counts of ``access``, which have columns of their own; a vector that it was given lies in
+``vector`` alone, of the space ``given``, as long as it is there. The other columns repeat what queries ask
+for. ``digest`` and ``head`` are those of the text that is searched; the digest of a text without words is
+NULL. See docs/decisions/0034.
+"""
 
 from keepstone.model import BOUNDS, STANDING
 
@@ -20,21 +27,14 @@ CREATE TABLE session(
     sid INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, file TEXT NOT NULL,
     size INTEGER NOT NULL, mtime INTEGER NOT NULL, inode INTEGER NOT NULL,
     offset INTEGER NOT NULL, ts INTEGER, tail INTEGER NOT NULL, crc INTEGER NOT NULL,
-    compacted INTEGER NOT NULL DEFAULT 0, title TEXT,
-    side INTEGER NOT NULL DEFAULT 0, preparing INTEGER NOT NULL DEFAULT 0
+    compacted INTEGER NOT NULL DEFAULT 0, title TEXT
 );
 CREATE TABLE seen(sid INTEGER, digest TEXT, count INTEGER, PRIMARY KEY(sid, digest)) WITHOUT ROWID;
 CREATE TABLE entry(
     eid INTEGER PRIMARY KEY, sid INTEGER NOT NULL, number INTEGER NOT NULL, id TEXT NOT NULL,
-    place INTEGER NOT NULL, at INTEGER NOT NULL, length INTEGER NOT NULL,
     ts INTEGER NOT NULL, type TEXT NOT NULL, priority REAL, pinned INTEGER, tags TEXT, links TEXT,
-    head TEXT, access INTEGER, text TEXT NOT NULL, sum INTEGER NOT NULL DEFAULT 0
+    access INTEGER, digest INTEGER, head TEXT NOT NULL, given INTEGER, record TEXT NOT NULL
 );
-CREATE TABLE moved(
-    sid INTEGER NOT NULL, eid INTEGER NOT NULL, side INTEGER NOT NULL,
-    place INTEGER NOT NULL, at INTEGER NOT NULL, length INTEGER NOT NULL, folded INTEGER NOT NULL,
-    sum INTEGER NOT NULL, PRIMARY KEY(sid, eid, side)
-) WITHOUT ROWID;
 CREATE UNIQUE INDEX entry_id ON entry(id, sid);
 CREATE INDEX entry_ts ON entry(sid, ts);
 CREATE UNIQUE INDEX entry_number ON entry(sid, number);
@@ -66,15 +66,13 @@ CREATE TABLE graph(
     mark INTEGER NOT NULL, checksum INTEGER NOT NULL, PRIMARY KEY(space, sid)
 );
 CREATE TABLE kept(
-    sid INTEGER NOT NULL, space INTEGER NOT NULL, digest BLOB NOT NULL, f32 BLOB NOT NULL,
+    sid INTEGER NOT NULL, space INTEGER NOT NULL, digest INTEGER NOT NULL, f32 BLOB NOT NULL,
     PRIMARY KEY(sid, space, digest)
 ) WITHOUT ROWID;
 CREATE TRIGGER entry_gone AFTER DELETE ON entry
     BEGIN {_WITHOUT_VECTORS} eid=OLD.eid; INSERT INTO changed(eid) VALUES(OLD.eid); END;
-CREATE TRIGGER entry_moved AFTER DELETE ON entry
-    BEGIN DELETE FROM moved WHERE sid=OLD.sid AND eid=OLD.eid; END;
 CREATE TRIGGER entry_fields AFTER DELETE ON entry BEGIN DELETE FROM field WHERE eid=OLD.eid; END;
-CREATE TRIGGER entry_text AFTER UPDATE OF text ON entry WHEN OLD.text IS NOT NEW.text
+CREATE TRIGGER entry_text AFTER UPDATE OF digest ON entry WHEN OLD.digest IS NOT NEW.digest
     BEGIN {_WITHOUT_VECTORS} eid=OLD.eid; INSERT INTO changed(eid) VALUES(OLD.eid); END;
 CREATE TRIGGER entry_scope AFTER UPDATE OF ts, type ON entry
     WHEN OLD.ts IS NOT NEW.ts OR OLD.type IS NOT NEW.type BEGIN
@@ -82,6 +80,11 @@ CREATE TRIGGER entry_scope AFTER UPDATE OF ts, type ON entry
         WHERE space IN (SELECT number FROM space) AND eid=OLD.eid;
     {_WITHOUT_VECTORS} eid=OLD.eid;
     UPDATE vector SET eid=OLD.eid WHERE space IN (SELECT number FROM space) AND eid=-OLD.eid;
+END;
+CREATE TRIGGER vector_given BEFORE DELETE ON vector WHEN OLD.made=0 BEGIN
+    UPDATE entry SET given=NULL,
+        record=with_vector(record, (SELECT id FROM space WHERE number=OLD.space), OLD.f32)
+        WHERE eid=OLD.eid AND given=OLD.space;
 END;
 CREATE TRIGGER vector_gone AFTER DELETE ON vector BEGIN
     INSERT INTO gone(space, vid) VALUES(OLD.space, OLD.vid); INSERT INTO changed(eid) VALUES(OLD.eid); END;

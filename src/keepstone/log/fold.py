@@ -18,9 +18,6 @@ class Folded:
     record: Record
     place: int
     """The offset of the line that created it, which orders entries."""
-    at: int
-    """The offset of the line with its payload."""
-    length: int
     pristine: bool
     """Whether that line alone is the whole entry."""
 
@@ -64,15 +61,21 @@ class Fold:
             self.entries[entry_id] = folded
 
 
-def step(known: Folded | None, line: Line) -> Folded | None:
+def after(known: Record | None, later: Record) -> Record | None:
     """Return an entry after a line with its id; None if there is no entry then."""
+    if is_tombstone(later) or (known is None and not is_put(later)):
+        return None
+    return create(later) if known is None or begins_life(known, later) else apply(known, later)
+
+
+def step(known: Folded | None, line: Line) -> Folded | None:
+    """Return an entry after a line with its id, see ``after``."""
     record = line.record
     if record is None or is_tombstone(record) or (known is None and not is_put(record)):
         return None
     if known is None or begins_life(known.record, record):
-        return Folded(create(record), line.offset, line.offset, line.length, not line.derived)
-    at, length = (line.offset, line.length) if is_put(record) else (known.at, known.length)
-    return Folded(apply(known.record, record), known.place, at, length, pristine=False)
+        return Folded(create(record), line.offset, not line.derived)
+    return Folded(apply(known.record, record), known.place, pristine=False)
 
 
 def begins_life(entry: Record, later: Record) -> bool:

@@ -19,11 +19,16 @@ from keepstone.filesystem.lock import TIMEOUT
 from keepstone.log.line import id_of
 from keepstone.log.log_file import Log, Stat, checksum, stat_of
 from keepstone.log.mentioned_ids import all_lines
-from keepstone.log.moves import Moves
 from keepstone.log.scan import Line, Scan, behind_last_newline, count_id, torn_batch
 
 Keep = Callable[[int, Line], bytes | None]
 """Takes a descriptor and a line of its file; returns the bytes that a rewrite writes for it, or None."""
+
+
+_SHORT = 1 << 16
+"""Bytes that may be left to copy once the lock is taken."""
+_ROUNDS = 8
+"""How often what others added is copied without the lock."""
 
 
 class OvertakenError(Exception):
@@ -49,8 +54,6 @@ class Replacement:
         self._ts: datetime | None = None
         self._seen: Counter[str] = Counter()
         self._numbers: Counter[str] = Counter()
-        self.moved = Moves()
-        """Where the kept lines are now, by where they were."""
         self.later: set[str] | None = None
         """The ids of lines added since ``fold``; None before."""
 
@@ -94,26 +97,26 @@ class Replacement:
         end = behind_last_newline(self.source, self.size)
         return end == self.size and torn_batch(self.source, end) is None
 
-    def fold(self, lines: Iterable[tuple[tuple[int, ...], bytes]], scan: Scan) -> None:
-        """Write lines for all that ``scan`` read, each with the offsets of the lines that it is made of."""
-        self._file.write(self._folded(lines))
+    def fold(self, lines: Iterable[bytes], scan: Scan) -> None:
+        """Write lines for all that ``scan`` read."""
+        self._file.write(lines)
         self._upto, self._ts, self._seen, self.later = self.size, scan.ts, scan.seen, set()
         self._crc = checksum(self.source, self._upto)
-
-    def _folded(self, lines: Iterable[tuple[tuple[int, ...], bytes]]) -> Iterator[bytes]:
-        at = 0
-        for offsets, raw in lines:
-            for offset in dict.fromkeys(offsets):
-                self.moved.add(offset, at, len(raw))
-            at += len(raw)
-            yield raw
 
     def count(self, entry_id: str) -> None:
         """Take note of the id of an entry that is kept."""
         count_id(entry_id, self._numbers)
 
-    def follow(self, *, is_last: bool = False) -> set[str]:
-        """Copy what was added to the log; return the ids of these lines. ``is_last`` needs the lock."""
+    def follow_all(self) -> None:
+        """Copy what was added until little is left, and sync, so that under the lock little is to be done."""
+        for _ in range(_ROUNDS):
+            self.follow()
+            if self.left < _SHORT:
+                break
+        self.sync()
+
+    def follow(self, *, is_last: bool = False) -> None:
+        """Copy what was added to the log. ``is_last`` needs the lock."""
         scan = Scan(self.source, self._upto, ts=self._ts, seen=self._seen, unfinished=is_last)
         named: set[str] = set()
         lines = all_lines(self.source, scan) if is_last else scan
@@ -122,18 +125,14 @@ class Replacement:
         self._crc = checksum(self.source, self._upto)
         if self.later is not None:
             self.later |= named
-        return named
 
     def _kept(self, lines: Iterable[Line], named: set[str]) -> Iterator[bytes]:
-        at = self._file.size
         for line in lines:
             entry_id = id_of(line.record) if line.record is not None else None
             if entry_id is not None:
                 named.add(entry_id)
             raw = self._keep(self.source, line)
             if raw is not None:
-                self.moved.add(line.offset, at, len(raw))
-                at += len(raw)
                 if entry_id is not None:
                     count_id(entry_id, self._numbers)
                 yield raw
@@ -156,15 +155,14 @@ class Replacement:
         """Sync what was written, so that the last sync, under the lock, takes little."""
         self._file.sync()
 
-    def end(self, *mtime: int) -> set[str]:
-        """Copy the rest of the log, synced, and return the ids of these lines; ``stat`` is final then.
+    def end(self, *mtime: int) -> None:
+        """Copy the rest of the log, synced; ``stat`` is final then.
 
         ``mtime`` is the time of the last change to keep, where the lines say what they said.
         """
-        named = self.follow(is_last=True)
+        self.follow(is_last=True)
         self._file.date(*mtime)
         self._file.sync()
-        return named
 
     @property
     def written(self) -> int:
@@ -218,21 +216,13 @@ class Placing:
         """Hold the log's lock for all steps."""
         return nullcontext()
 
-    def begin(self) -> None:
-        """Take note that a replacement was begun. The lock is held."""
+    def catch_up(self) -> None:
+        """Bring what follows the log to it, without its lock."""
 
-    def prepare(self, new: Replacement, *, folded: bool) -> None:
-        """Prepare what follows the log, without its lock; ``folded`` if each entry has one line then."""
-
-    def put(
-        self,
-        new: Replacement,
-        named: Collection[str],  # noqa: ARG002  For others that follow.
-        gone: Collection[str],  # noqa: ARG002  For others that follow.
-    ) -> Stat:
+    def put(self, new: Replacement, gone: Collection[str], *, folded: bool) -> Stat:  # noqa: ARG002
         """Put a replacement that is ended in the log's place; return the log's new state. The lock is held.
 
-        ``named`` are the ids of the lines that ``end`` copied, ``gone`` those of entries that were left out.
+        ``gone`` are the ids of entries that were left out; ``folded`` if each entry has one line then.
         """
         return new.put()
 

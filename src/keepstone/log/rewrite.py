@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -44,8 +44,6 @@ class Rewritten:
     """The log's state before the rewrite."""
     stat: Stat
     """The log's state after the rewrite."""
-    moved: Mapping[int, tuple[int, int]]
-    """The new offset and length of each kept line, by its old offset."""
     saved: int = 0
     """Bytes by which the log became shorter, the marks of batches aside."""
     gone: Sequence[str] = ()
@@ -96,7 +94,6 @@ def _compacted(
         new = Replacement.begin(log, _explicit)
         if new is None:
             return None
-        placing.begin()
     with new.closing(placing):
         if not placing.is_held and not new.is_ended():
             raise OvertakenError
@@ -105,17 +102,18 @@ def _compacted(
             return None
         new.fold(chain(plan.kept(), plan.title()), plan.scan)
         old = list(plan.archived())
-        placing.prepare(new, folded=True)
+        placing.catch_up()
+        new.follow_all()
         _archive(old, archive, new, placing)
         with placing.locked():
             new.check()
             # A compaction changes nothing that the log says, so lists by last change keep their order.
             before = new.before
-            named = new.end(before.mtime)
+            new.end(before.mtime)
             if not plan.aged.isdisjoint(new.later or ()):
                 raise OvertakenError  # What is archived for its age was changed since.
-            after = placing.put(new, named, plan.aged)
-    return Rewritten(before, after, new.moved, before.size - after.size - plan.marks, sorted(plan.aged))
+            after = placing.put(new, plan.aged, folded=True)
+    return Rewritten(before, after, before.size - after.size - plan.marks, sorted(plan.aged))
 
 
 def _archive(old: Sequence[_Old], archive: Log, new: Replacement, placing: Placing) -> None:
@@ -258,17 +256,17 @@ class _Plan:
         # With another time it is a different entry: the archived one was moved there for its age.
         return bool(archived.record["ts"] == record["ts"])
 
-    def title(self) -> Iterator[tuple[tuple[int, ...], bytes]]:
+    def title(self) -> Iterator[bytes]:
         """Yield the line with the session's title, if it has one."""
         if self._fold.title is not None and title_of(self._fold.title) is not None:
-            yield (), dump_read(self._fold.title)
+            yield dump_read(self._fold.title)
 
-    def kept(self) -> Iterator[tuple[tuple[int, ...], bytes]]:
-        """Yield the folded lines of the live entries, with the offsets of those that they are made of."""
+    def kept(self) -> Iterator[bytes]:
+        """Yield the folded lines of the live entries."""
         for entry_id, folded in self._fold.entries.items():
             if entry_id not in self.aged:
                 self._new.count(entry_id)
-                yield (folded.place, folded.at), dump_read(folded.record)
+                yield dump_read(folded.record)
 
 
 def _explicit(fd: int, line: Line) -> bytes:
@@ -345,7 +343,7 @@ def purge(log: Log, ids: Collection[str]) -> Rewritten | None:
     with new.closing(HELD):
         new.end()
         before, after = new.before, new.put()
-    return Rewritten(before, after, new.moved, before.size - after.size)
+    return Rewritten(before, after, before.size - after.size)
 
 
 def without(ids: Collection[str]) -> Keep:

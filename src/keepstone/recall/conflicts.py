@@ -137,7 +137,7 @@ def conflicts_of(store: Store, entry: Entry, clock: Clock) -> tuple[Conflict, ..
     """Return the entries of an agent that repeat or contradict an entry and hold now."""
     now = instant(clock(), "the clock's time")
 
-    def near(reader: Reader, _: bool) -> list[Entry]:  # noqa: FBT001  Called by place.
+    def near(reader: Reader) -> list[Entry]:
         found = [other for terms, scope in _searches(entry) for other in _valid(reader, terms, scope, now)]
         return list({(other.session, other.id): other for other in found}.values())
 

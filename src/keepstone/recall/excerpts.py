@@ -197,7 +197,7 @@ class _Search:
         held = {word: sum(form <= there for there in stems) for word, form in forms.items()}
         unknown = [word for word, count in held.items() if not count]
         if unknown:
-            held |= self._vectors.ask(lambda reader, _: reader.search(unknown, self._scope, 1)).holders
+            held |= self._vectors.ask(lambda reader: reader.search(unknown, self._scope, 1)).holders
         return held
 
     def found(self) -> list[Hit]:
@@ -240,7 +240,7 @@ class _Search:
             near: The cosines of excerpts, the highest first.
         """
 
-        def counted(reader: Reader, _: bool) -> tuple[Matches, Cosines | None]:  # noqa: FBT001  By place.
+        def counted(reader: Reader) -> tuple[Matches, Cosines | None]:
             found = reader.search(self._terms, self._scope, 1) if self._terms else Matches()
             if self._vector is None or self.space is None:
                 return found, None

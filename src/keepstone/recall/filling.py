@@ -55,7 +55,7 @@ def catch_up(vectors: Vectors, seconds: float) -> None:
     if server is None:
         return
 
-    def make(reader: Reader, _: bool) -> None:  # noqa: FBT001  Called by place.
+    def make(reader: Reader) -> None:
         keys = reader.pending(server.id, Scope(vectors.agent), AT_ONCE, newest_first=True)
         if not keys:
             return
@@ -145,7 +145,7 @@ def fill_some(vectors: Vectors, scope: Scope) -> bool:
     if embedder is None:
         return False
 
-    def make(reader: Reader, _: bool) -> bool:  # noqa: FBT001  Called by place.
+    def make(reader: Reader) -> bool:
         seconds = _STEP if turns.is_busy else _LONG_STEP
         count = max(1, min(vectors.meaning.maker(embedder).fitting(seconds, FEW), AT_ONCE))
         most = count + 1 + len(vectors.meaning.refused)  # One more than are made says that some are left.

@@ -50,7 +50,7 @@ from keepstone.recall.selection import UNWANTED
 from keepstone.recall.spelling import corrected, respelled
 from keepstone.recall.vectors import Dense, Vectors
 from keepstone.store.protocol import Store
-from keepstone.store.reader import Ahead, Candidate, ExpiredError, Matches, Reader, ask
+from keepstone.store.reader import Ahead, Candidate, Matches, Reader, ask
 from keepstone.text.passage import passage_of
 from keepstone.text.tokenizer import Matcher, Places
 
@@ -76,11 +76,11 @@ def recall(
     if listed := entries_of_time(store, question, scope, only=True):
         return Hits(listed, reason=ONLY_TIME, took_ms=(time.perf_counter() - began) * 1000)
 
-    def answer(reader: Reader, again: bool) -> tuple[list[Hit], Dense | None]:  # noqa: FBT001  Called by place.
+    def answer(reader: Reader) -> tuple[list[Hit], Dense | None]:
         nonlocal stale
         dense = None if vectors is None else Dense(reader, vectors, scope, question.as_of)
         try:
-            search = _Search(reader, question, scope, dense, reranker, store.language, patient=again)
+            search = _Search(reader, question, scope, dense, reranker, store.language)
             return search.hits() if question.limit else [], dense
         finally:
             stale = stale or reader.stale  # At any moment: another try may have mended the index.
@@ -126,15 +126,11 @@ class _Search:
         dense: Dense | None,
         reranker: Reranker | None,
         language: str,
-        *,
-        patient: bool,
     ) -> None:
         self._reader = reader
         self._question = question
         self._scope = scope
         self._reranker = reranker
-        self._patient = patient
-        """Whether an entry that is not where it was found is left out, instead of asking again."""
         self._language = language
         self._read(question.text[:LONGEST])
         self._links: Sequence[tuple[int, int, int]] | None = None
@@ -328,8 +324,6 @@ class _Search:
         size = 4 * most if self._scope.where else most
         for block in in_blocks(found.parts, with_equals(found.parts, size)):
             entries = self._loaded([key for key, _ in block])
-            if len(entries) < len(block) and not self._patient:
-                raise ExpiredError("an entry is not where it was found")
             fits = filtering(self._question, self._scope)
             fitting = (one for one in block if one[0] in entries and fits(entries[one[0]]))
             allowed = by_time(fitting, entries)

@@ -66,7 +66,7 @@ def _embed(store: Store, maker: Maker, agents: list[str], progress: Progress | N
     for step in (run.count, run.embed):
         for agent in agents:
             try:
-                ask(store, agent, lambda reader, _, step=step, agent=agent: step(reader, agent))  # type: ignore[misc]
+                ask(store, agent, lambda reader, step=step, agent=agent: step(reader, agent))  # type: ignore[misc]
             except StoreError:
                 if agent in store.agents():
                     raise  # Else the agent was purged during the run.

@@ -267,7 +267,7 @@ class Vectors:
             return SimilarEntries()
         self.fill(scope)
 
-        def nearest(reader: Reader, _: bool) -> SimilarEntries:  # noqa: FBT001  Called by place.
+        def nearest(reader: Reader) -> SimilarEntries:
             found = reader.similar(vector, space.id, scope, limit, hnsw_from)
             if found.is_due:
                 self.wake()
@@ -277,7 +277,7 @@ class Vectors:
 
         return self.ask(nearest)
 
-    def ask(self, question: Callable[[Reader, bool], T]) -> T:
+    def ask(self, question: Callable[[Reader], T]) -> T:
         """Answer a question with a reader of the agent as it is now; see ``ask`` of the store's contract."""
         return ask(self._store, self.agent, question)
 
@@ -297,7 +297,7 @@ class Vectors:
         """
         embedder = self.embedder()
         if embedder is not None:
-            self.ask(lambda reader, _: filling.fill(self, embedder, reader, scope))
+            self.ask(lambda reader: filling.fill(self, embedder, reader, scope))
 
     def wake(self) -> None:
         """Schedule background work: missing vectors, or files that speed up the search."""
@@ -375,7 +375,7 @@ class Dense:
         if self._as_of is None:
             self._fill_by(self._reader, first)
         else:  # Vectors are of what entries say today; those of the same texts then are theirs too.
-            self._vectors.ask(lambda today, _: self._fill_by(today, ()))
+            self._vectors.ask(lambda today: self._fill_by(today, ()))
 
     def _fill_by(self, reader: Reader, first: Iterable[int]) -> None:
         try:

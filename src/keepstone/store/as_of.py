@@ -12,7 +12,6 @@ from typing import Generic, Protocol, TypeVar
 
 from keepstone.filesystem.fork import reset_in_child
 from keepstone.index import Index
-from keepstone.log.fold import Folded
 from keepstone.log.line import entry_of
 from keepstone.log.log_file import Stat
 from keepstone.model import Entry, Record, Scope
@@ -78,10 +77,9 @@ class PastReader(IndexReader):
         self._read(sessions)
         for session in self._held.keys() - self._indexed:
             self._indexed.add(session)
-            records = self._held[session].values()
-            lines = [Folded(record, place, place, 0, pristine=True) for place, record in enumerate(records)]
-            if lines:
-                self._index.added(session, session, Stat(0, 0, 0), Stat(len(lines), 0, 0), lines, b"")
+            records = list(self._held[session].values())
+            if records:
+                self._index.added(session, session, Stat(0, 0, 0), Stat(len(records), 0, 0), records, b"")
 
     def similar(
         self,

@@ -87,7 +87,7 @@ class Similar(list[Candidate]):
 
 
 class ExpiredError(Exception):
-    """A key is of another epoch, or an entry has moved since it was found: ask again with a new reader."""
+    """A key is of another epoch: ask again with a new reader."""
 
 
 class Reader(Protocol):
@@ -186,19 +186,15 @@ class Reader(Protocol):
         """Return how many keys ``pending`` returns without a limit; errors as for it."""
 
 
-def ask(store: Store, agent: str, question: Callable[[Reader, bool], T], as_of: datetime | None = None) -> T:
+def ask(store: Store, agent: str, question: Callable[[Reader], T], as_of: datetime | None = None) -> T:
     """Answer a question with a reader of an agent, with a new one again where ``ExpiredError`` ends it.
-
-    ``question`` is also told whether it is asked again: then it leaves out entries that have moved.
 
     Raises:
         StoreError: The index was replaced during each try.
     """
-    again = False
     for _ in range(TRIES):
         with suppress(ExpiredError), store.reader(agent, as_of) as reader:
-            return question(reader, again)
-        again = True
+            return question(reader)
     raise StoreError(f"the index of agent {agent!r} was replaced {TRIES} times during one call; try again")
 
 

@@ -183,3 +183,8 @@ def no_deleted_entry(entry_id: str, session: str) -> EntryNotFoundError:
     return EntryNotFoundError(
         f"session {session!r:.80} has no deleted entry {entry_id!r:.80}: it is live, purged or unknown"
     )
+
+
+def in_batch(raw: Sequence[bytes]) -> list[bytes]:
+    """Return lines marked as one batch, so that readers see all or none."""
+    return [b'%b,"batch":[%d,%d]}\n' % (line[:-2], place, len(raw)) for place, line in enumerate(raw, 1)]

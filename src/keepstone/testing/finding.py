@@ -263,10 +263,10 @@ def check_ask(factory: Factory) -> None:
     with factory() as store:
         store.append(AGENT, "s1", [record("a", "walnut"), record("b", "pecan")])
 
-        def question(reader: Reader, again: bool) -> list[str]:  # noqa: FBT001  Called by place.
-            told.append(again)
+        def question(reader: Reader) -> list[str]:
+            told.append(bool(told))
             keys = [found.key for found in reader.search(["walnut"], Scope(AGENT), 5)]
-            if not again:
+            if told == [False]:
                 rebuild(store)
             found = load(reader, keys)
             same(reader.stale, False, "all was found")  # noqa: FBT003

@@ -11,13 +11,12 @@ import pytest
 
 from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.lock import Lock
-from keepstone.index import Index, UnavailableError, row_places
+from keepstone.index import Index, UnavailableError, hidden_rows
 from keepstone.index.database import Database
 from keepstone.index.vectors import building, segment
 from keepstone.index.vectors.segment import Generation
-from keepstone.log.fold import Folded
-from keepstone.log.line import dump
 from keepstone.log.log_file import Log, Stat
+from keepstone.model import Record
 from keepstone.vector import Matrix, Space, encode
 
 ROWS, SPACE = 30, Space("given:8", 8)
@@ -28,16 +27,15 @@ def vectors() -> Matrix:
     return np.asarray(made / np.linalg.norm(made, axis=1, keepdims=True), np.float32)
 
 
-def entry(number: int) -> Folded:
+def entry(number: int) -> Record:
     """Later entries are older, and of two types."""
-    record = {
+    return {
         "id": str(number),
         "ts": f"2026-01-01T00:{59 - number:02}:00.000000Z",
         "type": ("note", "fact")[number % 2],
         "text": str(number),
         "embedding": encode(SPACE.id, vectors()[number]),
     }
-    return Folded(record, number, number, len(dump(record)), pristine=True)
 
 
 @pytest.fixture
@@ -80,7 +78,7 @@ def test_a_generation_has_no_rows_of_deleted_entries_that_are_still_removed(
     database: Database, folder: Folder
 ) -> None:
     with database.writing():
-        row_places.hide(database, 1, [str(number) for number in range(ROWS)])
+        hidden_rows.hide(database, 1, [str(number) for number in range(ROWS)])
     hidden = {eid for (eid,) in database.rows("SELECT eid FROM entry WHERE sid<0")}
     kept = {vid for eid, vid in database.rows("SELECT eid, vid FROM vector") if eid not in hidden}
     assert hidden

@@ -35,8 +35,8 @@ def add(database: Database, sid: int, count: int, space: int = 1) -> None:
     """Add entries of a session, each with a vector."""
     for _ in range(count):
         database.execute(
-            "INSERT INTO entry(sid, number, id, place, at, length, ts, type, text)"
-            " SELECT ?, n, n, 0, 0, 0, n, 'note', '' FROM (SELECT count(*) AS n FROM entry)",
+            "INSERT INTO entry(sid, number, id, ts, type, head, record)"
+            " SELECT ?, n, n, n, 'note', '', '{}' FROM (SELECT count(*) AS n FROM entry)",
             (sid,),
         )
         eid = database.connection.last_insert_rowid()

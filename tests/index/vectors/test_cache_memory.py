@@ -20,8 +20,8 @@ MOST, DIM, THREADS, AGENTS = 4096, 384, 12, 3
 database, last = Database(None), 0
 vector = np.eye(1, DIM, dtype=np.float32).tobytes()
 database.execute(
-    "INSERT INTO entry(eid, sid, number, id, place, at, length, ts, type, text)"
-    " VALUES(1, 1, 1, 'e', 0, 0, 0, 0, 'note', '')"
+    "INSERT INTO entry(eid, sid, number, id, ts, type, head, record)"
+    " VALUES(1, 1, 1, 'e', 0, 'note', '', '{}')"
 )
 
 def add(newer):

@@ -15,8 +15,8 @@ from keepstone.index.database import Database
 from keepstone.index.entries import insert
 from keepstone.index.session_table import LogState, room_in, save_known
 from keepstone.index.vectors.scope_filter import ScopeFilter, filter_of, mask, ranges
+from keepstone.index.vectors.vector_table import given_with
 from keepstone.index.vectors.vector_table import insert as insert_vectors
-from keepstone.log.fold import Folded
 from keepstone.log.line import format_time, microseconds
 from keepstone.log.log_file import Stat
 from keepstone.model import Scope
@@ -119,10 +119,10 @@ def database() -> Database:
             "embedding": encode("given:2", unit([1, 0])),
         }
         known = LogState(0, "", Stat(1, 0, 0), 1, None, 0, 0, 0)
-        sid, folded = save_known(database, f"s{number}", known), [Folded(record, 0, 0, 1, pristine=True)]
+        sid = save_known(database, f"s{number}", known)
         room = room_in(database, sid)
-        insert(database, sid, folded, room)
-        insert_vectors(database, folded, room.eid)
+        insert(database, sid, [record], room)
+        insert_vectors(database, given_with(database, [(room.eid, record)])[0])
     database.execute("INSERT INTO vector(space, eid, made, f32) VALUES(7, 2, 1, x'00')")
     return database
 

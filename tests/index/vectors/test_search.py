@@ -347,7 +347,7 @@ def test_a_vector_in_which_a_bit_flipped_is_read_from_its_line_again(
             damaged[3] = number
             connection.execute("UPDATE vector SET f32=? WHERE vid=?", (damaged.tobytes(), vid))
 
-    def cosines(reader: Reader, _: bool) -> list[float]:  # noqa: FBT001  Called by place.
+    def cosines(reader: Reader) -> list[float]:
         keys = [candidate.key for candidate in reader.search(["7"], Scope("a"), 5)]
         return list(reader.cosines(vectors()[7], SPACE, keys).values())
 

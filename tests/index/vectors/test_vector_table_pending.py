@@ -8,7 +8,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import apsw
 import pytest
 from tests.sqlite_steps import steps
 
@@ -20,9 +19,8 @@ from keepstone.index.database import Database
 from keepstone.index.session_table import LogState
 from keepstone.index.vectors import vector_table
 from keepstone.index.vectors.vector_table import Pending
-from keepstone.log.fold import Folded
 from keepstone.log.log_file import Stat
-from keepstone.model import Scope
+from keepstone.model import Record, Scope
 from keepstone.store.files.file_store import FileStore
 from keepstone.store.reader import Reader, ask
 from keepstone.testing.making import record
@@ -47,7 +45,7 @@ def store(tmp_path: Path) -> Iterator[FileStore]:
 
 
 def pending(store: FileStore, scope: Scope = ALL) -> list[str]:
-    def question(reader: Reader, _: bool) -> list[str]:  # noqa: FBT001  Called by place.
+    def question(reader: Reader) -> list[str]:
         return [entry.text for entry in reader.load(reader.pending(SPACE, scope)).values()]
 
     return ask(store, "a", question)
@@ -69,7 +67,7 @@ def test_only_entries_added_since_are_pending(store: FileStore, session: Session
 
 def test_the_count_follows_what_this_and_another_home_write(store: FileStore, session: Session) -> None:
     def count(scope: Scope = ALL) -> int:
-        return ask(store, "a", lambda reader, _: reader.pending_count(SPACE, scope))
+        return ask(store, "a", lambda reader: reader.pending_count(SPACE, scope))
 
     session.add("note", text="one")
     make(store, "one")
@@ -115,18 +113,17 @@ def filled(count: int) -> Database:
 def add(database: Database, text: str, *, has_vector: bool = False) -> None:
     given = {"embedding": encode(SPACE, unit([1, 0]))} if has_vector else {}
     room = session_table.room_in(database, 1)
-    reading.insert_new(database, 1, [folded(room.eid, text, given)], room)
+    reading.insert_new(database, 1, [record_of(room.eid, text, given)], room)
 
 
-def folded(eid: int, text: str, more: Mapping[str, Any] = MappingProxyType({})) -> Folded:
-    record = {"id": str(eid), "ts": "2026-01-01T00:00:00Z", "type": "note", "text": text, **more}
-    return Folded(record, 0, 0, 0, pristine=True)
+def record_of(eid: int, text: str, more: Mapping[str, Any] = MappingProxyType({})) -> Record:
+    return {"id": str(eid), "ts": "2026-01-01T00:00:00Z", "type": "note", "text": text, **more}
 
 
 def test_a_change_is_pending_without_a_look_at_all_entries() -> None:
     database, found = filled(1000), Pending()
     first = steps(database, lambda: found.count(database, SPACE, ALL))
-    entries.change(database, 10, folded(10, "changed"))
+    entries.change(database, 10, record_of(10, "changed"))
     entries.change(database, 20, None)
     assert steps(database, lambda: found.count(database, SPACE, ALL)) < first / 10
     assert found.rows(database, SPACE, ALL) == [10]
@@ -137,7 +134,7 @@ def test_more_changes_than_are_remembered_are_all_pending(monkeypatch: pytest.Mo
     database, found = filled(12), Pending()
     assert found.count(database, SPACE, ALL) == 0
     for eid in range(1, 11):
-        entries.change(database, eid, folded(eid, "changed"))
+        entries.change(database, eid, record_of(eid, "changed"))
     assert found.count(database, SPACE, ALL) == 10
 
 
@@ -146,7 +143,7 @@ def test_pages_of_pending_entries_go_over_changed_and_new_ones(*, newest_first: 
     database, known = filled(6), Pending()
     assert known.count(database, SPACE, ALL) == 0
     for eid in (2, 4):
-        entries.change(database, eid, folded(eid, "changed"))
+        entries.change(database, eid, record_of(eid, "changed"))
     for text in ("one", "two"):
         add(database, text)
     found: list[int] = []
@@ -205,15 +202,3 @@ def test_a_row_that_is_not_where_its_number_says_does_not_wait_for_ever(tmp_path
     misplace(index, TEXTS[10].encode())
     with closing(FileStore(tmp_path, LAYOUTS["default"])) as store:
         assert pending(store) == TEXTS
-
-
-@pytest.mark.parametrize("damage", ["at=-5", "length=-5", "length=1<<60"])
-def test_a_row_with_a_place_that_no_file_has_stands_for_nothing(tmp_path: Path, damage: str) -> None:
-    with keepstone.open(tmp_path, embedder="none") as home:
-        home.agent("a").session("s1").add("note", text="one")
-    [index] = tmp_path.glob(".index/a/*/index.db")
-    with closing(apsw.Connection(str(index))) as connection:
-        connection.execute(f"UPDATE entry SET {damage}")  # noqa: S608  Ours.
-    with closing(FileStore(tmp_path, LAYOUTS["default"])) as store, store.reader("a") as reader:
-        [key] = reader.pending(SPACE, ALL)
-        assert reader.load([key]) == {}

@@ -1,5 +1,7 @@
 """What is kept of the full-text table: who holds a word, how often, in texts of which length."""
 
+import json
+
 import apsw
 import pytest
 from hypothesis import given
@@ -21,13 +23,17 @@ def table(*texts: str) -> Database:
 def add(database: Database, *texts: str) -> None:
     """Add texts to an index, as entries that were flushed."""
     sql = (
-        "INSERT INTO entry(eid, sid, number, id, place, at, length, ts, type, text) "
-        "SELECT n, 1, n, n, 0, 0, 0, 0, 'note', ? FROM (SELECT coalesce(max(eid), 0) + 1 n FROM entry)"
+        "INSERT INTO entry(eid, sid, number, id, ts, type, digest, head, record) "
+        "SELECT n, 1, n, n, 0, 'note', n, '', ? FROM (SELECT coalesce(max(eid), 0) + 1 n FROM entry)"
     )
     for text in texts:
-        database.execute(sql, (text,))
+        database.execute(sql, (said(text),))
         database.execute("INSERT INTO words(rowid, text) VALUES((SELECT max(eid) FROM entry), ?)", (text,))
     database.execute("UPDATE meta SET value=(SELECT max(eid) FROM entry) WHERE key='flushed'")
+
+
+def said(text: str) -> str:
+    return json.dumps({"text": text})
 
 
 def change(database: Database, eid: int, text: str | None) -> None:
@@ -36,7 +42,7 @@ def change(database: Database, eid: int, text: str | None) -> None:
     if text is None:
         database.execute("DELETE FROM entry WHERE eid=?", (eid,))
     else:
-        database.execute("UPDATE entry SET text=? WHERE eid=?", (text, eid))
+        database.execute("UPDATE entry SET record=?, digest=-digest WHERE eid=?", (said(text), eid))
         word_table.put_back(database, eid)
 
 

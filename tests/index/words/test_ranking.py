@@ -19,9 +19,8 @@ from keepstone.index.words import bm25, word_table
 from keepstone.index.words.bm25 import Weighted
 from keepstone.index.words.ranking import Ranking
 from keepstone.index.words.word_table import telling
-from keepstone.log.fold import Folded
 from keepstone.log.log_file import Stat
-from keepstone.model import Scope
+from keepstone.model import Record, Scope
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -60,9 +59,8 @@ scopes = st.builds(
 )
 
 
-def folded(eid: int, text: str) -> Folded:
-    record = {"id": str(eid), "ts": "2026-01-01T00:00:00Z", "type": ["note", "fact"][eid % 2], "text": text}
-    return Folded(record, 0, 0, 0, pristine=True)
+def record_of(eid: int, text: str) -> Record:
+    return {"id": str(eid), "ts": "2026-01-01T00:00:00Z", "type": ["note", "fact"][eid % 2], "text": text}
 
 
 def added(database: Database, text: str) -> None:
@@ -71,7 +69,7 @@ def added(database: Database, text: str) -> None:
     name = f"s{room.eid % 2}"
     known = session_table.known_of(database, name)
     sid = known.sid if known else session_table.save_known(database, name, NEW)
-    entries.insert(database, sid, [folded(room.eid, text)], session_table.room_in(database, sid))
+    entries.insert(database, sid, [record_of(room.eid, text)], session_table.room_in(database, sid))
 
 
 NEW = LogState(0, "", Stat(0, 0, 0), 0, None, 0, 0, 0)
@@ -125,7 +123,7 @@ def test_a_small_scope_is_scored_without_the_other_entries(monkeypatch: pytest.M
     monkeypatch.setattr(bm25, "scores", scores)
     database = filled(["walnut oak"] * 400)
     sid = session_table.save_known(database, "small", NEW)
-    entries.insert(database, sid, [folded(401, "walnut oak")], session_table.room_in(database, sid))
+    entries.insert(database, sid, [record_of(401, "walnut oak")], session_table.room_in(database, sid))
     word_table.flush(database)
     found = ranked(database, Ranking(), ["walnut", "oak"], Scope("a", ("small",)), 5)
     assert [eid for eid, _ in found] == [401]
@@ -147,7 +145,7 @@ def test_what_is_remembered_follows_every_change(
         if not database.row("SELECT 1 FROM entry WHERE eid=?", (eid,)):
             added(database, text)
         else:
-            entries.change(database, eid, folded(eid, text) if text else None)
+            entries.change(database, eid, record_of(eid, text) if text else None)
         word_table.flush(database)
         assert_same(database, ranking, query, Scope("a"), 5)
 
@@ -160,7 +158,7 @@ def test_what_is_remembered_follows_another_process(tmp_path: Path) -> None:
     word_table.flush(other)
     for eid, text in [(1, "b b"), (2, None), (3, "c"), (3, "a a a"), (1, None), (7, "run")]:
         assert_same(database, ranking, query, Scope("a"), 5)
-        entries.change(other, eid, folded(eid, text) if text else None)
+        entries.change(other, eid, record_of(eid, text) if text else None)
     added(other, "a running b")
     word_table.flush(other)
     assert_same(database, ranking, query, Scope("a"), 5)
@@ -173,7 +171,7 @@ def test_a_change_costs_the_next_search_no_reading_of_other_entries(text: str | 
         database, words = filled(["walnut pecan"] * count), ["walnut", "pecan"]
         ask = partial(ranked, database, Ranking(), words, Scope("a"), 5)
         ask()
-        entries.change(database, 1, folded(1, text) if text else None)
+        entries.change(database, 1, record_of(1, text) if text else None)
         taken.append(steps(database, ask))
     assert taken[1] <= 1.5 * taken[0]
 

@@ -16,7 +16,6 @@ from keepstone.filesystem.confine import MovedError
 from keepstone.filesystem.layout import LAYOUTS
 from keepstone.index import Index
 from keepstone.store.files.agent_logs import AgentLogs
-from keepstone.store.files.snapshot import Snapshot
 
 LINE = '{"id":"it","ts":"2026-01-11T14:31:00Z","type":"note","content":"walnut"}\n'
 
@@ -313,16 +312,6 @@ def test_catch_up_of_one_session_blocks_no_other_session(
         (home.root / "agents/big/memory/sessions/x.ndjson").write_text(LINE)
         ended = interrupted(monkeypatch, Index, "catch_up", lambda: act(home))
         assert "it" in {hit.entry.id for hit in home.agent("big").recall("walnut")}
-        assert ended == [True]
-
-
-def test_reading_one_session_whole_keeps_no_other_waiting(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with home:
-        added(home.agent("a"), ["x", "y"])
-        ended = interrupted(monkeypatch, Snapshot, "_read", home.agent("a").session("y").entries)
-        assert len(home.agent("a").session("x").entries()) == 1
         assert ended == [True]
 
 

@@ -68,30 +68,16 @@ def test_entry_that_leaves_the_filter_during_a_purge_stays(
 
 def while_it_prepares(monkeypatch: pytest.MonkeyPatch, do: Callable[[], object], times: int = 1) -> list[int]:
     """Do something when a rewrite has copied the log, and has not put the copy in place."""
-    prepare, done = IndexedPlacing.prepare, list[int]()
+    follow, done = Replacement.follow_all, list[int]()
 
-    def preparing(placing: IndexedPlacing, new: Replacement, **keywords: Any) -> None:
-        prepare(placing, new, **keywords)
+    def following(new: Replacement) -> None:
+        follow(new)
         if len(done) < times:
             done.append(len(done))
             do()
 
-    monkeypatch.setattr(IndexedPlacing, "prepare", preparing)
+    monkeypatch.setattr(Replacement, "follow_all", following)
     return done
-
-
-def test_new_places_are_sorted_before_the_index_is_held(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    original, are_sorted = Index.write_places, list[bool]()
-
-    def write_places(index: Index, session: str, side: int, new: Replacement, *, folded: bool) -> None:
-        are_sorted.append([*new.moved] == sorted(new.moved))
-        original(index, session, side, new, folded=folded)
-
-    monkeypatch.setattr(Index, "write_places", write_places)
-    session = home.agent("a").session("s")
-    session.update("e7", text="pecan")
-    session.compact()
-    assert are_sorted == [True]
 
 
 def said(home: Home) -> dict[str, str]:
@@ -183,13 +169,13 @@ def test_rewrite_begins_again_after_another_rewrite(
 ) -> None:
     before = said(home)
     begun: list[str] = []
-    begin = IndexedPlacing.begin
+    begin = IndexedPlacing.catch_up
 
     def beginning(placing: IndexedPlacing) -> None:
         begun.append("begun")
         begin(placing)
 
-    monkeypatch.setattr(IndexedPlacing, "begin", beginning)
+    monkeypatch.setattr(IndexedPlacing, "catch_up", beginning)
     while_it_prepares(monkeypatch, lambda: elsewhere(home, "s.purge('e1')"))
     act(home.agent("a").session("s"))
     assert len(begun) == 2
@@ -243,10 +229,10 @@ def test_purge_removes_what_a_compaction_prepares(home: Home, monkeypatch: pytes
 def test_erasing_after_a_killed_rewrite_leaves_no_byte(home: Home, erase: str) -> None:
     home.close()
     patch = (
-        "from keepstone.store.files.placing import IndexedPlacing\n"
-        "prepare = IndexedPlacing.prepare\n"
+        "from keepstone.log.replacement import Replacement\n"
+        "prepare = Replacement.follow_all\n"
         "def prepare_and_kill(*a, **k):\n    prepare(*a, **k)\n    kill()\n"
-        "IndexedPlacing.prepare = prepare_and_kill"
+        "Replacement.follow_all = prepare_and_kill"
     )
     run_until_killed(home.root, patch, "agent.session('s').compact()")
     assert "s.ndjson.next.tmp" in files_with(home, TEXT)
@@ -424,16 +410,6 @@ def test_rewrite_keeps_rows_right_that_a_busy_index_did_not_have(
     wanted = before | {"e6": "almond", "new": "pecan"}
     assert said(home) == {key: text for key, text in wanted.items() if key not in gone}
     assert again == []
-
-
-def test_rewrite_that_was_given_up_cannot_write_places_of_the_next(home: Home) -> None:
-    with closing(Folder(home.root / "agents/a/memory/sessions")) as folder:
-        log = Log(folder, "s.ndjson", Lock(folder, "s.lock"))
-        with closing(Index(None)) as index:
-            index.catch_up("s", log)
-            first = index.begin_move("s")
-            index.reread("s", log)
-            assert index.begin_move("s") != first
 
 
 def test_filters_find_all_entries_while_deleted_ones_are_removed(

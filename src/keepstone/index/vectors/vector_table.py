@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 import apsw
 
 from keepstone.index.database import Database
-from keepstone.index.entries import conditions, indexed
+from keepstone.index.entries import conditions, leave_vector
+from keepstone.index.row_text import digest_of, record_in, text_in
 from keepstone.index.vectors.buffer import BLOCK, Block, matrix_of, times
-from keepstone.log.fold import Folded
-from keepstone.model import Entry, Scope
-from keepstone.vector import F32, Matrix, Space, Vector, decode, drawn
+from keepstone.model import Entry, Record, Scope
+from keepstone.vector import F32, Embedding, Matrix, Space, Vector, decode, drawn, encode
 
 _INSERT = "INSERT INTO vector(space, eid, made, f32) VALUES(?, ?, ?, ?)"
 # CROSS JOIN keeps SQLite to this order: from the session to its entries to their vectors.
@@ -29,7 +29,7 @@ _ENTRIES = "session s CROSS JOIN entry e ON e.sid=s.sid"
 _SPACES = "SELECT id, dim FROM space WHERE EXISTS (SELECT 1 FROM vector WHERE space=number) ORDER BY id, dim"
 _OF_SPACE = "v.space IN (SELECT number FROM space WHERE id=?)"
 _HAS_NONE = (
-    "trim(e.text, ' ' || char(9, 10, 13))!='' AND NOT EXISTS "
+    "e.digest IS NOT NULL AND NOT EXISTS "
     "(SELECT 1 FROM vector v WHERE v.space IN (SELECT number FROM space WHERE id=?) AND v.eid=e.eid)"
 )
 _IS_THERE = "EXISTS (SELECT 1 FROM entry x WHERE x.eid=e.eid)"
@@ -37,52 +37,69 @@ _MISPLACED = "an entry is not where its number says"
 _STATE = "SELECT (SELECT coalesce(max(number), 0) FROM changed), (SELECT coalesce(max(eid), 0) FROM entry)"
 
 
-def insert(database: Database, entries: Iterable[Folded | None], eid: int) -> int:
-    """Add and count the vectors given with new entries, whose rows are numbered from ``eid``."""
+def given_with(
+    database: Database, records: Iterable[tuple[int, Record]]
+) -> tuple[list[tuple[Any, ...]], dict[int, int]]:
+    """Return the rows to ``insert`` for vectors given with entries, and spaces of those that say all.
+
+    A record that names such a vector need not hold it: what it says of it is made of the row again.
+    """
     numbers: dict[Space, int] = {}
-    values = []
-    for row, folded in enumerate(entries, eid):
+    values: list[tuple[Any, ...]] = []
+    exact: dict[int, int] = {}
+    for eid, record in records:
         # What another program wrote may be malformed; then the entry has no vector.
-        if (
-            folded
-            and "embedding" in folded.record
-            and (found := decode(folded.record["embedding"])) is not None
-        ):
+        if "embedding" in record and (found := decode(record["embedding"])) is not None:
             space, vector = found
             if space not in numbers:
                 numbers[space] = _numbered(database, space)
-            values.append((numbers[space], row, 0, _bytes(vector)))
-    if values:
-        database.connection.executemany(_INSERT, values)
-    return len(values)
+            values.append((numbers[space], eid, 0, _bytes(vector)))
+            if isinstance(record["embedding"], Embedding) or encode(space.id, vector) == record["embedding"]:
+                exact[eid] = numbers[space]
+    return values, exact
 
 
-def renew(database: Database, eid: int, folded: Folded) -> None:
-    """Put the vector that a later line names in the place of all that the entry has."""
+def insert(database: Database, values: Sequence[tuple[Any, ...]]) -> None:
+    """Add vectors."""
+    database.connection.executemany(_INSERT, values)
+
+
+def forget(database: Database, eid: int) -> None:
+    """Take out all vectors that an entry has."""
     database.execute("DELETE FROM vector WHERE space IN (SELECT number FROM space) AND eid=?", (eid,))
-    insert(database, [folded], eid)
+
+
+def follow(database: Database, eid: int, record: Record, *, renew: bool) -> None:
+    """Follow a later line of an entry that names a vector; it replaces all others if it is to ``renew``.
+
+    The row was changed just now, and holds the vector itself.
+    """
+    values, exact = given_with(database, [(eid, record)])
+    if renew:
+        forget(database, eid)
+        insert(database, values)
+    is_there = "SELECT 1 FROM vector WHERE space=? AND eid=? AND made=? AND f32=?"
+    if exact and database.row(is_there, values[0]):
+        leave_vector(database, eid, record, exact[eid])
 
 
 def keep(database: Database, space: str, entry: Entry, vector: Vector) -> bool:
     """Keep a vector that was made of an entry's text; False if the entry has gone or has another text now."""
-    found = database.row(
-        "SELECT e.eid FROM session s JOIN entry e ON e.sid=s.sid WHERE s.name=? AND e.id=? AND e.text=?",
-        (entry.session, entry.id, indexed(entry.line)),
-    )
-    if found is not None:
-        number = _numbered(database, Space(space, len(vector)))
-        # Deleted first and not replaced, so that the triggers see that the old one goes.
-        database.execute("DELETE FROM vector WHERE space=? AND eid=?", (number, found[0]))
-        database.execute(_INSERT, (number, found[0], 1, _bytes(vector)))
-    return found is not None
-
-
-def check_text(database: Database, entry: Entry) -> None:
-    """Raise apsw.CorruptError if an entry's row has another text."""
-    sql = "SELECT e.text FROM session s JOIN entry e ON e.sid=s.sid WHERE s.name=? AND e.id=?"
+    columns = "e.eid, e.digest, e.type, e.record"
+    sql = f"SELECT {columns} FROM session s JOIN entry e ON e.sid=s.sid WHERE s.name=? AND e.id=?"
     found = database.row(sql, (entry.session, entry.id))
-    if found is not None and found[0] != indexed(entry.line):
-        raise apsw.CorruptError(f"a row has another text than entry {entry.id!r:.80}")
+    if found is None:
+        return False
+    eid, digest, kind, rest = found
+    if digest != digest_of(text_in(entry.line)):
+        if digest != digest_of(text_in(record_in("", 0, kind, rest))):
+            raise apsw.CorruptError(f"the row of entry {entry.id!r:.80} has the digest of another text")
+        return False
+    number = _numbered(database, Space(space, len(vector)))
+    # Deleted first and not replaced, so that the triggers see that the old one goes.
+    database.execute("DELETE FROM vector WHERE space=? AND eid=?", (number, eid))
+    database.execute(_INSERT, (number, eid, 1, _bytes(vector)))
+    return True
 
 
 def forget_space(database: Database, space: str) -> int:
@@ -94,9 +111,10 @@ def forget_space(database: Database, space: str) -> int:
 def put_aside(database: Database, eids: Sequence[int]) -> None:
     """Keep what was made of the texts of rows, by their digests, while their log is read again."""
     database.execute(
-        "INSERT OR REPLACE INTO kept SELECT e.sid, v.space, text_digest(CAST(e.text AS BLOB)), v.f32 "
+        "INSERT OR REPLACE INTO kept SELECT e.sid, v.space, e.digest, v.f32 "
         "FROM json_each(?) c CROSS JOIN entry e ON e.eid=c.value "
-        "CROSS JOIN vector v ON v.space IN (SELECT number FROM space) AND v.eid=e.eid WHERE v.made=1",
+        "CROSS JOIN vector v ON v.space IN (SELECT number FROM space) AND v.eid=e.eid "
+        "WHERE v.made=1 AND e.digest IS NOT NULL",
         (json.dumps(eids),),
     )
 
@@ -109,7 +127,7 @@ def give_back(database: Database, sid: int, eids: Sequence[int]) -> None:
         "INSERT OR IGNORE INTO vector(space, eid, made, f32) SELECT k.space, e.eid, 1, k.f32 "
         "FROM json_each(?) c CROSS JOIN entry e ON e.eid=c.value CROSS JOIN space s "
         "CROSS JOIN kept k ON k.sid=e.sid AND k.space=s.number "
-        "AND k.digest=text_digest(CAST(e.text AS BLOB)) WHERE e.sid=? ORDER BY e.eid",
+        "AND k.digest=e.digest WHERE e.sid=? ORDER BY e.eid",
         (json.dumps(eids), sid),
     )
 

@@ -17,7 +17,7 @@ import apsw
 from keepstone.index.database import Database
 from keepstone.index.words import word_table
 from keepstone.index.words.word_table import State
-from keepstone.text.tokenizer import stemmed, tokenizer_of
+from keepstone.text.tokenizer import tokenizer_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -144,7 +144,8 @@ class Postings:
         sql = "SELECT DISTINCT eid FROM changed WHERE number>? AND eid<=?"
         changed = [eid for (eid,) in database.rows(sql, (self._changes, self._upto))]
         came = range(self._upto + 1, state.flushed + 1)
-        sql = "SELECT eid, text FROM entry WHERE eid IN (SELECT value FROM json_each(?))"
+        columns = "eid, words_of(digest, type, record)"
+        sql = f"SELECT {columns} FROM entry WHERE eid IN (SELECT value FROM json_each(?))"
         rows = database.rows(sql, (json.dumps([*changed, *came]),))
         if came:
             self.lengths = np.append(self.lengths, np.zeros(len(came), np.int32))
@@ -156,8 +157,8 @@ class Postings:
                 for eid in held.new.keys() & changed:
                     del held.new[eid]
         self._upto, self._changes = state.flushed, state.changes
-        for eid, text in rows:
-            tallied = _tallied(database, text)
+        for eid, words in rows:
+            tallied = _tallied(database, words)
             for token in tallied.keys() & self._held.keys():
                 self._held[token].new[eid] = tallied[token]
 
@@ -214,12 +215,10 @@ class Postings:
         return True
 
 
-def _tallied(database: Database, text: str) -> Counter[str]:
+def _tallied(database: Database, words: str) -> Counter[str]:
     name, *arguments = tokenizer_of(database.language)
     tokenizer = database.connection.fts5_tokenizer(name, arguments)
-    found = tokenizer(
-        stemmed(text, database.language).encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False
-    )
+    found = tokenizer(words.encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False)
     return Counter(str(names[0]) for names in found)
 
 

@@ -3,7 +3,7 @@
 Adding an entry does not write it: the row waits, and ``flush`` takes all rows
 that wait in one go, which costs an add less and keeps the table in few pieces
 (docs/decisions/0004). The table keeps no text of its own (0005): words are taken
-out again with the very text that was put in, which the entry's row keeps.
+out again with the very text that was put in, which is made of the row's record.
 
 It ranks the entries of a small index itself; ``ranking`` ranks those of a large one.
 """
@@ -20,8 +20,8 @@ from keepstone.index.database import Database
 from keepstone.text.tokenizer import ENGLISH, is_unspaced, pairs, stemmed
 
 _FLUSHED = "(SELECT value FROM meta WHERE key='flushed')"
-_TO_INSERT = f"SELECT eid, stemmed(text) FROM entry WHERE eid>{_FLUSHED}"
-_TO_DELETE = f"SELECT 'delete', eid, stemmed(text) FROM entry WHERE eid<={_FLUSHED}"
+_TO_INSERT = f"SELECT eid, words_of(digest, type, record) FROM entry WHERE eid>{_FLUSHED}"
+_TO_DELETE = f"SELECT 'delete', eid, words_of(digest, type, record) FROM entry WHERE eid<={_FLUSHED}"
 
 
 _MORE = 0x80
@@ -142,7 +142,7 @@ def take_out(database: Database, eid: int) -> None:
 
 def put_back(database: Database, eid: int) -> None:
     """Enter the words of a row that ``take_out`` took out, now that it has changed."""
-    sql = f"SELECT eid, stemmed(text) FROM entry WHERE eid=? AND eid<={_FLUSHED}"
+    sql = f"SELECT eid, words_of(digest, type, record) FROM entry WHERE eid=? AND eid<={_FLUSHED}"
     database.execute(f"INSERT INTO words(rowid, text) {sql}", (eid,))
 
 

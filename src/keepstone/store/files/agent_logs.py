@@ -14,21 +14,18 @@ from itertools import islice
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
-from keepstone.errors import InvalidSessionIdError, KeepstoneError, StoreError
+from keepstone.errors import InvalidSessionIdError, StoreError
 from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import Layout
-from keepstone.index import DamagedError, Index, Row, UnavailableError
+from keepstone.index import DamagedError, Index, UnavailableError
 from keepstone.index.database import SCHEMA
-from keepstone.log.line import MAX_LINE
 from keepstone.log.log_file import Log, Stat
-from keepstone.model import Record
 from keepstone.store.files.index_file import open_index, second_connection
 from keepstone.store.files.intake import Arrears, follow_folder
 from keepstone.store.files.last_look import LastLook
-from keepstone.store.files.moved_rows import moved_rows
 from keepstone.store.files.past_lives import PastLives
 from keepstone.store.files.session_files import SessionFiles, SessionLog, opened_folder
-from keepstone.store.files.snapshot import Snapshot
+from keepstone.store.files.spare_index import SpareIndex
 from keepstone.store.files.spellings import archive_of, other_spellings
 
 P = ParamSpec("P")
@@ -36,9 +33,6 @@ T = TypeVar("T")
 
 FRESH = 0.5
 """Seconds within which a search sees what a foreign program appended: half of what is promised."""
-
-SNAPSHOTS = 4
-"""Sessions of one agent that are kept in memory whole, once they were read whole."""
 
 MIN_OPEN_LOGS = 1
 """Logs of an agent that may always be open; whether more may be is checked whenever one is used."""
@@ -50,9 +44,9 @@ class AgentLogs:
     """The sessions folder of one agent, its logs, and the index that follows them.
 
     Constant after construction: ``agent``, ``folder``. Guarded by ``_guard``, which no thread
-    holds while it reads a log: the logs and snapshots held open, the names of files, the index.
+    holds while it reads a log: the logs held open, the names of files, the index.
     Guarded by ``_looking``, held by the one thread that takes in what changed anywhere: when that
-    was last done. The index and each snapshot guard themselves, each log is guarded by its lock.
+    was last done. The index guards itself, each log is guarded by its lock.
     """
 
     def __init__(
@@ -71,8 +65,7 @@ class AgentLogs:
         self.agent = agent
         self.root, self.layout = root, layout
         self._index_folder = layout.index_folder(root, agent, SCHEMA)
-        self._durable = durable
-        self._most_logs = most_logs
+        self._durable, self._most_logs = durable, most_logs
         self._language = language
         self._finish = finish
         self._preparing = threading.Lock()
@@ -92,8 +85,8 @@ class AgentLogs:
         """What the index does not hold yet; ``leave`` lets the background take it in."""
         self.followed: int | None = None
         """The index that had taken in the whole folder, by its epoch; None if none had."""
-        self._snapshots: OrderedDict[str, Snapshot] = OrderedDict()
         self._index: Index | None = None
+        self._spare = SpareIndex(language)
         self.leaves_index_closed = False
         """Whether writes leave their lines to the next query, which opens the index; see ``park``."""
         self.stale = False
@@ -139,7 +132,6 @@ class AgentLogs:
         """Close a session's log that was removed."""
         with self._guard:
             log = self._logs.pop(session, None)
-            self._snapshots.pop(session, None)
             self.session_files.forget(session)
             if log:
                 log.close()
@@ -153,7 +145,6 @@ class AgentLogs:
             for session in list(islice(self._logs, too_many)):
                 if self._logs[session].close_if_idle():
                     del self._logs[session]
-                    self._snapshots.pop(session, None)
         finally:
             self._guard.release()
 
@@ -200,6 +191,55 @@ class AgentLogs:
         except DamagedError as error:
             raise UnavailableError(f"damaged again: {error}") from error
 
+    def answer(
+        self,
+        sessions: Sequence[str] | None,
+        question: Callable[Concatenate[Index, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Query an index that holds what the logs of some sessions, or of all (None), say now.
+
+        While the one on disk cannot, logs of at most ``AT_ONCE`` bytes are read into one in memory; of longer
+        ones the answer is what the index on disk holds, and readers are ``stale``.
+
+        Raises:
+            StoreError: Neither can answer.
+        """
+        if self.reach(sessions):
+            try:
+                return self.asking(question, *args, **kwargs)
+            except UnavailableError as error:
+                self.lag(error)
+        names = [name for name, _, _ in self.files()] if sessions is None else sessions
+        spare = self._spare.holding(names, self.log, is_all=sessions is None)
+        try:
+            return (
+                self.asking(question, *args, **kwargs) if spare is None else question(spare, *args, **kwargs)
+            )
+        except UnavailableError as error:
+            raise unusable(self.agent, error) from error
+
+    def answer_at(
+        self,
+        session: str,
+        log: Log,
+        stat: Stat | None,
+        question: Callable[Concatenate[Index, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Query an index that holds a session's log in this state. The session's lock is held."""
+        try:
+            if stat is not None and self.follow(session, log, stat):
+                epoch = self.index.epoch
+                found = self.asking(question, *args, **kwargs)
+                if self.index.epoch == epoch:
+                    return found
+        except UnavailableError as error:
+            self.lag(error)
+        return question(self._spare.with_log(session, log), *args, **kwargs)
+
     def heal(self) -> None:
         """Fill an index that turned out to be damaged, and is empty now, from the logs."""
         self._warn_of_damage()
@@ -227,14 +267,10 @@ class AgentLogs:
                 # Another thread may have failed to index a write after this look had passed its log.
                 if self._lags == lags:
                     self.stale = False
+                    self._spare.forget()
                     self.last_look.end(began)
             if self.arrears.first() or self.arrears.are_rows_hidden:
                 self._leave(self.agent)
-
-    @property
-    def is_unsure(self) -> bool:
-        """Whether only the logs can tell, as the index could not follow them; too long ones are not read."""
-        return self.stale and not self.arrears
 
     def leave_replaced(self) -> None:
         """Close an index whose file was deleted or exchanged; the next use opens the one that is there."""
@@ -269,29 +305,34 @@ class AgentLogs:
             self.lag()
         return done
 
-    def reach(self, sessions: Sequence[str] | None) -> None:
-        """Bring the index to where the logs of some sessions are; all of them (None) within ``FRESH``."""
+    def reach(self, sessions: Sequence[str] | None) -> bool:
+        """Bring the index to where the logs of some sessions are; all of them (None) within ``FRESH``.
+
+        False if it cannot follow. What the background takes in does not count.
+        """
         try:
             is_replaced = self.index.replaced()
         except UnavailableError as error:
             self.lag(error)
-            return
+            return False
         if is_replaced:
             self.look(0)
         elif sessions is None or self.stale:
             self.look(FRESH)
+        if sessions is None:
+            return not self.stale or bool(self.arrears)
         stats: dict[str, Stat | None] = {}
-        for session in sessions or ():
+        for session in sessions:
             with suppress(InvalidSessionIdError):  # No session has such an id.
                 stats[session] = self.session_files.stat(session) or self.log(session).stat()
-        if not stats:
-            return
         try:
-            for session in stats.keys() - self.asking(Index.current, stats):
+            for session in stats.keys() - self.asking(Index.current, stats) if stats else ():
                 with suppress(InvalidSessionIdError):
                     self.asking(Index.catch_up, session, self.log(session))
         except UnavailableError as error:
             self.lag(error)
+            return False
+        return True
 
     def lag(self, error: Exception | None = None) -> None:
         """Remember that the index is behind the logs; the next look tries again."""
@@ -315,47 +356,6 @@ class AgentLogs:
         self.last_look.end(began)
         return count
 
-    # Entries
-
-    def load(self, rows: Sequence[Row]) -> dict[int, Record]:
-        """Return the records of rows, read from the logs; rows that do not match their log are left out."""
-        loaded: dict[int, Record] = {}
-        by_file: dict[tuple[str, str], list[Row]] = {}
-        for row in rows:
-            by_file.setdefault((row.session, row.file), []).append(row)
-        for (session, file), others in by_file.items():
-            # The index knows the file's name, so nothing has to be looked up or held open for it.
-            try:
-                fd: int | None = self.folder.open(file, os.O_RDONLY)
-            except (FileNotFoundError, KeepstoneError, TypeError, ValueError):  # Renamed, or a damaged row.
-                fd = self.log(session).open_to_read()
-            if fd is None:
-                continue
-            try:
-                for row in others:
-                    # A damaged row may name a place or a length that no file has.
-                    if row.at >= 0 and 0 <= row.length <= 2 * MAX_LINE:
-                        record = row.record(os.pread(fd, row.length, row.at))
-                        if record is not None:
-                            loaded[row.eid] = record
-            finally:
-                os.close(fd)
-        if len(loaded) < len(rows) and (moved := moved_rows(self, [r for r in rows if r.eid not in loaded])):
-            loaded |= self.load(moved)
-        return loaded
-
-    def records(self, session: str) -> Sequence[Record]:
-        """Return all live entries of a session by (time, place); shared objects, not to be changed."""
-        with self._guard:
-            log = self.log(session)  # A renamed one takes its snapshot along.
-            snapshot = self._snapshots.get(session)
-            if snapshot is None:
-                snapshot = self._snapshots[session] = Snapshot(log)
-            self._snapshots.move_to_end(session)
-            if len(self._snapshots) > SNAPSHOTS:
-                self._snapshots.popitem(last=False)
-        return snapshot.records()
-
     def is_moved(self) -> bool:
         """Tell whether the agent's path no longer leads to the folder that is open here."""
         return self.folder.is_moved()
@@ -377,10 +377,10 @@ class AgentLogs:
         with self._looking, self._guard:
             for log in self._logs.values():
                 log.close()
-            self._snapshots.clear()
             if self._index is not None:
                 self._index.close(soon_reopened=soon_reopened)
-                self._index = None
+            self._index = None
+            self._spare.forget()
             self.session_files.close()
             self.folder.close()
             self.leaves_index_closed = True

@@ -16,9 +16,10 @@ from keepstone.log.log_file import Log, Stat
 from keepstone.log.scan import Scan
 from keepstone.model import Scope
 from keepstone.store.files.agent_logs import AgentLogs
-from keepstone.store.files.put import LiveEntries, in_batch
+from keepstone.store.files.live_entries import LiveEntries
 from keepstone.store.files.writing import catch_up_unlocked, compact_if_due
 from keepstone.store.matching import matches
+from keepstone.store.resolving import in_batch
 
 _FEW = 500
 """Entries that are looked up, or hidden in the index, while the lock is held: a few milliseconds."""
@@ -90,16 +91,15 @@ def find_live(logs: AgentLogs, session: str, ids: Sequence[str], scope: Scope | 
         some = ids[begin : begin + _FEW]
         try:
             known, rows = logs.asking(Index.so_far, session, some)
-            records = {} if scope is None else logs.load(rows)
         except UnavailableError as error:
             logs.lag(error)
             return None
-        if known is None or (scope is not None and len(records) < len(rows)):
+        if known is None:
             return None
         found = found or Found([], known.stat.inode, known.offset)
         if known.stat.inode != found.inode or known.offset < found.offset:
             return None  # Another log took its place.
-        there = {row.id for row in rows if scope is None or matches(scope, session, records[row.eid])}
+        there = {row.id for row in rows if scope is None or matches(scope, session, row.record)}
         found.live.extend(entry_id for entry_id in some if entry_id in there)
     return found
 
@@ -118,12 +118,9 @@ def changed_since(log: Log, found: Found) -> set[str] | None:
 
 def live_now(logs: AgentLogs, session: str, log: Log, ids: Sequence[str], scope: Scope | None) -> list[str]:
     """Return those of the ids that have a live entry which matches a scope, if given. The lock is held."""
-    there = LiveEntries(logs, log, session)
-    there.look_up(log.create(), ids)
-    if scope is None:
-        return [entry_id for entry_id in ids if there.has(entry_id)]
+    there = LiveEntries(logs, log, session, log.create(), ids)
     records = [(entry_id, record) for entry_id in ids if (record := there.get(entry_id)) is not None]
-    return [entry_id for entry_id, record in records if matches(scope, session, record)]
+    return [entry_id for entry_id, record in records if scope is None or matches(scope, session, record)]
 
 
 def _lines(live: Sequence[str], ts: str) -> list[bytes]:

@@ -23,7 +23,7 @@ from keepstone.files import AgentFiles
 from keepstone.filesystem.confine import MovedError
 from keepstone.filesystem.layout import SUGGESTIONS, Layout
 from keepstone.index import Index, UnavailableError
-from keepstone.log.line import apply, dump, entry_of
+from keepstone.log.line import apply, dump
 from keepstone.log.titles import TITLE_ID
 from keepstone.model import Entry, Record, Scope, SessionInfo, SessionSummary, Version
 from keepstone.store.as_of import KeptReaders, PastReader, vectors_today
@@ -52,11 +52,9 @@ from keepstone.store.files.home_state import take_over
 from keepstone.store.files.intake import take_in_some
 from keepstone.store.files.log_changes import Changes
 from keepstone.store.files.log_reader import LogReader
-from keepstone.store.files.long_records import WHOLE, LongRecords
 from keepstone.store.files.maintenance.file_maintenance import FileMaintenance
 from keepstone.store.files.past_states import PastStates
 from keepstone.store.files.purge import Eraser
-from keepstone.store.files.put import LiveEntries
 from keepstone.store.files.session_files import info_of
 from keepstone.store.paging import Page
 from keepstone.store.protocol import Compacted, Ids, Modification, Revision, SessionCheck, ids_and_scope
@@ -385,16 +383,8 @@ class FileStore:
     # Reading
 
     def find(self, agent: str, entry_id: str, session: str | None) -> list[Entry]:
-        with self._agents.using(agent, create=False) as logs:
-            if logs is None:
-                return []
-            holders = lookup.holders(logs, entry_id) if session is None else {session: None}
-            found = []
-            for name, known in sorted(holders.items(), key=lambda one: one[0]):
-                record = known or LiveEntries(logs, logs.log(name), name).get(entry_id)
-                if record is not None:
-                    found.append(entry_of(agent, name, record))
-            return found
+        with self._using(agent) as logs:
+            return lookup.find(logs, entry_id, session) if logs else []
 
     def records(
         self, agent: str, session: str, *, as_of: datetime | None = None, archived: bool = False
@@ -403,11 +393,8 @@ class FileStore:
             if logs is None:
                 return ()
             if as_of is None and not archived:
-                stat = logs.log(session).stat()
-                if stat is not None and stat.size > WHOLE:
-                    with suppress(UnavailableError):
-                        return LongRecords(logs, session, partial(self._using, agent))
-                return logs.records(session)
+                logs.log(session)  # Refuses an id that no file can have.
+                return [row.record for row in logs.answer((session,), Index.newest, session, -1, None)]
             return state(logs, session, as_of)
 
     def lines(self, agent: str, session: str) -> Iterator[Record]:
@@ -551,22 +538,10 @@ class FileStore:
             if logs is None:
                 return 0
             try:
-                kept = logs.asking(Index.keep, space, made)
-                if kept < len(made):
-                    same = self._unchanged(agent, [entry for entry, _ in made])
-                    logs.asking(Index.check_texts, same)
+                return logs.asking(Index.keep, space, made)
             except UnavailableError as error:
                 logs.lag(error)
                 return 0
-            return kept
-
-    def _unchanged(self, agent: str, entries: Sequence[Entry]) -> list[Entry]:
-        """Return the entries whose text in the log is still the same."""
-
-        def text_now(entry: Entry) -> list[str]:
-            return [found.text for found in self.find(agent, entry.id, entry.session)]
-
-        return [entry for entry in entries if text_now(entry) == [entry.text]]
 
     def forget_vectors(self, agent: str, space: str) -> int:
         return self._asked(agent, (), Index.forget_space, space) or 0

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from copy import deepcopy
 from heapq import nlargest
 from operator import attrgetter
 
-from keepstone.index import Index, Place, UnavailableError
+from keepstone.index import Index, Place
 from keepstone.log import rewrite
 from keepstone.log.line import entry_of, format_time, microseconds, read_time
 from keepstone.log.log_file import Log, stat_of
@@ -52,11 +51,15 @@ def entries(
     logs: AgentLogs, session: str, limit: int | None, types: Sequence[str] | None, cursor: str | None
 ) -> Page[Entry]:
     """Return a session's newest entries before a place, the oldest first."""
-    if limit is not None:
-        page = _by_index(logs, session, limit, types, None if cursor is None else _place_of(cursor))
-        if page is not None:
-            return page
-    return of_state(logs, session, logs.records(session), limit, types, cursor)
+    logs.log(session)  # Refuses an id that no file can have.
+    before = None if cursor is None else _place_of(cursor)
+    # One more than is asked for tells whether there are more.
+    most = -1 if limit is None else limit + 1
+    rows = logs.answer((session,), Index.newest, session, most, types, before)
+    shown = rows if limit is None or len(rows) <= limit else rows[1:]
+    found = [entry_of(logs.agent, session, row.record) for row in shown]
+    more = len(rows) > len(shown) > 0
+    return Page(found, _cursor(found[0], shown[0].eid) if more else None)
 
 
 def of_state(
@@ -67,40 +70,12 @@ def of_state(
     types: Sequence[str] | None,
     cursor: str | None,
 ) -> Page[Entry]:
-    """Return the newest of a session's records before a place as entries of their own, the oldest first."""
+    """Return the newest of a past state's records before a place as entries, the oldest first."""
     known = records if cursor is None else records[: _end(records, _place_of(cursor))]
     chosen = [record for record in known if types is None or record["type"] in types]
     begin = 0 if limit is None else max(len(chosen) - limit, 0)
-    found = [entry_of(logs.agent, session, deepcopy(record)) for record in chosen[begin:]]
+    found = [entry_of(logs.agent, session, record) for record in chosen[begin:]]
     return Page(found, _cursor(found[0], _LAST) if begin and found else None)
-
-
-def _by_index(
-    logs: AgentLogs, session: str, limit: int, types: Sequence[str] | None, before: Place | None
-) -> Page[Entry] | None:
-    """Return a page whose cost is that of its entries, None where only the log can tell."""
-    log = logs.log(session)
-    for _ in range(3):
-        stat = log.stat()
-        if stat is None:
-            return Page()
-        try:
-            # One more than is asked for tells whether there are more.
-            rows = logs.asking(Index.newest, session, stat, limit + 1, types, before)
-            if rows is None:
-                logs.asking(Index.catch_up, session, log)
-                continue
-            shown = rows[1:] if len(rows) > limit else rows
-            loaded = logs.load(shown)
-            if len(loaded) == len(shown):
-                found = [entry_of(logs.agent, session, loaded[row.eid]) for row in shown]
-                more = len(rows) > len(shown) > 0
-                return Page(found, _cursor(found[0], shown[0].eid) if more else None)
-            logs.asking(Index.reread, session, log)
-        except UnavailableError as error:
-            logs.lag(error)
-            return None
-    return None
 
 
 def _place_of(cursor: str) -> Place:

@@ -82,16 +82,8 @@ class LogReader(IndexReader):
 
     def load(self, keys: Sequence[int]) -> dict[int, Entry]:
         """Return the entries that keys name."""
-        logs, rows = self._logs, {}
         with suppress(StoreError), self._asking() as index:
             rows = index.rows(self._rows(keys))
-        records = logs.load(list(rows.values()))
-        if len(records) < len(rows):
-            with suppress(StoreError), self._asking() as index:
-                there = index.rows(list(rows.keys() - records.keys()))
-                for session in {row.session for eid, row in there.items() if row == rows[eid]}:
-                    index.reread(session, logs.log(session))
-        first = self._epoch * ROWS
-        return {
-            first + row: entry_of(logs.agent, rows[row].session, record) for row, record in records.items()
-        }
+            first, agent = self._epoch * ROWS, self._logs.agent
+            return {first + eid: entry_of(agent, row.session, row.record) for eid, row in rows.items()}
+        return {}

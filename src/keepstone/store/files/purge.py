@@ -97,7 +97,7 @@ class Eraser:
         try:
             self._remove_other_versions(logs)
             logs.asking(Index.erase)
-            is_clean = logs.index.checkpoint(TIMEOUT) and not logs.index.replaced()
+            is_clean = logs.index.erase_journal(TIMEOUT) and not logs.index.replaced()
         except (OSError, UnavailableError) as error:
             raise _pending(session) from error
         if not is_clean:
@@ -141,7 +141,7 @@ class Eraser:
             return None
         with closing(PurgeMarks(logs.folder)) as marks, self._seen(logs), log.locked():
             _check(session, log.stat(), check)
-            count = len(logs.records(session)) if "dropped" in how else 0
+            count = _live_in(logs, session, log) if "dropped" in how else 0
             others = logs.spellings(session)
             self.erasures.note(logs.agent)
             made = marks.add_session(session, log, how)
@@ -271,7 +271,7 @@ class Eraser:
             stat = log.stat()
             if stat is None:
                 index.drop(session, log)
-            elif index.present(session, stat, ids) != set():
+            elif index.at(session, stat, ids) != []:
                 index.forget(session, ids)
                 index.reread(session, log)
 
@@ -402,6 +402,10 @@ def _tell(folder: Folder, told: list[Record], lines: Iterable[Record]) -> None:
     except (AccessDeniedError, LockTimeoutError):
         told.clear()  # The journal could not be opened: there is nothing to take back.
         raise
+
+
+def _live_in(logs: AgentLogs, session: str, log: Log) -> int:
+    return logs.answer_at(session, log, log.stat(), Index.counts, session).get(session, 0)
 
 
 def _check(session: str, stat: Stat | None, check: SessionCheck | None) -> None:

@@ -41,7 +41,7 @@ class PurgedFiles:
 
     @contextmanager
     def begun(self) -> Iterator[None]:
-        """Write the files beside the old ones, and the new places of rows; they are removed unless put."""
+        """Write the files beside the old ones; they are removed unless put."""
         self._find()
         with ExitStack() as stack:
             with self.placing.locked():
@@ -57,12 +57,9 @@ class PurgedFiles:
                     )
                     if new is not None:
                         self._new[part.name] = stack.enter_context(new.closing(self.placing))
-                self.placing.begin()
+            self.placing.catch_up()
             for new in self._new.values():
-                new.follow()
-                new.sync()
-            if self._log.name in self._new:
-                self.placing.prepare(self._new[self._log.name], folded=False)
+                new.follow_all()
             self._look()
             yield
 
@@ -82,9 +79,9 @@ class PurgedFiles:
         """Let the files take their places, and hide the rows of the entries. The lock is held."""
         # The log comes first: it is the longest, and where it cannot be written nothing is changed at all.
         for name, new in self._new.items():
-            named = new.end()
+            new.end()
             if name == self._log.name:
-                self.placing.put(new, named, ids)
+                self.placing.put(new, ids, folded=False)
             else:
                 new.put()
         for original in parts(self._logs.folder, self._log)[2:]:

@@ -191,7 +191,8 @@ def _copy_vectors(logs: AgentLogs, session: str, new: str, target: Log) -> None:
     """Let the index take in a copy, and give it the vectors that were made of the same texts."""
     try:
         logs.asking(Index.catch_up, new, target)
-        entries = [entry_of(logs.agent, new, record) for record in logs.records(new)]
+        rows = logs.asking(Index.newest, new, -1, None)
+        entries = [entry_of(logs.agent, new, row.record) for row in rows]
         for space in logs.asking(Index.spaces):
             for begin in range(0, len(entries), _AT_ONCE):
                 some = entries[begin : begin + _AT_ONCE]

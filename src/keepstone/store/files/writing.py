@@ -7,7 +7,7 @@ write has succeeded when its lines are in the log: an index that cannot follow i
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from operator import attrgetter
 
@@ -21,14 +21,14 @@ from keepstone.model import Comparison, Entry, Record
 from keepstone.store.decay import Decay
 from keepstone.store.files.agent_logs import AgentLogs
 from keepstone.store.files.history import deleted
-from keepstone.store.files.long_records import WHOLE
+from keepstone.store.files.live_entries import LiveEntries
 from keepstone.store.files.placing import IndexedPlacing
-from keepstone.store.files.put import LiveEntries, folded_of, in_batch
 from keepstone.store.protocol import Compacted, Modification, Revision
 from keepstone.store.resolving import (
     OnConflict,
     Written,
     counted,
+    in_batch,
     in_next_life,
     no_deleted_entry,
     no_entry,
@@ -54,8 +54,7 @@ def write(logs: AgentLogs, session: str, records: Sequence[Written], on_conflict
     LiveEntries(logs, log, session).look_up_lives(ids)  # What takes long takes it before the lock.
     with log.locked():
         before = log.create()
-        there = LiveEntries(logs, log, session)
-        there.look_up(before, ids)
+        there = LiveEntries(logs, log, session, before, ids)
         there.look_up_lives(ids)
         results, needed = resolve(records, there, on_conflict)
         after = None
@@ -73,7 +72,7 @@ def modify(logs: AgentLogs, session: str, entry_id: str, change: Modification) -
         raise no_entry(entry_id, session)
     catch_up_unlocked(logs, session, log)
     with log.locked():
-        there = LiveEntries(logs, log, session).get(entry_id)
+        there = LiveEntries(logs, log, session, log.stat(), [entry_id]).get(entry_id)
         if there is None:
             raise no_entry(entry_id, session)
         entry = entry_of(logs.agent, session, there)
@@ -112,10 +111,7 @@ class _LiveSession:
     """The ``LiveSession`` of a log whose lock is held."""
 
     def __init__(self, logs: AgentLogs, log: Log, session: str, ids: Sequence[str]) -> None:
-        self._live = LiveEntries(logs, log, session)
-        stat = log.stat() if ids else None
-        if stat is not None:
-            self._live.look_up(stat, ids)
+        self._live = LiveEntries(logs, log, session, log.stat(), ids)
         self._place = (logs.agent, session)
         self.links, self.last_life = self._live.links, self._live.last_life
 
@@ -150,7 +146,9 @@ def count(logs: AgentLogs, session: str, increments: Mapping[str, int], *, wait:
     after = None
     try:
         with log.locked(TIMEOUT if wait else 0):
-            if lines := counted(_records_named(logs, session, log, increments), increments):
+            live = LiveEntries(logs, log, session, log.stat(), [*increments])
+            there = [record for entry_id in increments if (record := live.get(entry_id)) is not None]
+            if lines := counted(there, increments):
                 # Neither synced nor indexed: a reader must not pay for either, and counts may be lost.
                 _, state = log.append(lines, sync=False)
                 after = state if state.size > rewrite.COMPACT_FROM else None
@@ -161,16 +159,6 @@ def count(logs: AgentLogs, session: str, increments: Mapping[str, int], *, wait:
     if after is not None:
         compact_if_due(logs, session, log, after)
     return True
-
-
-def _records_named(logs: AgentLogs, session: str, log: Log, ids: Collection[str]) -> Iterable[Record]:
-    """Return the live entries with some ids, with others if all of them are in memory anyway."""
-    stat = log.stat()
-    if stat is None or stat.size <= WHOLE:
-        return logs.records(session)
-    live = LiveEntries(logs, log, session)
-    live.look_up(stat, list(ids))
-    return (record for entry_id in ids if (record := live.get(entry_id)) is not None)
 
 
 def compact(logs: AgentLogs, session: str, decay: Decay | None, *, wait: bool) -> Compacted:
@@ -218,8 +206,8 @@ def _append(
     try:
         is_taken = False
         if new and alone:
-            folded, tail = folded_of(entries, raw, begin), log.tail(after.size)
-            is_taken = logs.asking(Index.added, session, log.name, before, after, folded, tail)
+            tail = log.tail(after.size)
+            is_taken = logs.asking(Index.added, session, log.name, before, after, entries, tail)
         if not is_taken:
             logs.catch_up(session, log, within=0)
     except UnavailableError as error:

@@ -111,7 +111,7 @@ class LockedSession:
         for name, key, seq, total, length, raw, pristine in rows:
             entry_id = shown(name)
             self.held[entry_id] = Held(key, total, length)
-            self.entries[entry_id] = Folded(record_of(raw), seq, seq, 0, pristine=pristine)
+            self.entries[entry_id] = Folded(record_of(raw), seq, pristine=pristine)
 
     def last_life(self, entry_id: str) -> int:
         """Return the number of the last life of an id that is not live; 0 if it had none."""

@@ -2,111 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.damage import entry, opened, patch
+from tests.damage import entry, patch
 
 from keepstone.errors import EntryExistsError
-from keepstone.filesystem.layout import LAYOUTS
-from keepstone.log.fold import Fold
 from keepstone.log.line import apply, dump, parse
-from keepstone.log.log_file import Log
-from keepstone.log.scan import Scan
 from keepstone.model import Record
-from keepstone.store.files.agent_logs import AgentLogs
-from keepstone.store.files.put import LiveEntries, folded_of, in_batch
-from keepstone.store.resolving import Written, counted, refuse_other, resolve, without_old_vector
+from keepstone.store.resolving import (
+    Written,
+    counted,
+    in_batch,
+    refuse_other,
+    resolve,
+    without_old_vector,
+)
 from keepstone.vector import encode, unit
 
 EMBEDDING = encode("given:2", unit([1, 0]))
 
 
-@pytest.fixture
-def logs(tmp_path: Path) -> Iterator[AgentLogs]:
-    logs = AgentLogs(
-        tmp_path,
-        LAYOUTS["default"],
-        "a",
-        durable=False,
-        create=True,
-        most_logs=lambda: 8,
-        finish=lambda _: None,
-        language="en",
-    )
-    yield logs
-    logs.close()
+class Known:
+    """A session that has one entry."""
+
+    met = False
+
+    def get(self, entry_id: str) -> Record | None:
+        self.met = self.met or entry_id == "a"
+        return entry("a", "walnut") if entry_id == "a" else None
+
+    def last_life(self, entry_id: str) -> int:
+        return 1 if entry_id == "gone" else 0
 
 
 @pytest.fixture
-def log(logs: AgentLogs) -> Log:
-    """The log of a session that has one entry."""
-    log = logs.log("s")
-    with log.locked():
-        log.append([dump(entry("a", "walnut"))])
-    return log
-
-
-@pytest.fixture
-def known(logs: AgentLogs, log: Log) -> LiveEntries:
-    return LiveEntries(logs, log, "s")
+def known() -> Known:
+    return Known()
 
 
 def written(*records: Record) -> list[Written]:
     return [Written(record, dump(record)) for record in records]
 
 
-def expect(known: LiveEntries, log: Log, *ids: str) -> None:
-    stat = log.stat()
-    assert stat is not None
-    known.look_up(stat, ids)
-
-
-# What is there
-
-
-@pytest.mark.parametrize("indexed", [False, True])
-def test_whether_any_entry_was_met_is_known_afterwards(
-    logs: AgentLogs, known: LiveEntries, log: Log, *, indexed: bool
-) -> None:
-    if indexed:
-        logs.index.catch_up("s", log)
-    expect(known, log, "a", "b")
-    assert (known.get("b"), known.met) == (None, False)
-    assert (known.get("a"), known.met) == (entry("a", "walnut"), True)
-
-
-def test_where_the_index_cannot_answer_the_log_does(logs: AgentLogs, known: LiveEntries, log: Log) -> None:
-    logs.index.close()
-    expect(known, log, "a", "b")
-    assert (known.get("a"), known.get("b")) == (entry("a", "walnut"), None)
-    assert logs.stale
-
-
-def test_what_an_index_that_is_behind_lacks_is_not_taken_for_absent(
-    logs: AgentLogs, known: LiveEntries, log: Log
-) -> None:
-    logs.index.catch_up("s", log)
-    with log.locked():
-        log.append([dump(entry("b", "pecan"))])
-    expect(known, log, "b")
-    assert known.get("b") == entry("b", "pecan")
-
-
-# What comes of records
-
-
-def test_only_what_is_new_needs_writing(known: LiveEntries) -> None:
+def test_only_what_is_new_needs_writing(known: Known) -> None:
     again, new = entry("a", "walnut") | {"ts": "2026-02-02T00:00:00Z"}, entry("b", "pecan")
     results, needed = resolve(written(again, new), known, refuse_other)
     assert results == [entry("a", "walnut"), new]
     assert [one.record for one in needed] == [new]
 
 
-def test_a_record_meets_those_before_it_in_its_batch(known: LiveEntries) -> None:
+def test_a_record_meets_those_before_it_in_its_batch(known: Known) -> None:
     results, needed = resolve(written(entry("b", "one"), entry("b", "two")), known, apply)
     assert [record["text"] for record in results] == ["one", "two"]
     assert len(needed) == 2
@@ -115,7 +61,7 @@ def test_a_record_meets_those_before_it_in_its_batch(known: LiveEntries) -> None
         resolve(written(entry("b", "one"), entry("b", "two")), known, refuse_other)
 
 
-def test_an_entry_that_would_outgrow_a_line_is_refused(known: LiveEntries) -> None:
+def test_an_entry_that_would_outgrow_a_line_is_refused(known: Known) -> None:
     halves = [
         {"id": "a", "type": "note", "data": {"content": "x" * 9_000_000}},
         patch("a", tags=["x" * 9_000_000]),
@@ -187,11 +133,3 @@ def test_the_lines_of_a_batch_say_their_place(some: list[Record]) -> None:
     assert [parse(line) for line in lines] == [
         record | place for record, place in zip(some, places, strict=True)
     ]
-
-
-@given(records, st.binary(max_size=20).map(lambda raw: raw.replace(b"\n", b"") + b"\n"))
-def test_what_was_appended_is_folded_as_a_reader_would(some: list[Record], before: bytes) -> None:
-    raw = in_batch([dump(record) for record in some])
-    with opened(before + b"".join(raw)) as fd:
-        read = Fold().take(Scan(fd, len(before)))
-    assert folded_of(some, raw, len(before)) == list(read.entries.values())

@@ -1,0 +1,70 @@
+"""Zeros in the gaps of an index's pages, where SQLite leaves copies of what it moved elsewhere.
+
+With ``secure_delete`` SQLite overwrites the rows that go. Where a row grew beyond its page, others moved to
+another page, and their bytes may stay between the page's list of cells and the first cell: no row, so no
+deletion finds them. A page's type is its first byte; whatever else lies in the file begins with a zero.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import apsw
+
+from keepstone.index.database import Database
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_AT_ONCE = 1 << 20
+"""Bytes that are read in one go: a multiple of each page size."""
+_HEADERS = {2: 12, 5: 12, 10: 8, 13: 8}
+"""The length of a page's header, by its type: branches and leaves of indexes and tables."""
+_FIRST = 100
+"""Bytes before the header of the first page: the header of the file."""
+
+
+def zero_gaps(database: Database) -> bool:
+    """Put zeros into the gaps of all pages; False if others wrote since the journal was emptied.
+
+    No page is written by others meanwhile: that takes the lock held here, or something in the journal.
+    """
+    if database.path is None:
+        return True
+    with database.writing():
+        if database.journal_bytes():
+            return False
+        # Not a descriptor of our own: closing one ends all locks of this process on the file.
+        flags = apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READWRITE
+        file = apsw.VFSFile("", str(database.path), [flags, 0])
+        try:
+            page_size = int(database.connection.execute("PRAGMA page_size").get)
+            found = list(_gaps(file, page_size))
+            for at, length in found:
+                file.xWrite(bytes(length), at)
+            if found:
+                file.xSync(apsw.SQLITE_SYNC_NORMAL)
+                # A change lets every connection read its pages again: none writes a gap as it was.
+                database.execute("UPDATE meta SET value=value+1 WHERE key='purges'")
+        finally:
+            file.xClose()
+    if found:
+        database.connection.release_memory()
+    return True
+
+
+def _gaps(file: apsw.VFSFile, page_size: int) -> Iterator[tuple[int, int]]:
+    """Yield place and length of each gap that holds anything."""
+    size = file.xFileSize()
+    for begin in range(0, size, _AT_ONCE):
+        block = file.xRead(min(_AT_ONCE, size - begin), begin)
+        for page in range(0, len(block), page_size):
+            at = page + (_FIRST if begin + page == 0 else 0)
+            header = _HEADERS.get(block[at])
+            if header is None:
+                continue
+            cells = int.from_bytes(block[at + 3 : at + 5], "big")
+            content = page + int.from_bytes(block[at + 5 : at + 7], "big")
+            first = at + header + 2 * cells
+            if first < content <= page + page_size and block[first:content].strip(b"\0"):
+                yield begin + first, content - first

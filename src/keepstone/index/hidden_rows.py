@@ -1,0 +1,52 @@
+"""Rows of entries that are gone: hidden at once, removed step by step.
+
+Rows of entries that were purged, archived or deleted in great number get a negative ``sid``: a query of
+``entry`` that does not join ``session`` has to leave them out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+
+from keepstone.index import entries
+from keepstone.index.database import Database
+from keepstone.index.words import word_table
+
+STEP = 2_000
+"""Rows that are looked at in one transaction."""
+_DROPPED, _MANY_DROPPED = 128, 500
+"""Hidden rows that are removed in one transaction, if their words are erased at once, and if later."""
+
+
+def hide(database: Database, sid: int, ids: Collection[str]) -> None:
+    """Take rows of entries out of their session at once; ``drop_hidden`` removes them step by step."""
+    database.has_hidden = True
+    rows, given = "sid=? AND id IN (SELECT value FROM json_each(?))", (sid, json.dumps(list(ids)))
+    # What processes hold of their vectors goes at once: it takes no more than their numbers.
+    vectors = "SELECT space, vid FROM vector WHERE space IN (SELECT number FROM space)"
+    sql = f"INSERT INTO gone(space, vid) {vectors} AND eid IN (SELECT eid FROM entry WHERE {rows})"
+    database.execute(sql, given)
+    database.execute(f"UPDATE entry SET sid=-eid WHERE {rows}", given)
+
+
+def are_hidden(database: Database) -> bool:
+    """Tell whether ``drop_hidden`` has anything to do."""
+    sql = (
+        "SELECT EXISTS (SELECT 1 FROM entry WHERE sid<0) OR EXISTS (SELECT 1 FROM meta WHERE key='unmerged')"
+    )
+    return bool((database.row(sql) or (0,))[0])
+
+
+def drop_hidden(database: Database) -> bool:
+    """Remove some hidden rows, or what is left of their words; tell whether nothing is left."""
+    if database.row("SELECT 1 FROM entry WHERE sid<0") is None:
+        is_last = word_table.merge(database)
+        database.has_hidden = not is_last
+        return is_last
+    with database.writing():  # Another process may remove them, too, and numbers are given again.
+        hidden = database.rows("SELECT eid FROM entry WHERE sid<0 LIMIT ?", (STEP,))
+        are_many = word_table.are_many(database, len(hidden))
+        eids = [eid for (eid,) in hidden[: _MANY_DROPPED if are_many else _DROPPED]]
+        entries.drop(database, eids, are_more=are_many)
+    return False

@@ -1,0 +1,59 @@
+"""An index in memory that answers while the one on disk cannot follow the logs, or cannot be used."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from keepstone.errors import InvalidSessionIdError
+from keepstone.index import Index
+from keepstone.log.log_file import Log
+from keepstone.store.files.intake import AT_ONCE
+
+
+class SpareIndex:
+    """Made of the logs when it is asked for, kept until ``forget``."""
+
+    def __init__(self, language: str) -> None:
+        self._language = language
+        self._guard = threading.Lock()
+        self._index: Index | None = None
+
+    def forget(self) -> None:
+        """Drop it: the index on disk can follow again."""
+        with self._guard:
+            self._index = None
+
+    def with_log(self, session: str, log: Log) -> Index:
+        """Return it once it holds one log, however long."""
+        index = self._opened()
+        index.catch_up(session, log)
+        return index
+
+    def holding(self, sessions: Sequence[str], log_of: Callable[[str], Log], *, is_all: bool) -> Index | None:
+        """Return it once it holds some sessions, and no others if these are all.
+
+        None if their logs are longer than ``AT_ONCE`` together.
+        """
+        logs: dict[str, Log] = {}
+        size = 0
+        for session in sessions:
+            with suppress(InvalidSessionIdError):  # No session has such an id.
+                logs[session] = log_of(session)
+                stat = logs[session].stat()
+                size += 0 if stat is None else stat.size
+        if size > AT_ONCE:
+            return None
+        index = self._opened()
+        for session, log in logs.items():
+            index.catch_up(session, log)
+        for session in index.known().keys() - logs.keys() if is_all else ():
+            index.drop(session, None)
+        return index
+
+    def _opened(self) -> Index:
+        with self._guard:
+            if self._index is None:
+                self._index = Index(None, self._language)
+            return self._index
