@@ -10,14 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from keepstone.model import Scope
-from keepstone.store.postgres.entry_lists import FROM, LINES, LOADED, RECORD, conditions
+from keepstone.store.postgres.entry_lists import FROM, LINES, LOADED, conditions
 from keepstone.store.postgres.entry_rows import stored
 from keepstone.store.postgres.vector_rows import Query
 from keepstone.store.reader import Ahead
 from keepstone.vector import Vector
-
-MOST_BYTES = 32 << 20
-"""Bytes of the records that come with longer lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,47 +86,4 @@ def with_records(nearest: Query, agent: str) -> Query:
         f"WITH nearest AS MATERIALIZED ({nearest[0]}) SELECT nearest.key, nearest.distance, {LOADED} "
         f"{FROM} JOIN nearest ON nearest.key = e.key WHERE e.agent = %s",
         [*nearest[1], agent],
-    )
-
-
-def with_all(words: Query | None, nearest: Query | None, reach: int, scope: Scope, near: Measured) -> Query:
-    """Return the query of one or both lists, of what is around them, and of all these entries.
-
-    The first column tells what a row is, the others that something else has are null: ``"words"`` has the
-    columns of a ``WordQuery``, ``"vectors"`` a key and its distance, ``"links"`` a key, the key beside it and
-    how far that is, ``"entries"`` a key, how near it is, head, time, session and record, which is null from
-    where all of them would be longer than ``MOST_BYTES``.
-    """
-    lists, values, found, rows = [], list[Any](), [], []
-    no_words, no_entry = (
-        ", ".join(f"NULL::{kind}" for kind in kinds)
-        for kinds in (("text", "timestamptz", "float8", "float8", "float8[]"), ("bigint", "text", "bytea"))
-    )
-    if words is not None:
-        lists.append(f"words(key, score, head, ts, n, average, held) AS MATERIALIZED ({words[0]})")
-        values += words[1]
-        found.append("SELECT key FROM words WHERE score IS NOT NULL")
-        rows.append(f"SELECT 'words', key, score, head, ts, n, average, held, {no_entry} FROM words")
-    if nearest is not None:
-        lists.append(f"nearest AS MATERIALIZED ({nearest[0]})")
-        values += nearest[1]
-        found.append("SELECT key FROM nearest")
-        rows.append(f"SELECT 'vectors', key, distance, {no_words}, {no_entry} FROM nearest")
-    condition, within = conditions(scope)
-    around, agents = _around(scope.agent, reach)
-    lists += [
-        f"found AS MATERIALIZED ({' UNION '.join(found)})",
-        "linked AS MATERIALIZED (SELECT x.key, near.key AS other, near.far FROM found "
-        f"JOIN entries x ON x.agent = %s AND x.key = found.key CROSS JOIN LATERAL ({around}) near "
-        f"JOIN entries e ON e.agent = x.agent AND e.key = near.key WHERE near.far = 0 OR ({condition}))",
-    ]
-    rows += [
-        f"SELECT 'links', key, far, {no_words}, other, NULL, NULL FROM linked WHERE far > 0",
-        f"SELECT 'entries', e.key, {near.column}, e.head, e.ts, NULL, NULL, NULL, NULL, e.session, CASE WHEN "
-        f"sum(octet_length({RECORD})) OVER (ORDER BY e.key) <= {MOST_BYTES} THEN {RECORD} END {FROM} "
-        f"JOIN (SELECT DISTINCT other FROM linked) one ON one.other = e.key {near.joined} WHERE e.agent = %s",
-    ]
-    return (
-        f"WITH {', '.join(lists)} {' UNION ALL '.join(rows)}",
-        [*values, scope.agent, *agents, *within, *near.vector, *near.space, scope.agent],
     )

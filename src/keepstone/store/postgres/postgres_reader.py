@@ -3,7 +3,7 @@
 They are the words (with what has no vector yet), the vectors (with the neighbours of all candidates, how
 near they are, and how they begin), and the entries that are shown. What one of them brought is remembered.
 Words that no entry holds take another one, to look for typing errors; so does an identifier of common words.
-A filter by payload that refuses most entries takes one more, which brings all that longer lists need.
+Where filters that are compared on loaded entries refuse most of them, longer lists are asked for in turn.
 """
 
 from __future__ import annotations
@@ -62,13 +62,9 @@ class PostgresReader:
         self._loaded: dict[int, Entry] = {}
         self._records: dict[int, Sequence[Any]] = {}
         """Rows of entries that may be loaded."""
-        self._entries = 0
-        """How many entries the sessions in scope have, at most."""
         self._links: tuple[int, Scope, frozenset[int], list[tuple[int, int, int]]] | None = None
         self._held: dict[str, tuple[Scope, set[int]]] = {}
         """Which entries hold the words that were asked about one by one."""
-        self._trips = 0
-        """How many times the database was asked."""
 
     def search(self, terms: Sequence[str], scope: Scope, limit: int, names: Sequence[str] = ()) -> Matches:
         """Return entries in scope that hold any of the words, best first."""
@@ -93,7 +89,6 @@ class PostgresReader:
         ranked = query.ranked(told["words"])
         if query.is_refused:
             return self.search(terms, scope, limit, names)
-        self._entries = int(told["entries"][0][0]) if "entries" in told else query.counted()[0]
         self._searched.append((scope, query))
         self._heads |= {one.key: (shown(one.head), one.ts.astimezone(UTC)) for one in ranked}
         return Matches([Candidate(one.key, one.score) for one in ranked], *query.counted())
@@ -108,8 +103,6 @@ class PostgresReader:
             queries["spaces"] = self._spaces.query(self._agent)
         if self._counts.common.is_due(self._agent):
             queries["sample"] = sample(self._agent)
-        if scope.where and scope.sessions:
-            queries["entries"] = _entry_count(scope)
         return queries
 
     def _words(self, terms: Sequence[str], scope: Scope, limit: int) -> WordQuery:
@@ -156,7 +149,6 @@ class PostgresReader:
 
     def _ask(self, queries: Sequence[Query], more: str = "") -> list[list[tuple[Any, ...]]]:
         """Return the rows of queries, in one round trip."""
-        self._trips += 1
         return self._connections.read_all(self._agent, queries, more)
 
     def similar(
@@ -302,17 +294,15 @@ class PostgresReader:
     def load(self, keys: Sequence[int]) -> dict[int, Entry]:
         """Return the entries that keys name, without those that are gone."""
         missing = [key for key in keys if key not in self._loaded and key not in self._records]
-        rows = self._fetched(missing) if missing else {}
+        rows: dict[int, Sequence[Any]] = {}
+        if missing:
+            sql = f"SELECT e.key, {LOADED} {FROM} WHERE e.agent = %s AND e.key = ANY(%s)"
+            rows = {key: row for key, *row in self._ask([(sql, (self._agent, missing))])[0]}
         for key in keys:
             if key in self._records:
                 self._loaded[key] = loaded(self._agent, self._records.pop(key))
         found = self._loaded | {key: loaded(self._agent, row) for key, row in rows.items()}
         return {key: found[key] for key in keys if key in found}
-
-    def _fetched(self, keys: Sequence[int]) -> dict[int, Sequence[Any]]:
-        """Return the rows of entries that are to be loaded."""
-        sql = f"SELECT e.key, {LOADED} {FROM} WHERE e.agent = %s AND e.key = ANY(%s)"
-        return {key: row for key, *row in self._ask([(sql, (self._agent, list(keys)))])[0]}
 
     def pending(
         self,
@@ -346,11 +336,6 @@ class PostgresReader:
         self._sizes.take(space, scope, sized)
         self._pending = (space, scope, int(count))
         return int(count)
-
-
-def _entry_count(scope: Scope) -> Query:
-    condition, values = conditions(Scope(scope.agent, scope.sessions), alias="s")
-    return f"SELECT coalesce(sum(s.entries), 0) FROM sessions s WHERE {condition}", values
 
 
 def _pending_count(space: str, scope: Scope) -> Query:

@@ -31,8 +31,8 @@ from keepstone.store.postgres.agent_file_rows import PostgresFiles
 from keepstone.store.postgres.answer_rows import AnswerRows
 from keepstone.store.postgres.connecting import Connection, Connections
 from keepstone.store.postgres.entry_rows import shown, stored
-from keepstone.store.postgres.longer_lists import RecallReader
 from keepstone.store.postgres.postgres_maintenance import AGENT_TABLES, PostgresMaintenance
+from keepstone.store.postgres.postgres_reader import PostgresReader
 from keepstone.store.postgres.sign_in_rows import SignInRows
 from keepstone.store.postgres.vector_samples import VectorSamples
 from keepstone.store.postgres.word_scores import HolderCounts
@@ -320,7 +320,7 @@ class PostgresStore:
             return
         # Counts of what another agent shares are not those of all its entries.
         counts = self._counts if ACTING.get() is None else HolderCounts()
-        yield RecallReader(
+        yield PostgresReader(
             self._connections, agent, counts, self._due, self._spaces, self._samples, self._sizes
         )
 

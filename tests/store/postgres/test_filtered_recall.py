@@ -1,4 +1,4 @@
-"""Recalls whose filters refuse most entries: few round trips, and the same hits and scores as from files."""
+"""Recalls whose filters refuse most entries: the same hits and scores as from files."""
 
 from __future__ import annotations
 
@@ -12,13 +12,6 @@ from tests.postgres_server import schema_of
 
 import keepstone
 from keepstone.model import Scope
-from keepstone.store.postgres import (
-    candidate_rows,
-    longer_lists,
-    vector_rows,
-    vector_samples,
-)
-from keepstone.store.postgres.connecting import Connections
 from keepstone.store.postgres.word_scores import phrase_query
 from keepstone.vector import unit
 
@@ -98,25 +91,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[keepstone.Agent]
         yield home.agent("a")
 
 
-@pytest.fixture
-def trips(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Every transaction that waits for the database; a sample of vectors is due each time.
-
-    What else is read anew after a second is not, however slow the machine is.
-    """
-    monkeypatch.setattr(vector_samples, "_KEPT", -1)
-    monkeypatch.setattr(vector_rows, "_FRESH", 60.0)
-    made: list[object] = []
-    original = Connections.run
-
-    def run(self: Connections, work: Any) -> Any:
-        made.append(work)
-        return original(self, work)
-
-    monkeypatch.setattr(Connections, "run", run)
-    return made
-
-
 def _said(hits: keepstone.Hits) -> list[tuple[Any, ...]]:
     return [
         (
@@ -135,36 +109,11 @@ def _said(hits: keepstone.Hits) -> list[tuple[Any, ...]]:
     [(asked, where) for asked in ("words", "vector", "both") for where in WHERE]
     + [(asked, where) for asked in [*ASKED][3:] for where in ("rarely equal", "tags", "range")],
 )
-def test_a_filter_takes_at_most_four_round_trips_and_finds_what_files_do(
-    database: keepstone.Agent, files: keepstone.Agent, trips: list[object], asked: str, where: str
+def test_a_filter_by_payload_finds_what_files_do(
+    database: keepstone.Agent, files: keepstone.Agent, asked: str, where: str
 ) -> None:
-    given = ASKED[asked]
-    database.recall(**given)
-    trips.clear()
-    found = database.recall(**given, where=WHERE[where])
-    assert len(trips) <= 4
-    assert _said(found) == _said(files.recall(**given, where=WHERE[where]))
-
-
-@pytest.mark.parametrize("asked", ["words", "vector", "both"])
-def test_longer_lists_of_large_scopes_come_in_parts_and_find_the_same(
-    database: keepstone.Agent, files: keepstone.Agent, monkeypatch: pytest.MonkeyPatch, asked: str
-) -> None:
-    monkeypatch.setattr(longer_lists, "_WHOLE", 1)
-    for where in ("rarely equal", "range", "none"):
-        given = {**ASKED[asked], "where": WHERE[where]}
-        assert _said(database.recall(**given)) == _said(files.recall(**given))
-
-
-def test_a_small_session_of_a_large_agent_is_asked_for_as_a_whole(
-    database: keepstone.Agent, trips: list[object], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(longer_lists, "_WHOLE", ENTRIES // 3)
-    monkeypatch.setattr(longer_lists, "_FURTHER", 1)
-    database.recall(**ASKED["session"])
-    trips.clear()
-    assert database.recall(**ASKED["session"], where=WHERE["none"]) == []
-    assert len(trips) <= 4
+    given = {**ASKED[asked], "where": WHERE[where]}
+    assert _said(database.recall(**given)) == _said(files.recall(**given))
 
 
 def test_lists_of_other_words_are_not_mixed_up_in_one_reader(
@@ -201,42 +150,14 @@ def test_an_identifier_is_looked_up_once_in_a_scope(
     assert found["ord-48213"] > within["ord-48213"]
 
 
-def test_longer_lists_of_words_without_tokens_are_empty(database: keepstone.Agent) -> None:
+def test_words_without_tokens_find_nothing(database: keepstone.Agent) -> None:
     with database._store.reader("a") as reader:  # noqa: SLF001  Queries have no such words.
-        assert [reader.search(["?!"], Scope("a"), limit) for limit in (5, 20)] == [[], []]
-
-
-def test_records_of_longer_lists_that_would_be_too_many_bytes_come_later(
-    database: keepstone.Agent, files: keepstone.Agent, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(candidate_rows, "MOST_BYTES", 50_000)
-    given = {**ASKED["both"], "where": WHERE["rarely equal"]}
-    assert _said(database.recall(**given)) == _said(files.recall(**given))
-
-
-def test_a_filter_that_most_entries_pass_asks_for_no_longer_lists(
-    database: keepstone.Agent, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delattr(longer_lists, "with_all")
-    assert len(database.recall(**ASKED["both"], where=WHERE["not equal"])) == 10
+        assert reader.search(["?!"], Scope("a"), 5) == []
 
 
 @pytest.mark.parametrize("asked", [*ASKED])
-def test_a_least_priority_that_refuses_all_takes_at_most_two_more(
-    database: keepstone.Agent, files: keepstone.Agent, trips: list[object], asked: str
+def test_a_least_priority_that_refuses_all_finds_what_files_do(
+    database: keepstone.Agent, files: keepstone.Agent, asked: str
 ) -> None:
     given = {**ASKED[asked], "min_priority": 0.9}
-    database.recall(**given)
-    trips.clear()
-    found = database.recall(**given)
-    assert len(trips) <= 6
-    assert _said(found) == _said(files.recall(**given))
-
-
-def test_a_least_relevance_takes_at_most_four_round_trips(
-    database: keepstone.Agent, trips: list[object]
-) -> None:
-    database.recall("word1 word20")
-    trips.clear()
-    assert database.recall("word1 word20", min_relevance=1.0) == []
-    assert len(trips) <= 4
+    assert _said(database.recall(**given)) == _said(files.recall(**given))
