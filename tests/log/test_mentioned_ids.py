@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keepstone.log import mentioned_ids
 from keepstone.log.line import parse
 from keepstone.log.mentioned_ids import may_mention
 
@@ -34,6 +35,16 @@ def mentions_any(path: Path, raw: bytes, *ids: str) -> bool:
 def test_line_of_an_id_is_noticed(tmp_path: Path, line: bytes, others: tuple[str, ...]) -> None:
     raw = b'{"id":"b","text":"x"}\n{"id":"damaged\n' + line + b"\n"
     assert mentions_any(tmp_path / "log", raw, "a", *others)
+
+
+@pytest.mark.parametrize("block", [1, 7, 64])
+def test_line_of_an_id_is_noticed_wherever_a_block_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    monkeypatch.setattr(mentioned_ids, "_BLOCK", block)
+    raw = b'{"id":"b","text":"two\\nlines"}\n' * 9 + b'{"id":"walnut","text":"x"}\n' + b'{"id":"c"}\n' * 9
+    assert mentions_any(tmp_path / "log", raw, "walnut")
+    assert not mentions_any(tmp_path / "log", raw, "walnu")
 
 
 def test_lines_of_other_ids_mention_none(tmp_path: Path) -> None:

@@ -56,6 +56,7 @@ class Lock:
         self._folder = folder
         self._name = name
         self._queue = threading.Lock()
+        self._holder = 0
         self._fd = -1
         self._opened: os.stat_result | None = None
         self._unwanted = False
@@ -79,12 +80,19 @@ class Lock:
             raise self._timed_out(timeout)
         try:
             marked = self._take(deadline, timeout)
+            self._holder = threading.get_ident()
             try:
                 yield marked
             finally:
+                self._holder = 0
                 self._give_back()
         finally:
             queue.release()
+
+    @property
+    def is_mine(self) -> bool:
+        """Whether this thread holds the lock."""
+        return self._holder == threading.get_ident()
 
     def mark(self, *, on: bool) -> None:
         """Set or clear the dirty flag: temporary files may exist. The caller holds the lock."""

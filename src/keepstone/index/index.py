@@ -38,6 +38,9 @@ from keepstone.vector import Space, Vector
 LARGE = 5_000
 """Entries from which on an index is large. Below, the table's own ranking takes little and no NumPy."""
 
+MOST_UNDER_LOCK = 2.0
+"""Seconds for which an index follows a locked log at most; others that write to it wait for 5."""
+
 _PAUSE, _LONGEST_LOAD, _MOMENT = 0.5, 60.0, 0.05
 """Seconds without a write after which a load is over, that one lasts at most, and between two looks."""
 
@@ -92,7 +95,12 @@ class Index:
 
         A long log is read in several transactions, between which no lock is held. ``progress`` receives
         how many more bytes were read. False if it took more than ``within`` seconds, and is not done.
+
+        Raises:
+            RuntimeError: This thread holds the log's lock and names no bound: others would wait for long.
         """
+        if within > MOST_UNDER_LOCK and log.lock.is_mine:
+            raise RuntimeError("an index that follows a locked log needs a bound")
         until = time.monotonic() + within
         while (read := self.step(session, log)) is not None:
             if progress:
@@ -115,10 +123,14 @@ class Index:
         return None
 
     def reread(self, session: str, log: Log) -> None:
-        """Read a session's log again from its start."""
+        """Read a session's log again from its start.
+
+        An erasure does so under the log's lock: it ends once the rows are gone, however many they are.
+        """
         with self._database as database, database.writing():
             session_table.distrust(database, session)
-        self.catch_up(session, log)
+        while not self.catch_up(session, log, within=MOST_UNDER_LOCK):
+            pass
 
     def added(
         self, session: str, file: str, before: Stat, after: Stat, records: Sequence[Record], tail: bytes

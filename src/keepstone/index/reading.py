@@ -20,7 +20,7 @@ from keepstone.index.vectors import building, vector_table
 from keepstone.index.words import word_table
 from keepstone.log import fold
 from keepstone.log.line import id_of, is_put, is_tombstone, microseconds, read_time
-from keepstone.log.log_file import CHECKED, Log, Stat, checksum, stat_of
+from keepstone.log.log_file import CHECKED, Extent, Log, Stat, checksum, stat_of
 from keepstone.log.rewrite import only_counts
 from keepstone.log.scan import Line, Scan
 from keepstone.log.titles import is_title, title_of
@@ -117,11 +117,7 @@ def _start(database: Database, session: str, known: LogState | None, file: str, 
 
 def only_grew(known: LogState, fd: int) -> bool:
     """Tell whether a log is what the index has read of it, and perhaps more."""
-    stat = stat_of(os.fstat(fd))
-    before = _begun(known) or known.stat
-    if stat != before and (stat.inode != before.inode or stat.size == before.size):
-        return False
-    return stat.size >= known.offset and checksum(fd, known.offset, known.tail) == known.crc
+    return Extent(_begun(known) or known.stat, known.offset, known.crc, known.tail).begins(fd)
 
 
 def _take_in(database: Database, session: str, known: LogState, fd: int) -> int | None:

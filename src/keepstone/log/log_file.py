@@ -322,6 +322,35 @@ def checksum(fd: int, offset: int, length: int = CHECKED) -> int:
     return zlib.crc32(os.pread(fd, length, offset - length))
 
 
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How far a file of lines was read, by which it is known later whether it has only grown since.
+
+    Checksums of the last bytes read tell it from a rewritten file, except one of another length that was
+    edited further ahead.
+    """
+
+    stat: Stat
+    """The state of the file when it was read."""
+    offset: int
+    """The number of bytes read."""
+    crc: int
+    """The checksum of the last ``tail`` of them."""
+    tail: int = CHECKED
+
+    @classmethod
+    def read(cls, fd: int, offset: int) -> Extent:
+        """Return the extent of a file that was read up to an offset."""
+        return cls(stat_of(os.fstat(fd)), offset, checksum(fd, offset))
+
+    def begins(self, fd: int) -> bool:
+        """Return whether a file still begins with what was read, and at most was added to."""
+        now, before = stat_of(os.fstat(fd)), self.stat
+        if now != before and (now.inode != before.inode or now.size == before.size):
+            return False
+        return now.size >= self.offset and checksum(fd, self.offset, self.tail) == self.crc
+
+
 def extended(crc: int, fd: int, begin: int, end: int) -> int:
     """Return the checksum of a file up to ``end``, given the checksum up to ``begin``."""
     while begin < end and (block := os.pread(fd, min(end - begin, _BLOCK), begin)):

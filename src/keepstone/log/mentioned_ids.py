@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from keepstone.log.line import id_of
-from keepstone.log.log_file import Log, Stat, checksum, stat_of
+from keepstone.log.log_file import Extent, Log, Stat, checksum, stat_of
 from keepstone.log.scan import Line, Scan, behind_last_newline, derived_id
 
 
@@ -29,12 +29,9 @@ class Mentions:
     seen: Counter[str] = field(default_factory=Counter)
     """How many lines without an id there were, by their digests."""
 
-    def begins(self, fd: int, stat: Stat) -> bool:
-        """Tell whether a log has only grown since it was read."""
-        before = self.stat
-        if before is None or before.inode != stat.inode or stat.size < self.offset:
-            return False
-        return (before == stat or stat.size > before.size) and checksum(fd, self.offset) == self.crc
+    def begins(self, fd: int) -> bool:
+        """Return whether a log has only grown since it was read."""
+        return self.stat is not None and Extent(self.stat, self.offset, self.crc).begins(fd)
 
 
 def mentions(log: Log, ids: Collection[str], before: Mentions | None = None) -> Mentions:
@@ -43,7 +40,7 @@ def mentions(log: Log, ids: Collection[str], before: Mentions | None = None) -> 
         if fd is None:
             return Mentions()
         stat = stat_of(os.fstat(fd))
-        if before is None or not before.begins(fd, stat):
+        if before is None or not before.begins(fd):
             before = Mentions()
         scan = Scan(fd, before.offset, seen=Counter(before.seen), unfinished=True)
         wanted = frozenset(ids)
@@ -102,6 +99,12 @@ def named_in_damage(raw: bytes) -> set[str]:
 
 _JSON_STRING = re.compile(rb'"((?:[^"\\\n]|\\.)*)"')
 _FEW = 8
+_PLAIN = re.compile(r"[\w.:-]+", re.ASCII)
+"""Ids that no escapes stand for but those of ``_ESCAPED``."""
+_ESCAPED = re.compile(rb"\\u00[2-7]")
+"""An escape that stands for a character of ASCII; others are in nearly every text of several lines."""
+_BLOCK = 1 << 20
+"""Bytes of a log that are read in one go."""
 
 
 def may_mention(fd: int, begin: int, end: int, ids: Collection[str]) -> bool:
@@ -109,8 +112,22 @@ def may_mention(fd: int, begin: int, end: int, ids: Collection[str]) -> bool:
 
     True as well where another key or text has one, as nothing is parsed: it takes a hundredth of the time.
     """
-    raw = os.pread(fd, end - begin, begin)
-    if len(ids) <= _FEW and b"\\" not in raw and not any(entry_id.encode() in raw for entry_id in ids):
+    are_plain = len(ids) <= _FEW and all(map(_PLAIN.fullmatch, ids))
+    pending = b""
+    while begin < end:
+        raw = os.pread(fd, min(end - begin, _BLOCK), begin)
+        if not raw:  # It was cut off meanwhile.
+            break
+        begin += len(raw)
+        lines, newline, rest = raw.rpartition(b"\n")
+        if newline and _may_be_in(pending + lines, ids, are_plain=are_plain):
+            return True
+        pending = rest if newline else pending + raw
+    return _may_be_in(pending, ids, are_plain=are_plain)
+
+
+def _may_be_in(raw: bytes, ids: Collection[str], *, are_plain: bool) -> bool:
+    if are_plain and not any(entry_id.encode() in raw for entry_id in ids) and not _ESCAPED.search(raw):
         return False
     return not _strings_in(raw).isdisjoint(ids)
 

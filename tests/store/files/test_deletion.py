@@ -17,7 +17,7 @@ from keepstone import EntryNotFoundError, Home, Session
 from keepstone.index import Index, reading
 from keepstone.log.log_file import Log
 from keepstone.model import Scope
-from keepstone.store.files import deletion, writing
+from keepstone.store.files import deletion, live_entries, writing
 from keepstone.store.files.agent_logs import AgentLogs
 from keepstone.store.files.file_store import FileStore
 
@@ -114,7 +114,8 @@ def half_hidden(home: Home, monkeypatch: pytest.MonkeyPatch) -> Session:
         killed.setattr(Index, "drop_hidden", lambda _: None)
         assert delete_all(home) == COUNT
     monkeypatch.setattr(reading, "STEP_LINES", 50)
-    monkeypatch.setattr(writing, "_LONG", 0)
+    monkeypatch.setattr(live_entries, "_LONG", 0)
+    monkeypatch.setattr(live_entries, "_MOMENT", 0)
     monkeypatch.setattr(writing, "_MOMENT", 0)
     return home.agent("a").session("s")
 

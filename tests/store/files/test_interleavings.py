@@ -16,8 +16,9 @@ from filelock import FileLock, Timeout
 
 import keepstone
 from keepstone import Agent, Home, StoreError
-from keepstone.index import Index, UnavailableError
-from keepstone.store.files import purge
+from keepstone.index import Index, UnavailableError, reading
+from keepstone.log.log_file import Log
+from keepstone.store.files import live_entries, purge, writing
 from keepstone.store.files.agent_logs import AgentLogs
 
 LINE = '{"id":"i%d","ts":"2026-01-01T00:00:00Z","type":"note","text":"%s"}\n'
@@ -118,6 +119,50 @@ def test_a_long_log_is_taken_in_before_a_writer_locks_it(
     monkeypatch.setattr(Index, "catch_up", watched)
     agent.session("s").add("note", text="pecan")
     assert free[0] is True
+
+
+WRITES: dict[str, tuple[Callable[[Agent], object], int]] = {
+    "add": (lambda agent: agent.session("s").add("note", text="pecan"), 6_002),
+    "add with an id": (lambda agent: agent.session("s").add("note", text="pecan", id="new"), 6_002),
+    "update": (lambda agent: agent.session("s").update("i7", text="pecan"), 6_001),
+    "delete": (lambda agent: agent.session("s").delete("i7"), 6_000),
+    "supersede": (lambda agent: agent.session("s").supersede("i7", {"text": "pecan"}), 6_001),
+    "title": (lambda agent: agent.session("s").set_title("Nuts"), 6_001),
+    "copy": (lambda agent: agent.session("s").copy("t"), 12_002),
+    "rename": (lambda agent: agent.session("s").rename("t"), 6_001),
+    "drop": (lambda agent: agent.session("s").drop(), 0),
+}
+
+
+@pytest.mark.parametrize(("write", "left"), WRITES.values(), ids=WRITES.keys())
+def test_no_writer_takes_in_a_long_log_while_it_holds_the_lock(
+    home: Home, agent: Agent, monkeypatch: pytest.MonkeyPatch, write: Callable[[Agent], object], left: int
+) -> None:
+    agent.session("s").add("note", text="walnut")
+    with (home.root / "agents/a/memory/sessions/s.ndjson").open("a") as file:
+        file.writelines(LINE % (number, "some words " * 20) for number in range(6_000))
+    for module, name in ((reading, "STEP_LINES"), (live_entries, "_MOMENT"), (writing, "_MOMENT")):
+        monkeypatch.setattr(module, name, 50 if module is reading else 0)
+    locked: list[str] = []
+    step = Index.step
+
+    def watched(index: Index, session: str, log: Log) -> int | None:
+        locked.extend([session] if log.lock.is_mine and log.stat() is not None else [])
+        return step(index, session, log)
+
+    monkeypatch.setattr(Index, "step", watched)
+    write(agent)
+    assert len(locked) <= 3
+    assert agent.count() == left
+
+
+def test_an_index_refuses_to_follow_a_locked_log_without_a_bound(home: Home, agent: Agent) -> None:
+    agent.session("s").add("note", text="walnut")
+    with home._store._using("a") as logs:  # type: ignore[attr-defined]  # noqa: SLF001
+        log = logs.log("s")
+        with log.locked(), pytest.raises(RuntimeError, match="bound"):
+            logs.index.catch_up("s", log)
+        assert logs.index.catch_up("s", log)
 
 
 def test_a_compaction_that_fails_keeps_no_descriptor(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:

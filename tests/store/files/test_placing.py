@@ -403,7 +403,7 @@ def test_rewrite_keeps_rows_right_that_a_busy_index_did_not_have(
         file.write(b'{"id":"e6","ts":"2026-01-12T10:00:00.000000Z","type":"note","text":"almond"}\n')
         file.write(b'{"id":"new","ts":"2026-01-12T10:00:00.000000Z","type":"note","text":"pecan"}\n')
     follow, answers, again = AgentLogs.follow, iter([False]), list[str]()
-    monkeypatch.setattr(AgentLogs, "follow", lambda *a: next(answers, None) is None and follow(*a))
+    monkeypatch.setattr(AgentLogs, "follow", lambda *a, **k: next(answers, None) is None and follow(*a, **k))
     monkeypatch.setattr(Index, "reread", lambda _, session, log: again.append(f"{session} {log.name}"))
     act(home.agent("a").session("s"))
     gone = set() if act is ACTS[0] else {"secret"}

@@ -14,11 +14,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
-from keepstone.errors import InvalidSessionIdError, StoreError
+from keepstone.errors import InvalidSessionIdError, LockTimeoutError, StoreError
 from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import Layout
 from keepstone.index import DamagedError, Index, UnavailableError
 from keepstone.index.database import SCHEMA
+from keepstone.index.index import MOST_UNDER_LOCK
 from keepstone.log.log_file import Log, Stat
 from keepstone.store.files.index_file import open_index, second_connection
 from keepstone.store.files.intake import Arrears, follow_folder
@@ -229,16 +230,31 @@ class AgentLogs:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """Query an index that holds a session's log in this state. The session's lock is held."""
+        """Query an index that holds a session's log in this state. The session's lock is held.
+
+        Raises:
+            LockTimeoutError: The log cannot be read while others wait for it, see ``hold_ready``.
+        """
         try:
-            if stat is not None and self.follow(session, log, stat):
+            if stat is not None and self.follow(session, log, stat, within=MOST_UNDER_LOCK):
                 epoch = self.index.epoch
                 found = self.asking(question, *args, **kwargs)
                 if self.index.epoch == epoch:
                     return found
         except UnavailableError as error:
             self.lag(error)
-        return question(self._spare.with_log(session, log), *args, **kwargs)
+        index = self._spare.with_log(session, log, MOST_UNDER_LOCK)
+        if index is None:
+            raise LockTimeoutError(
+                f"session {session!r} of agent {self.agent!r} grew by more than can be read while other "
+                "writers wait: try again"
+            )
+        return question(index, *args, **kwargs)
+
+    def hold_ready(self, session: str, log: Log) -> None:
+        """Let an index hold a log, however long that takes, so that little is left to do under its lock."""
+        if not self.follow(session, log, log.stat()):
+            self._spare.with_log(session, log, math.inf)
 
     def heal(self) -> None:
         """Fill an index that turned out to be damaged, and is empty now, from the logs."""

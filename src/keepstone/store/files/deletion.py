@@ -16,8 +16,8 @@ from keepstone.log.log_file import Log, Stat
 from keepstone.log.scan import Scan
 from keepstone.model import Scope
 from keepstone.store.files.agent_logs import AgentLogs
-from keepstone.store.files.live_entries import LiveEntries
-from keepstone.store.files.writing import catch_up_unlocked, compact_if_due
+from keepstone.store.files.live_entries import LiveEntries, ready_unlocked
+from keepstone.store.files.writing import compact_if_due
 from keepstone.store.matching import matches
 from keepstone.store.resolving import in_batch
 
@@ -37,7 +37,7 @@ def delete(logs: AgentLogs, session: str, ids: Sequence[str], scope: Scope | Non
     log = logs.log(session)
     if log.stat() is None:
         return 0
-    catch_up_unlocked(logs, session, log)
+    ready_unlocked(logs, session, log)
     wanted = list(dict.fromkeys(ids))
     done = _prepared(logs, session, log, wanted, scope, ts) if len(wanted) > _FEW else None
     if done is None:

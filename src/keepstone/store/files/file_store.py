@@ -50,6 +50,7 @@ from keepstone.store.files.home_language import language_of, record_language
 from keepstone.store.files.home_space import HomeSpace
 from keepstone.store.files.home_state import take_over
 from keepstone.store.files.intake import take_in_some
+from keepstone.store.files.live_entries import ready_unlocked
 from keepstone.store.files.log_changes import Changes
 from keepstone.store.files.log_reader import LogReader
 from keepstone.store.files.maintenance.file_maintenance import FileMaintenance
@@ -330,7 +331,7 @@ class FileStore:
         with self._erasing(agent) as logs:
             if logs is None:
                 return 0
-            writing.catch_up_unlocked(logs, session, logs.log(session))
+            ready_unlocked(logs, session, logs.log(session))
             wanted, scope = ids_and_scope(ids)
             # A suggestion about an entry that changed out of the scope meanwhile is outdated: it may go, too.
             with self._forgetting(agent, session, wanted):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +11,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from keepstone.index import Index, UnavailableError
 from keepstone.index.reading import only_grew
 from keepstone.log.line import NewId
-from keepstone.log.log_file import Log, Stat
+from keepstone.log.log_file import Extent, Log, Stat
 from keepstone.log.mentioned_ids import may_mention
 from keepstone.log.scan import is_derived
 from keepstone.model import Comparison, Record, Scope
@@ -24,28 +25,52 @@ T = TypeVar("T")
 _SHORT, _FEW = 1 << 18, 8
 """Bytes of a log, and number of ids, that are looked up in the bytes themselves where no index is open."""
 
+_LONG = 1 << 20
+"""Bytes of a log that the index takes in, if need be, before a writer locks it; reading fewer is quick."""
+_MOMENT = 0.05
+"""Seconds that a writer spends at most on what the index has not read yet."""
+
 _UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class LiveEntries:
-    """What a session holds while its lock is held; ``ids`` are looked up at once."""
+    """What a session holds while its lock is held.
+
+    Args:
+        logs: The logs of its agent.
+        log: Its log.
+        session: Its id.
+        stat: The state of the log; None for what is asked before the lock is held.
+        ids: Ids that are looked up at once, in one go.
+        new: Ids that no line can have.
+        unmentioned: How far the log was searched for ``ids`` in vain, see ``ready_unlocked``.
+    """
 
     def __init__(
-        self, logs: AgentLogs, log: Log, session: str, stat: Stat | None = None, ids: Sequence[str] = ()
+        self,
+        logs: AgentLogs,
+        log: Log,
+        session: str,
+        stat: Stat | None = None,
+        ids: Sequence[str] = (),
+        *,
+        new: Sequence[str] = (),
+        unmentioned: Extent | None = None,
     ) -> None:
         self._logs = logs
         self._log = log
         self._session = session
         self._stat = stat
+        self._unmentioned = unmentioned
         self.met = False
         """Whether any entry that was asked for was there."""
-        self._records: dict[str, Record | None] = {}
+        self._records: dict[str, Record | None] = dict.fromkeys(new)
         self._lives: Mapping[str, int] | None = None
         if stat is not None and ids:
             self._look_up(stat, ids)
 
     def _look_up(self, stat: Stat, ids: Sequence[str]) -> None:
-        self._records = dict.fromkeys(ids)
+        self._records |= dict.fromkeys(ids)
         if self._logs.leaves_index_closed and _are_absent(self._log, stat, ids):
             return
         try:
@@ -53,26 +78,14 @@ class LiveEntries:
         except UnavailableError as error:
             self._logs.lag(error)
             rows = None
-        if rows is None and self._are_unmentioned(ids):
+        if rows is None and self._searched(ids) is not None:
             rows = self._logs.asking(Index.with_ids, self._session, ids)
         if rows is None:
             rows = self._answer(Index.with_ids, self._session, ids)
         self._records |= {row.id: row.record for row in rows}
 
-    def _are_unmentioned(self, ids: Sequence[str]) -> bool:
-        """Tell whether what the index has not read of the log certainly says nothing of some entries.
-
-        Parsing it would keep other writers waiting; looking for the ids takes a hundredth of the time.
-        """
-        try:
-            known, _ = self._logs.asking(Index.so_far, self._session, ids)
-        except UnavailableError:
-            return False
-        with self._log.reading() as fd:
-            if fd is None or known is None or not only_grew(known, fd) or any(map(is_derived, ids)):
-                return False
-            begin, end = known.offset, os.fstat(fd).st_size
-            return end - begin <= AT_ONCE and not may_mention(fd, begin, end, ids)
+    def _searched(self, ids: Sequence[str]) -> Extent | None:
+        return searched(self._logs, self._session, self._log, ids, self._unmentioned, most=AT_ONCE)
 
     def _answer(self, question: Callable[Concatenate[Index, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         return self._logs.answer_at(self._session, self._log, self._stat, question, *args, **kwargs)
@@ -104,6 +117,58 @@ class LiveEntries:
         """Return the live entries of a type that meet all conditions, in the order of their places."""
         scope = Scope(self._logs.agent, sessions=(self._session,), types=(kind,), where=tuple(where))
         return self._answer(selected_in, scope)
+
+
+def ready_unlocked(
+    logs: AgentLogs, session: str, log: Log, ids: Sequence[str] | None = None
+) -> Extent | None:
+    """Do what may take long before a log is locked, where it would keep other writers waiting.
+
+    The index takes in a long log. Where that takes more than a moment, as after it was removed, writers of
+    entries that the rest of the log does not mention need not wait for it. ``ids`` are those of the entries
+    that are written; None for any.
+
+    Returns:
+        How far the log was searched for the ids in vain; None if the index holds what they need.
+    """
+    stat = log.stat()
+    if stat is None or stat.size <= _LONG or logs.follow(session, log, stat, within=_MOMENT):
+        return None
+    if ids is not None and not ids:
+        return None
+    extent = None if ids is None else searched(logs, session, log, ids)
+    if extent is None:
+        logs.hold_ready(session, log)
+    return extent
+
+
+def searched(
+    logs: AgentLogs,
+    session: str,
+    log: Log,
+    ids: Sequence[str],
+    before: Extent | None = None,
+    most: float = math.inf,
+) -> Extent | None:
+    """Search what the index has not read of a log for ids in vain; return how far.
+
+    None if the rest may say something of one of them, or has more than ``most`` bytes behind ``before``,
+    where they were searched for already. Parsing it would take a hundred times as long.
+    """
+    try:
+        known, _ = logs.asking(Index.so_far, session, ids)
+    except UnavailableError:
+        return None
+    with log.reading() as fd:
+        if fd is None or known is None or not only_grew(known, fd) or any(map(is_derived, ids)):
+            return None
+        begin = known.offset
+        if before is not None and before.begins(fd):
+            begin = max(begin, before.offset)
+        end = os.fstat(fd).st_size
+        if end - begin > most or may_mention(fd, begin, end, ids):
+            return None
+        return Extent.read(fd, end)
 
 
 def _are_absent(log: Log, stat: Stat, ids: Sequence[str]) -> bool:

@@ -20,7 +20,7 @@ from typing import Any
 from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import Layout
 from keepstone.log.line import ENVELOPE, RESERVED, id_of, is_put, is_tombstone, type_of
-from keepstone.log.log_file import Stat, checksum, stat_of
+from keepstone.log.log_file import Extent, Stat, checksum, stat_of
 from keepstone.log.mentioned_ids import mentioned
 from keepstone.log.scan import Line, Scan
 from keepstone.model import Record
@@ -71,9 +71,7 @@ class Told:
 
     def only_grew(self, fd: int) -> bool:
         """Tell whether a log is what was read, and more."""
-        now = stat_of(os.fstat(fd))
-        is_same = self.stat is not None and now.inode == self.stat.inode and now.size >= self.offset
-        return is_same and checksum(fd, self.offset) == self.crc
+        return self.stat is not None and Extent(self.stat, self.offset, self.crc).begins(fd)
 
     def take(self, line: Line) -> tuple[Kind, str] | None:
         """Take in a line; return what it does to which entry, None if nothing."""

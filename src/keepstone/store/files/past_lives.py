@@ -21,7 +21,7 @@ from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import ERASED, LOCK, PURGED
 from keepstone.filesystem.lock import Lock
 from keepstone.log.line import id_of, is_put, is_tombstone, life_of, parse
-from keepstone.log.log_file import Log, checksum, stat_of
+from keepstone.log.log_file import Extent, Log
 from keepstone.log.sides import read_side
 from keepstone.log.titles import TITLE_ID
 from keepstone.store.files.purge_digests import erased_in, is_there, vanished
@@ -42,16 +42,14 @@ _ID = re.compile(rb'\{"id":"([^"\\]+)"')
 class _File:
     """How far a file was read."""
 
-    inode: int = 0
+    extent: Extent | None = None
     offset: int = 0
-    crc: int = 0
 
     def begin(self, fd: int) -> bool:
-        """Tell whether the file has only grown; it is read from its start otherwise."""
-        stat = stat_of(os.fstat(fd))
-        if stat.inode == self.inode and stat.size >= self.offset and checksum(fd, self.offset) == self.crc:
+        """Return whether the file has only grown; it is read from its start otherwise."""
+        if self.extent is not None and self.extent.begins(fd):
             return True
-        self.inode, self.offset, self.crc = stat.inode, 0, 0
+        self.offset = 0
         return False
 
     def rest(self, fd: int) -> Iterable[bytes]:
@@ -62,7 +60,7 @@ class _File:
             if newline:
                 self.offset += len(block) + 1
                 yield block
-        self.crc = checksum(fd, self.offset)
+        self.extent = Extent.read(fd, self.offset)
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from keepstone.log.line import read_time
-from keepstone.log.log_file import Log, Stat, checksum
+from keepstone.log.log_file import Extent, Log, Stat, checksum
 from keepstone.log.scan import Line, Scan
 from keepstone.model import Record
 from keepstone.store.files.agent_logs import AgentLogs
@@ -68,10 +68,9 @@ class PastStates:
         """Return how far a log that only grew by later lines is read now; None if anything else changed."""
         now = _read(log)
         with log.reading() as fd:
-            if now is None or fd is None or now.stat.inode != before.stat.inode or not before.is_whole:
+            if now is None or fd is None or not before.is_whole:
                 return None
-            # One of the same length was written over in its place.
-            if now.stat.size <= before.stat.size or checksum(fd, before.stat.size) != before.crc:
+            if not Extent(before.stat, before.stat.size, before.crc).begins(fd):
                 return None
             added = Scan(fd, before.stat.size, end=now.stat.size)
             return now if all(self._is_later(line) for line in added) else None

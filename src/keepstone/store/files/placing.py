@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from keepstone.filesystem.lock import TIMEOUT
 from keepstone.index import Index, UnavailableError
+from keepstone.index.index import MOST_UNDER_LOCK
 from keepstone.log.log_file import Log, Stat
 from keepstone.log.replacement import Placing, Replacement
 from keepstone.store.files.agent_logs import AgentLogs
@@ -47,7 +49,8 @@ class IndexedPlacing(Placing):
 
     def catch_up(self) -> None:
         """Let the index hold what the log has now, so that under the lock little is to be read."""
-        self._logs.follow(self._session, self._log, self._log.stat())
+        within = MOST_UNDER_LOCK if self.is_held else math.inf
+        self._logs.follow(self._session, self._log, self._log.stat(), within=within)
 
     def put(self, new: Replacement, gone: Collection[str], *, folded: bool) -> Stat:
         """Put the log in place in one step with what the index says of it. The lock is held.
@@ -61,7 +64,7 @@ class IndexedPlacing(Placing):
                 after.append(new.put())
 
         self._folded = folded
-        self._logs.follow(self._session, self._log, new.before)
+        self._logs.follow(self._session, self._log, new.before, within=MOST_UNDER_LOCK)
         try:
             self._is_followed = self._logs.asking(
                 Index.follow_rewrite, self._session, new, gone, put, folded=folded

@@ -29,6 +29,7 @@ from keepstone.store.files.agent_logs import AgentLogs
 from keepstone.store.files.dying_folders import number_of, put_away, remove_tree, rename, warn
 from keepstone.store.files.erased_lives import erase_lives, erased_ids, is_empty, state_of
 from keepstone.store.files.erasures import Erasures
+from keepstone.store.files.live_entries import ready_unlocked
 from keepstone.store.files.purge_marks import PurgeMarks, erase_session, lines_of_entries, lines_of_session
 from keepstone.store.files.purged_files import PurgedFiles
 from keepstone.store.files.session_files import info_of
@@ -139,6 +140,8 @@ class Eraser:
         log = logs.log(session)
         if log.stat() is None:
             return None
+        if "dropped" in how:
+            ready_unlocked(logs, session, log)
         with closing(PurgeMarks(logs.folder)) as marks, self._seen(logs), log.locked():
             _check(session, log.stat(), check)
             count = _live_in(logs, session, log) if "dropped" in how else 0

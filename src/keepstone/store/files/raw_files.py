@@ -32,4 +32,4 @@ def take_raw_lines(logs: AgentLogs, session: str, lines: Sequence[RawLine]) -> N
             logs.archive(session).replace(archived)
         log.create()
         log.replace(line.explicit() + b"\n" for line in lines if not line.archived)
-        logs.follow(session, log, log.stat())
+    logs.follow(session, log, log.stat())

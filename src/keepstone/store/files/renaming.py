@@ -14,6 +14,7 @@ from contextlib import ExitStack, closing, contextmanager
 from keepstone.errors import EntryNotFoundError, SessionNotFoundError
 from keepstone.filesystem.layout import ARCHIVE
 from keepstone.index import Index, UnavailableError
+from keepstone.index.index import MOST_UNDER_LOCK
 from keepstone.log.line import dump_read, entry_of, id_of, is_put, is_tombstone, life_of
 from keepstone.log.log_file import Log
 from keepstone.log.mentioned_ids import all_lines, mentioned
@@ -23,6 +24,7 @@ from keepstone.log.sides import read_side
 from keepstone.store.files import purge_digests
 from keepstone.store.files.agent_logs import AgentLogs
 from keepstone.store.files.history import state
+from keepstone.store.files.live_entries import ready_unlocked
 from keepstone.store.files.maintenance.copying import chunks, length_of
 from keepstone.store.files.purge_marks import PurgeMarks, erase_session, lines_of_session
 from keepstone.store.files.spellings import archive_of, parts
@@ -40,13 +42,14 @@ def copy(logs: AgentLogs, session: str, new: str, until: str | None = None) -> N
         for part in (archive_of(logs.folder, source), source):  # The session is there once its log is.
             _write(logs, part, source, target, ids, numbering)
         marks.remove([{"session": new}])
-        _copy_vectors(logs, session, new, target)
+    _copy_vectors(logs, session, new, target)  # Others may write to both meanwhile.
 
 
 def rename(logs: AgentLogs, session: str, new: str) -> None:
     """Give a session another id; see ``Store.rename``."""
+    ready_unlocked(logs, session, logs.log(session))
     with _both(logs, session, new) as (source, target):
-        logs.follow(session, source, source.stat())
+        logs.follow(session, source, source.stat(), within=MOST_UNDER_LOCK)
         before = source.stat()
         with _undone_if_killed(logs, new, target) as marks:
             numbering = _Numbering(logs, source, new)
@@ -59,8 +62,8 @@ def rename(logs: AgentLogs, session: str, new: str) -> None:
             erase_session(logs.folder, source, (), old[0])
             try:
                 if before is None or not logs.asking(Index.rename, session, new, target, before):
-                    logs.asking(Index.catch_up, new, target)
-                logs.asking(Index.catch_up, session, source)  # A log that is gone is dropped.
+                    logs.asking(Index.catch_up, new, target, within=MOST_UNDER_LOCK)
+                logs.asking(Index.catch_up, session, source, within=MOST_UNDER_LOCK)  # It is gone: drop it.
                 logs.index.checkpoint(0)
             except UnavailableError as error:
                 logs.lag(error)

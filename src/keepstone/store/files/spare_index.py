@@ -25,11 +25,10 @@ class SpareIndex:
         with self._guard:
             self._index = None
 
-    def with_log(self, session: str, log: Log) -> Index:
-        """Return it once it holds one log, however long."""
+    def with_log(self, session: str, log: Log, within: float) -> Index | None:
+        """Return it once it holds one log; None if that takes more than so many seconds."""
         index = self._opened()
-        index.catch_up(session, log)
-        return index
+        return index if index.catch_up(session, log, within=within) else None
 
     def holding(self, sessions: Sequence[str], log_of: Callable[[str], Log], *, is_all: bool) -> Index | None:
         """Return it once it holds some sessions, and no others if these are all.

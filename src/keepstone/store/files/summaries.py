@@ -49,7 +49,7 @@ def set_title(logs: AgentLogs, session: str, line: Record) -> None:
     with log.locked():
         life = logs.past_lives(session, [TITLE_ID]).get(TITLE_ID, 0)
         log.append([dump(line | ({"life": life + 1} if life else {}))])
-        logs.follow(session, log, log.stat())
+    logs.follow(session, log, log.stat())
 
 
 def _texts(logs: AgentLogs, session: str) -> tuple[str, str]:

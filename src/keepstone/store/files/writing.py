@@ -15,13 +15,13 @@ from keepstone.errors import EntryNotFoundError, KeepstoneError, LockTimeoutErro
 from keepstone.filesystem.lock import TIMEOUT
 from keepstone.index import Index, UnavailableError
 from keepstone.log import rewrite
-from keepstone.log.line import apply, check_size, create, dump, entry_of
+from keepstone.log.line import NewId, apply, check_size, create, dump, entry_of
 from keepstone.log.log_file import Log, Stat
 from keepstone.model import Comparison, Entry, Record
 from keepstone.store.decay import Decay
 from keepstone.store.files.agent_logs import AgentLogs
 from keepstone.store.files.history import deleted
-from keepstone.store.files.live_entries import LiveEntries
+from keepstone.store.files.live_entries import LiveEntries, ready_unlocked
 from keepstone.store.files.placing import IndexedPlacing
 from keepstone.store.protocol import Compacted, Modification, Revision
 from keepstone.store.resolving import (
@@ -40,21 +40,21 @@ from keepstone.store.resolving import (
 
 logger = logging.getLogger("keepstone.store")
 
-_LONG = 1 << 20
-"""Bytes of a log that the index takes in, if need be, before a writer locks it; reading fewer is quick."""
 _MOMENT = 0.05
-"""Seconds that a writer spends at most on what the index has not read yet."""
+"""Seconds that a writer spends at most on what the index has not read yet, to see what can be folded."""
 
 
 def write(logs: AgentLogs, session: str, records: Sequence[Written], on_conflict: OnConflict) -> list[Entry]:
     """Write records, all or none; ``on_conflict`` says what a record makes of an entry with its id."""
     log = logs.log(session)
     ids = [one.record["id"] for one in records]
-    catch_up_unlocked(logs, session, log)
+    new = [entry_id for entry_id in ids if isinstance(entry_id, NewId)]
+    given = [entry_id for entry_id in ids if not isinstance(entry_id, NewId)]
+    unmentioned = ready_unlocked(logs, session, log, given)
     LiveEntries(logs, log, session).look_up_lives(ids)  # What takes long takes it before the lock.
     with log.locked():
         before = log.create()
-        there = LiveEntries(logs, log, session, before, ids)
+        there = LiveEntries(logs, log, session, before, given, new=new, unmentioned=unmentioned)
         there.look_up_lives(ids)
         results, needed = resolve(records, there, on_conflict)
         after = None
@@ -70,9 +70,9 @@ def modify(logs: AgentLogs, session: str, entry_id: str, change: Modification) -
     log = logs.log(session)
     if log.stat() is None:
         raise no_entry(entry_id, session)
-    catch_up_unlocked(logs, session, log)
+    unmentioned = ready_unlocked(logs, session, log, [entry_id])
     with log.locked():
-        there = LiveEntries(logs, log, session, log.stat(), [entry_id]).get(entry_id)
+        there = LiveEntries(logs, log, session, log.stat(), [entry_id], unmentioned=unmentioned).get(entry_id)
         if there is None:
             raise no_entry(entry_id, session)
         entry = entry_of(logs.agent, session, there)
@@ -93,7 +93,7 @@ def restore(logs: AgentLogs, session: str, entry_id: str, change: Modification) 
     log = logs.log(session)
     if log.stat() is None:
         raise no_deleted_entry(entry_id, session)
-    catch_up_unlocked(logs, session, log)
+    ready_unlocked(logs, session, log)
     with log.locked():
         last = deleted(logs, session, entry_id)
         record = None if last is None else change(entry_of(logs.agent, session, last))
@@ -128,7 +128,7 @@ def revise(logs: AgentLogs, session: str, revision: Revision, ids: Sequence[str]
     log = logs.log(session)
     if log.stat() is None:
         raise EntryNotFoundError(f"there is no session {session!r:.80}")
-    catch_up_unlocked(logs, session, log)
+    ready_unlocked(logs, session, log)
     with log.locked():
         live = _LiveSession(logs, log, session, ids)
         written, entries = revised(live, (logs.agent, session), revision)
@@ -166,23 +166,13 @@ def compact(logs: AgentLogs, session: str, decay: Decay | None, *, wait: bool) -
     log = logs.log(session)
     if log.stat() is None:
         return Compacted()
-    catch_up_unlocked(logs, session, log)
+    ready_unlocked(logs, session, log)
     try:
         return _compact(logs, session, log, decay, TIMEOUT if wait else 0)
     except LockTimeoutError:
         if wait:
             raise
         return Compacted()
-
-
-def catch_up_unlocked(logs: AgentLogs, session: str, log: Log) -> None:
-    """Let the index take in a long log before it is locked, where it would keep other writers waiting.
-
-    Where much is left, as while another process deletes many entries, a writer does not wait for all of it.
-    """
-    stat = log.stat()
-    if stat is not None and stat.size > _LONG:
-        logs.follow(session, log, stat, within=_MOMENT)
 
 
 def _append(
