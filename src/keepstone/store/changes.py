@@ -7,7 +7,7 @@ import binascii
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 Kind = Literal["add", "update", "delete", "purge", "clear", "remove"]
@@ -24,8 +24,13 @@ class Change:
     kind: Kind
     """``add`` (also of an entry that is restored), ``update``, ``delete`` or ``purge`` of an entry; ``clear``
     or ``remove`` of a session."""
-    cursor: str
-    """``Home.watch(since=cursor)`` goes on after this change."""
+    _place: object = field(repr=False, compare=False)
+    """What is written as ``cursor``: as text it may be as long as the agents have sessions."""
+
+    @property
+    def cursor(self) -> str:
+        """The text with which ``Home.watch(since=cursor)`` goes on after this change."""
+        return str(self._place)
 
 
 class Position(NamedTuple):
@@ -39,18 +44,41 @@ class Position(NamedTuple):
 Positions = dict[str, dict[str, Position]]
 """By agent and session."""
 
-_MOST_MOVED = 64
+_MOST_MOVES = 256
+"""Moves after which a place begins anew, so that cursors stay short."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The positions of all sessions after a change, as those at some beginning and each move since.
+
+    ``str`` makes the cursor. Until then a place takes no more room than one move.
+    """
+
+    base: str
+    """The positions at the beginning, encoded."""
+    before: Place | None = None
+    move: tuple[str, str, Position | None] | None = None
+    """What came after ``before``: agent, session and its new position; None at the beginning."""
+
+    def __str__(self) -> str:
+        moved: dict[str, dict[str, Position | None]] = {}
+        place: Place | None = self
+        while place is not None and place.move is not None:
+            agent, session, position = place.move
+            moved.setdefault(agent, {}).setdefault(session, position)  # The last move of a session counts.
+            place = place.before
+        return f"{self.base}.{_encoded(moved)}"
 
 
 class Cursor:
-    """The positions of all sessions as a text: those at the beginning, and those that moved since."""
+    """The positions of all sessions, which move."""
 
     def __init__(self, positions: Positions) -> None:
         self._positions = positions
-        self._begin()
-
-    def __str__(self) -> str:
-        return f"{self._base}.{_encoded(self._moved)}"
+        self._moves = 0
+        self.place = Place(_encoded(positions))
+        """Where all sessions are now."""
 
     def move(self, agent: str, session: str, position: Position | None) -> None:
         """Move one session to a position; None takes it out."""
@@ -59,13 +87,11 @@ class Cursor:
             sessions.pop(session, None)
         else:
             sessions[session] = position
-        self._moved.setdefault(agent, {})[session] = position
-        if sum(map(len, self._moved.values())) > _MOST_MOVED:
-            self._begin()
-
-    def _begin(self) -> None:
-        self._base = _encoded(self._positions)
-        self._moved: dict[str, dict[str, Position | None]] = {}
+        self._moves += 1
+        if self._moves % _MOST_MOVES:
+            self.place = Place(self.place.base, self.place, (agent, session, position))
+        else:
+            self.place = Place(_encoded(self._positions))
 
 
 def positions_of(cursor: str) -> Positions:

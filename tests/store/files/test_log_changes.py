@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import tracemalloc
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 import keepstone
 from keepstone import Change, EntryNotFoundError, Home, Session
+from keepstone.store import changes as store_changes
 
 
 @pytest.fixture
@@ -102,6 +104,38 @@ def test_a_cursor_goes_on_after_its_change(home: Home, session: Session) -> None
     home.close()
     for number, change in enumerate(changes, 1):
         assert told(home.watch(since=change.cursor, timeout=0)) == told(changes[number:])
+
+
+def test_each_of_many_cursors_goes_on_after_its_change(
+    home: Home, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_changes, "_MOST_MOVES", 7)
+    watch = home.watch(timeout=0)
+    for number in range(20):
+        home.agent("ab"[number % 2]).session(f"s{number % 3}").add("note", text="x", id=f"n{number}")
+    session.remove()
+    changes = list(watch)
+    for number, change in enumerate(changes, 1):
+        assert told(home.watch(since=change.cursor, timeout=0)) == told(changes[number:])
+
+
+def test_a_change_takes_no_more_memory_where_there_are_many_sessions(home: Home) -> None:
+    def memory() -> int:
+        """Return the bytes that 300 changes take."""
+        watch = home.watch(timeout=0)
+        agent = home.agent("a")
+        agent.session("many").add_many({"type": "note", "text": "x"} for _ in range(300))
+        tracemalloc.start()
+        changes = [change for change in watch if change.session == "many"]
+        taken, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert len(changes) == 300
+        return taken
+
+    few = memory()
+    for number in range(300):
+        home.agent("a").session(f"s{number}").add("note", text="x")
+    assert memory() < 3 * few + 100_000
 
 
 def test_a_cursor_holds_over_a_compaction(home: Home, session: Session) -> None:

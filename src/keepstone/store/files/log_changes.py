@@ -229,7 +229,7 @@ class Changes:
         for kind, entry_id, position in events:
             if gone or position is not None:
                 self._cursor.move(agent, session, position)
-            yield Change(agent, session, entry_id, kind, str(self._cursor))
+            yield Change(agent, session, entry_id, kind, self._cursor.place)
         if not gone and not events and (told := self._told[agent].get(session)) is not None:
             self._cursor.move(agent, session, told.position)
 
