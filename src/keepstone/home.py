@@ -269,6 +269,9 @@ class Home(BoundToProcess):
         """Index what other programs wrote, also logs above 32 MB, which readers leave to the background.
 
         ``progress`` is called with the bytes read of such logs of an agent, and their total.
+
+        Raises:
+            LockTimeoutError: Another process that began to do the same did not get on for 10 seconds.
         """
         self._store.sync(progress)
 

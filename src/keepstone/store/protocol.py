@@ -511,6 +511,9 @@ class Store(EntryStore, VectorStore, Protocol):
         """Take in what others wrote, for every agent.
 
         ``progress`` receives the bytes read, and the bytes in all, of logs so long that this takes time.
+
+        Raises:
+            LockTimeoutError: Another process that does the same does not get on.
         """
 
     def close(self) -> None:

@@ -18,7 +18,8 @@ import pytest
 
 import keepstone
 from keepstone import Agent, Home
-from keepstone.errors import AccessDeniedError
+from keepstone.errors import AccessDeniedError, LockTimeoutError
+from keepstone.filesystem.folder_lock import FolderLock
 from keepstone.filesystem.layout import LAYOUTS
 from keepstone.index import Index, UnavailableError, database, reading
 from keepstone.index.turn import Turn
@@ -190,6 +191,19 @@ def test_sync_tells_what_the_background_takes_in(
     assert asked.wait(60)
     home.sync(tell)
     assert {0, size} < told
+
+
+def test_sync_does_not_wait_for_a_process_that_hangs(
+    home: Home, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intake, "_PATIENCE", 0.3)
+    elsewhere = FolderLock(home.root / ".index" / agent.slug)
+    assert elsewhere.take()
+    with pytest.raises(LockTimeoutError, match="end the process that hangs"):
+        home.sync()
+    elsewhere.give_back()
+    home.sync()
+    assert not agent.recall("pecan").stale
 
 
 def test_readers_do_not_wait_for_a_sync(home: Home, agent: Agent, held: threading.Event) -> None:

@@ -49,7 +49,7 @@ from keepstone.store.files.history import gone, state
 from keepstone.store.files.home_language import language_of, record_language
 from keepstone.store.files.home_space import HomeSpace
 from keepstone.store.files.home_state import take_over
-from keepstone.store.files.intake import take_in_some
+from keepstone.store.files.intake import Patience, take_in_some
 from keepstone.store.files.live_entries import ready_unlocked
 from keepstone.store.files.log_changes import Changes
 from keepstone.store.files.log_reader import LogReader
@@ -631,9 +631,15 @@ class FileStore:
                     pass
 
     def _take_in_left(self, logs: AgentLogs, progress: Callable[[int, int], None] | None) -> None:
-        """Take in what a look left to the background; no lock is held between two steps."""
+        """Take in what a look left to the background; no lock is held between two steps.
+
+        Raises:
+            LockTimeoutError: Another process that has begun to do so does not get on.
+        """
         total, done = logs.arrears.total(), 0
+        patience = Patience(logs)
         while take_in_some(logs, self._agents.are_others_at_work):
+            patience.check()
             done = max(done, total - logs.arrears.total())  # What other threads take in counts, too.
             if progress and total:
                 progress(done, total)

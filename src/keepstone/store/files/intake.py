@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from keepstone.errors import CorruptLogError, InvalidSessionIdError, KeepstoneError
+from keepstone.errors import CorruptLogError, InvalidSessionIdError, KeepstoneError, LockTimeoutError
 from keepstone.filesystem.confine import MovedError
 from keepstone.index import DamagedError, Index, UnavailableError
 from keepstone.log.log_file import Log, Stat, stat_of
@@ -30,6 +30,9 @@ _A_SESSION = 4096
 
 _PAUSE = 0.1
 """Seconds between two tries while another process takes in logs of the same agent."""
+
+_PATIENCE = 10.0
+"""Seconds that a call waits for another process which takes in logs of the same agent and does not get on."""
 
 _POLL = 0.001
 """Seconds between two looks whether other calls of this process still go on."""
@@ -87,6 +90,30 @@ class Arrears(dict[str, tuple[int, object]]):
         """Return about how many bytes are left."""
         with self._guard:
             return sum(size for size, _ in self.values())
+
+
+class Patience:
+    """How long a call waits for logs that another process takes in: while it gets on, and a time beyond."""
+
+    def __init__(self, logs: AgentLogs) -> None:
+        self._logs = logs
+        self._seen: object = None
+        self._since = time.monotonic()
+
+    def check(self) -> None:
+        """Raise LockTimeoutError if nothing was taken in for ``_PATIENCE`` seconds."""
+        first = self._logs.arrears.first()
+        if first is None:
+            return
+        seen = self._logs.arrears.total(), self._logs.index.so_far(first[0], ())[0]
+        now = time.monotonic()
+        if seen != self._seen:
+            self._seen, self._since = seen, now
+        elif now - self._since > _PATIENCE:
+            raise LockTimeoutError(
+                f"another process takes in the logs of agent {self._logs.agent!r}, and did not get on for "
+                f"{_PATIENCE:g} s; nothing is lost: end the process that hangs, and try again"
+            )
 
 
 def follow_folder(logs: AgentLogs) -> None:
