@@ -204,16 +204,29 @@ def test_an_old_export_brings_nothing_back(tmp_path: Path) -> None:
     assert device.memory() == [("main", "c", "again")]
 
 
-def test_an_exchange_without_changes_reads_no_log(two: Devices, monkeypatch: pytest.MonkeyPatch) -> None:
-    two.settled()
-
+def refuse_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("a log was read")
 
     for module in ("taking", "giving"):
         monkeypatch.setattr(f"keepstone.operations.syncing.{module}.read_side", refuse)
     monkeypatch.setattr("keepstone.operations.syncing.taking.side_of", refuse)
+
+
+def test_an_exchange_without_changes_reads_no_log(two: Devices, monkeypatch: pytest.MonkeyPatch) -> None:
+    two.settled()
+    refuse_to_read(monkeypatch)
     assert two.sync().changed == []
+
+
+def test_what_another_device_only_took_from_here_is_not_read(
+    two: Devices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two.all[0].session("long").add("note", text="walnut")
+    two.sync(0)
+    two.sync(1)
+    refuse_to_read(monkeypatch)
+    assert two.sync(0).changed == []
 
 
 def test_as_of_is_the_same_after_an_edit_that_another_device_compacted(two: Devices) -> None:

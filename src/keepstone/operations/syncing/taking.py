@@ -157,11 +157,12 @@ class Here:
     ) -> dict[tuple[str, str], bytes]:
         """Merge a session; return the files of the device without what was erased, if there was any."""
         names = [name for name in (file, f"{ARCHIVE}/{file}") if (agent, name) in device.listed]
+        listed = {name: [*device.listed[agent, name]] for name in names}
         digests = [device.listed[agent, name][1] for name in names]
         with self.folder(agent) as folder:
             if folder is not None:
                 known = self.exchanged.known(agent, session, self.state(folder, *self.files(folder, session)))
-                if known is not None and known.taken.get(device.place) == digests:
+                if known and (known.taken.get(device.place) == digests or known.given == listed):
                     self.taken[agent, session][device.place] = digests
                     return {}
         raw = {name: device.read(agent, name) for name in names}

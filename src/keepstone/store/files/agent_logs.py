@@ -14,12 +14,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
-from keepstone.errors import InvalidSessionIdError, LockTimeoutError, StoreError
+from keepstone.errors import InvalidSessionIdError, StoreError
 from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import Layout
 from keepstone.index import DamagedError, Index, UnavailableError
 from keepstone.index.database import SCHEMA
-from keepstone.index.index import MOST_UNDER_LOCK
 from keepstone.log.log_file import Log, Stat
 from keepstone.store.files.index_file import open_index, second_connection
 from keepstone.store.files.intake import Arrears, follow_folder
@@ -87,7 +86,8 @@ class AgentLogs:
         self.followed: int | None = None
         """The index that had taken in the whole folder, by its epoch; None if none had."""
         self._index: Index | None = None
-        self._spare = SpareIndex(language)
+        self.spare = SpareIndex(language)
+        """Answers while the index on disk cannot."""
         self.leaves_index_closed = False
         """Whether writes leave their lines to the next query, which opens the index; see ``park``."""
         self.stale = False
@@ -213,48 +213,13 @@ class AgentLogs:
             except UnavailableError as error:
                 self.lag(error)
         names = [name for name, _, _ in self.files()] if sessions is None else sessions
-        spare = self._spare.holding(names, self.log, is_all=sessions is None)
+        spare = self.spare.holding(names, self.log, is_all=sessions is None)
         try:
             return (
                 self.asking(question, *args, **kwargs) if spare is None else question(spare, *args, **kwargs)
             )
         except UnavailableError as error:
             raise unusable(self.agent, error) from error
-
-    def answer_at(
-        self,
-        session: str,
-        log: Log,
-        stat: Stat | None,
-        question: Callable[Concatenate[Index, P], T],
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> T:
-        """Query an index that holds a session's log in this state. The session's lock is held.
-
-        Raises:
-            LockTimeoutError: The log cannot be read while others wait for it, see ``hold_ready``.
-        """
-        try:
-            if stat is not None and self.follow(session, log, stat, within=MOST_UNDER_LOCK):
-                epoch = self.index.epoch
-                found = self.asking(question, *args, **kwargs)
-                if self.index.epoch == epoch:
-                    return found
-        except UnavailableError as error:
-            self.lag(error)
-        index = self._spare.with_log(session, log, MOST_UNDER_LOCK)
-        if index is None:
-            raise LockTimeoutError(
-                f"session {session!r} of agent {self.agent!r} grew by more than can be read while other "
-                "writers wait: try again"
-            )
-        return question(index, *args, **kwargs)
-
-    def hold_ready(self, session: str, log: Log) -> None:
-        """Let an index hold a log, however long that takes, so that little is left to do under its lock."""
-        if not self.follow(session, log, log.stat()):
-            self._spare.with_log(session, log, math.inf)
 
     def heal(self) -> None:
         """Fill an index that turned out to be damaged, and is empty now, from the logs."""
@@ -283,7 +248,7 @@ class AgentLogs:
                 # Another thread may have failed to index a write after this look had passed its log.
                 if self._lags == lags:
                     self.stale = False
-                    self._spare.forget()
+                    self.spare.forget()
                     self.last_look.end(began)
             if self.arrears.first() or self.arrears.are_rows_hidden:
                 self._leave(self.agent)
@@ -396,7 +361,7 @@ class AgentLogs:
             if self._index is not None:
                 self._index.close(soon_reopened=soon_reopened)
             self._index = None
-            self._spare.forget()
+            self.spare.forget()
             self.session_files.close()
             self.folder.close()
             self.leaves_index_closed = True

@@ -8,7 +8,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Concatenate, ParamSpec, TypeVar
 
+from keepstone.errors import LockTimeoutError
 from keepstone.index import Index, UnavailableError
+from keepstone.index.index import MOST_UNDER_LOCK
 from keepstone.index.reading import only_grew
 from keepstone.log.line import NewId
 from keepstone.log.log_file import Extent, Log, Stat
@@ -88,7 +90,31 @@ class LiveEntries:
         return searched(self._logs, self._session, self._log, ids, self._unmentioned, most=AT_ONCE)
 
     def _answer(self, question: Callable[Concatenate[Index, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return self._logs.answer_at(self._session, self._log, self._stat, question, *args, **kwargs)
+        """Query an index that holds the log in this state.
+
+        Raises:
+            LockTimeoutError: The log cannot be read while others wait for it, see ``ready_unlocked``.
+        """
+        logs = self._logs
+        try:
+            if self._stat and logs.follow(self._session, self._log, self._stat, within=MOST_UNDER_LOCK):
+                epoch = logs.index.epoch
+                found = logs.asking(question, *args, **kwargs)
+                if logs.index.epoch == epoch:
+                    return found
+        except UnavailableError as error:
+            logs.lag(error)
+        spare = logs.spare.with_log(self._session, self._log, MOST_UNDER_LOCK)
+        if spare is None:
+            raise LockTimeoutError(
+                f"session {self._session!r} of agent {logs.agent!r} grew by more than can be read while "
+                "other writers wait: try again"
+            )
+        return question(spare, *args, **kwargs)
+
+    def count(self) -> int:
+        """Return how many live entries the session has."""
+        return self._answer(Index.counts, self._session).get(self._session, 0)
 
     def look_up_lives(self, ids: Sequence[str]) -> None:
         """Look up in one go which lives the ids had."""
@@ -137,8 +163,8 @@ def ready_unlocked(
     if ids is not None and not ids:
         return None
     extent = None if ids is None else searched(logs, session, log, ids)
-    if extent is None:
-        logs.hold_ready(session, log)
+    if extent is None and not logs.follow(session, log, log.stat()):
+        logs.spare.with_log(session, log, math.inf)
     return extent
 
 

@@ -29,7 +29,7 @@ from keepstone.store.files.agent_logs import AgentLogs
 from keepstone.store.files.dying_folders import number_of, put_away, remove_tree, rename, warn
 from keepstone.store.files.erased_lives import erase_lives, erased_ids, is_empty, state_of
 from keepstone.store.files.erasures import Erasures
-from keepstone.store.files.live_entries import ready_unlocked
+from keepstone.store.files.live_entries import LiveEntries, ready_unlocked
 from keepstone.store.files.purge_marks import PurgeMarks, erase_session, lines_of_entries, lines_of_session
 from keepstone.store.files.purged_files import PurgedFiles
 from keepstone.store.files.session_files import info_of
@@ -144,7 +144,7 @@ class Eraser:
             ready_unlocked(logs, session, log)
         with closing(PurgeMarks(logs.folder)) as marks, self._seen(logs), log.locked():
             _check(session, log.stat(), check)
-            count = _live_in(logs, session, log) if "dropped" in how else 0
+            count = LiveEntries(logs, log, session, log.stat()).count() if "dropped" in how else 0
             others = logs.spellings(session)
             self.erasures.note(logs.agent)
             made = marks.add_session(session, log, how)
@@ -405,10 +405,6 @@ def _tell(folder: Folder, told: list[Record], lines: Iterable[Record]) -> None:
     except (AccessDeniedError, LockTimeoutError):
         told.clear()  # The journal could not be opened: there is nothing to take back.
         raise
-
-
-def _live_in(logs: AgentLogs, session: str, log: Log) -> int:
-    return logs.answer_at(session, log, log.stat(), Index.counts, session).get(session, 0)
 
 
 def _check(session: str, stat: Stat | None, check: SessionCheck | None) -> None:
