@@ -18,7 +18,7 @@ from keepstone.agent import Agent
 from keepstone.errors import KeepstoneError
 from keepstone.filesystem.layout import Layout, layout_of
 from keepstone.filesystem.slug import slug
-from keepstone.log.arguments import Clock, name_of, names_of, number_of, system_clock
+from keepstone.log.arguments import Clock, count_of, name_of, names_of, number_of, system_clock
 from keepstone.model import BackupInfo, Finding, Scope
 from keepstone.recall.conflicts import ConflictFinder
 from keepstone.recall.filling import catch_up, fill_some
@@ -29,6 +29,7 @@ from keepstone.recall.shared import BoundToProcess, Guard, Shared
 from keepstone.store.background import Background
 from keepstone.store.changes import Change
 from keepstone.store.citations import Project
+from keepstone.store.memory_budget import BUDGET
 from keepstone.store.opening import open_store, shown_root
 from keepstone.store.protocol import Store
 from keepstone.store.trust import Judge
@@ -61,6 +62,7 @@ def open(  # noqa: A001  Called as keepstone.open.
     clock: Clock | None = None,
     language: str | None = None,
     project: str | os.PathLike[str] | None = None,
+    memory: int | None = None,
 ) -> Home:
     """Open a home. Nothing is written before the first add.
 
@@ -90,6 +92,8 @@ def open(  # noqa: A001  Called as keepstone.open.
             by their script. Another language rebuilds the indexes.
         project: The folder whose files entries cite; default: the root of the repository of the working
             folder, else that folder.
+        memory: Bytes that the indexes of all open agents of this process keep in memory together, for all
+            homes, as it was said last; default: 256 MB. The agent in use may take more.
 
     Raises:
         ValueError: The layout, durability, language or ``secrets`` is unknown, the target is not a folder's
@@ -112,6 +116,8 @@ def open(  # noqa: A001  Called as keepstone.open.
         raise TypeError(f"clock must be callable, not {type(clock).__name__}: {clock!r:.80}")
     if reranker is not None and not callable(reranker):
         raise TypeError(f"reranker must be callable, not {type(reranker).__name__}: {reranker!r:.80}")
+    if memory is not None:
+        BUDGET.limit = count_of(memory, "memory")
     store, root = open_store(
         os.environ.get("KEEPSTONE_HOME") or _user_folder() if target is None else target,
         layout_of(layout),

@@ -246,12 +246,13 @@ class Database:
             self.connection.set_busy_handler(self.turn.wait)
         return True
 
-    def release_memory(self) -> None:
-        """Let go of the pages that SQLite keeps in memory, unless a thread uses the connection."""
-        if self.path is not None and self.guard.acquire(blocking=False):
-            with suppress(apsw.ConnectionClosedError):
+    def pages(self, *, release: bool = False) -> int:
+        """Return how many bytes of pages SQLite keeps in memory, or let go of them. The guard is held."""
+        with suppress(apsw.ConnectionClosedError):
+            if release and self.path is not None:
                 self.connection.release_memory()
-            self.guard.release()
+            return int(self.connection.status(apsw.SQLITE_DBSTATUS_CACHE_USED)[0])
+        return 0
 
     def close(self, *, soon_reopened: bool = False) -> None:
         """Close the connection; if it is ``soon_reopened``, leave a short journal: writing it back syncs.

@@ -570,8 +570,23 @@ class Index:
         self._database.discard()
 
     def release_memory(self) -> None:
-        """Let go of the pages that SQLite keeps in memory, unless a thread uses the index."""
-        self._database.release_memory()
+        """Keep nothing in memory that can be read again, unless a thread uses the index."""
+        if self._database.guard.acquire(blocking=False):
+            try:
+                self._similar.release_memory()
+                self._ranking = Ranking()
+                self._database.pages(release=True)
+            finally:
+                self._database.guard.release()
+
+    def memory(self) -> int | None:
+        """Return how many bytes ``release_memory`` would free; None while a thread uses the index."""
+        if not self._database.guard.acquire(blocking=False):
+            return None
+        try:
+            return self._database.pages() + self._similar.memory() + self._ranking.memory()
+        finally:
+            self._database.guard.release()
 
     def close(self, *, soon_reopened: bool = False) -> None:
         """Close the file; if it is ``soon_reopened``, in the quickest way."""

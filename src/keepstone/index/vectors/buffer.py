@@ -61,6 +61,10 @@ class VectorBuffer:
         self._matrix: Matrix = np.empty((0, dim), np.float32)
         self._codes: dict[str, int] = {}
 
+    def memory(self) -> int:
+        """Return how many bytes of memory the vectors take."""
+        return self._columns.nbytes + self._matrix.nbytes
+
     @property
     def vids(self) -> NDArray[np.int64]:
         """The numbers of the vectors."""

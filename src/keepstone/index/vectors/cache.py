@@ -77,6 +77,12 @@ class VectorCache:
         self._read(database)
         self.stamp = stamp
 
+    def memory(self) -> int:
+        """Return how many bytes of memory this takes; a generation lies in the system's cache of files."""
+        sample = 0 if self.sample is None else self.sample.nbytes
+        graphs = (graph.memory() for _, graph in self._loaded.values() if graph is not None)
+        return self.buffer.memory() + sample + sum(graphs)
+
     def distrust(self) -> None:
         """Open the generation again and check all of it before the next query: its file changed."""
         self.stamp, self._distrusted = None, True

@@ -44,6 +44,10 @@ class Graph:
         self._raw = raw
         """What the graph is a view of."""
 
+    def memory(self) -> int:
+        """Return how many bytes of memory the graph takes."""
+        return 0 if self._raw is None else len(self._raw)
+
     def nearest(self, row: NDArray[np.int8], count: int) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
         """Return the numbers of about the nearest rows to one, the nearest first, and their cosines."""
         import numpy as np

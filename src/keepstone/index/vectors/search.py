@@ -77,6 +77,14 @@ class VectorSearch:
         self.upkeep.stop()
         self._spaces.clear()
 
+    def memory(self) -> int:
+        """Return how many bytes ``release_memory`` would free. The guard of the index is held."""
+        return sum(held.memory() for held in self._spaces.values())
+
+    def release_memory(self) -> None:
+        """Keep no vectors in memory. The guard of the index is held."""
+        self._spaces.clear()
+
     def cosines(self, vector: Vector, space: Space, eids: Sequence[int]) -> dict[int, float]:
         """Return how near the vectors of some rows are to one, without rows that have none."""
         with self._database as database:

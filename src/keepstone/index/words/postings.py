@@ -115,6 +115,13 @@ class Postings:
         self.room: NDArray[np.float64]
         """Room for a score of each row."""
 
+    def memory(self) -> int:
+        """Return how many bytes of memory they take."""
+        if self._connection is None:
+            return 0
+        held = sum(one.posting.eids.nbytes + one.posting.times.nbytes for one in self._held.values())
+        return held + self.lengths.nbytes + self.room.nbytes
+
     def follow(self, database: Database, state: State) -> None:
         """Bring what is kept to where the full-text table stands."""
         self.rows, self.average = state.rows, state.length

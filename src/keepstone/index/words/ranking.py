@@ -37,6 +37,10 @@ class Ranking:
     def __init__(self) -> None:
         self._postings = Postings()
 
+    def memory(self) -> int:
+        """Return how many bytes of memory it takes."""
+        return self._postings.memory()
+
     def ranked(
         self, database: Database, state: State, terms: Sequence[str], scope: Scope, limit: int
     ) -> Ranked:

@@ -27,6 +27,7 @@ from keepstone.store.files.past_lives import PastLives
 from keepstone.store.files.session_files import SessionFiles, SessionLog, opened_folder
 from keepstone.store.files.spare_index import SpareIndex
 from keepstone.store.files.spellings import archive_of, other_spellings
+from keepstone.store.memory_budget import BUDGET
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -348,10 +349,16 @@ class AgentLogs:
         self.session_files.close()
         self.folder.close()
 
+    def memory(self) -> int | None:
+        """Return how many bytes the index keeps in memory; None while a thread uses it."""
+        index = self._index
+        return 0 if index is None else index.memory()
+
     def release_memory(self) -> None:
-        """Let the index, if it is open and unused, keep no pages in memory."""
-        if self._index is not None:
-            self._index.release_memory()
+        """Let the index, unless a thread uses it, keep nothing in memory."""
+        index = self._index
+        if index is not None:
+            index.release_memory()
 
     def park(self, *, soon_reopened: bool = True) -> None:
         """Close all files until the folder is reopened; arguments are as for ``close``."""
@@ -361,6 +368,7 @@ class AgentLogs:
             if self._index is not None:
                 self._index.close(soon_reopened=soon_reopened)
             self._index = None
+            BUDGET.forget(self)
             self.spare.forget()
             self.session_files.close()
             self.folder.close()

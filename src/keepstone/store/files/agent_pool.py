@@ -13,6 +13,7 @@ from keepstone.filesystem.confine import MovedError
 from keepstone.filesystem.fork import reset_in_child
 from keepstone.filesystem.open_files import files_allowed
 from keepstone.store.files.agent_logs import AgentLogs
+from keepstone.store.memory_budget import BUDGET
 
 MOST_OPEN = 1024
 """Agents that are held open at a time, fewer where the system allows few open files."""
@@ -20,8 +21,8 @@ MOST_OPEN = 1024
 MOST_PARKED = 4096
 """Agents without open files that keep what is known of them, a few kilobytes each."""
 
-MOST_CACHED = 64
-"""Open agents, used last, whose indexes keep pages in memory; the others keep less than half a megabyte."""
+MOST_WRITTEN_BACK = 64
+"""Open agents, used last, whose journals are written back when all are closed."""
 
 MOST_LOGS = 64
 """Logs of one agent that keep their two files open, fewer where many agents are open."""
@@ -49,7 +50,8 @@ class OpenAgents:
         self._open: OrderedDict[str, AgentLogs] = OrderedDict()
         self._parked: OrderedDict[str, AgentLogs] = OrderedDict()
         self._users: Counter[AgentLogs] = Counter()
-        self._cached: OrderedDict[str, None] = OrderedDict()
+        self._last: AgentLogs | None = None
+        """The agent that was used last."""
 
     def reset(self) -> None:
         """Close the copies of descriptors that a child got of its parent, and begin with no agents.
@@ -100,16 +102,13 @@ class OpenAgents:
 
     def _lease(self, agent: str, *, create: bool) -> AgentLogs | None:
         with self._guard:
-            self._cached[agent] = uncached = None
-            self._cached.move_to_end(agent)
-            if len(self._cached) > MOST_CACHED:
-                uncached = self._open.get(self._cached.popitem(last=False)[0])
-            known = self._open.get(agent)
+            known, last = self._open.get(agent), self._last
             if known is not None:
                 self._open.move_to_end(agent)
                 self._users[known] += 1
-        if uncached is not None:
-            uncached.release_memory()
+                self._last = known
+        if last is not None and last is not known and not last.leaves_index_closed:
+            BUDGET.used(last)  # Many calls to one agent are counted once.
         # Who creates is about to write, and looks for that while it holds a lock.
         if known is not None and (create or not known.folder.is_moved()):
             return known
@@ -121,7 +120,7 @@ class OpenAgents:
             return None
         with self._guard:
             before = self.logs_each()
-            logs = self._open.setdefault(agent, made)
+            logs = self._last = self._open.setdefault(agent, made)
             self._users[logs] += 1
             unused = self._too_many()
             others = list(self._open.values()) if self.logs_each() < before else []
@@ -211,7 +210,7 @@ class OpenAgents:
         """Close all agents, each as soon as it is unused, and write back the journals of those used last."""
         with self._guard:
             self._parked.clear()
-        for agent in self.open_now()[:-MOST_CACHED]:
+        for agent in self.open_now()[:-MOST_WRITTEN_BACK]:
             self.drop(agent, soon_reopened=True)
         for agent in self.open_now():
             self.drop(agent)

@@ -1,0 +1,64 @@
+"""What the open agents of this process keep in memory together: pages of indexes, vectors, postings.
+
+Only agents that are not in use let go of theirs, the one used longest ago first. All of it was read from
+files, so the next use reads it again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import Protocol
+
+from keepstone.filesystem.fork import reset_in_child
+
+DEFAULT = 256 << 20
+"""Bytes that are kept unless ``keepstone.open`` is told otherwise."""
+
+
+class Keeper(Protocol):
+    """What keeps something in memory: an agent."""
+
+    def memory(self) -> int | None:
+        """Return how many bytes it keeps; None while a thread uses it."""
+
+    def release_memory(self) -> None:
+        """Keep nothing, unless a thread uses it."""
+
+
+class MemoryBudget:
+    """How much all agents keep, by the agent used last at the end."""
+
+    def __init__(self, limit: int = DEFAULT) -> None:
+        self.limit = limit
+        self.reset()
+        reset_in_child(self)
+
+    def reset(self) -> None:
+        """Begin with no agents, as a child does after a fork."""
+        self._guard = threading.Lock()
+        self._kept: OrderedDict[Keeper, int] = OrderedDict()
+        self._sum = 0
+
+    def used(self, keeper: Keeper) -> None:
+        """Look what an agent keeps that was used just now; let others go where all keep more than allowed."""
+        kept, unused = keeper.memory(), list[Keeper]()
+        with self._guard:
+            before = self._kept.pop(keeper, 0)
+            self._kept[keeper] = before if kept is None else kept
+            self._sum += self._kept[keeper] - before
+            while self._sum > self.limit and len(self._kept) > 1:
+                other, least = self._kept.popitem(last=False)
+                self._sum -= least
+                unused.append(other)
+        for other in unused:
+            other.release_memory()
+
+    def forget(self, keeper: Keeper) -> None:
+        """Count an agent no more: it was closed."""
+        with self._guard:
+            self._sum -= self._kept.pop(keeper, 0)
+
+
+BUDGET = MemoryBudget()
+"""That of this process, whatever homes are open."""
