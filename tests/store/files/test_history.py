@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import keepstone
 from keepstone import Agent, Session
 from keepstone.log.log_file import Log
+from keepstone.log.scan import Scan
+from keepstone.store.files import history
 
 
 class Killed(BaseException):
@@ -136,3 +139,22 @@ def test_compaction_during_history_hides_no_version(agent: Agent, monkeypatch: p
     before = versions(agent)
     overtaken(monkeypatch, session.compact)
     assert versions(agent) == before
+
+
+def test_history_parses_no_log_that_does_not_mention_the_entry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with keepstone.open(tmp_path, durability="os", embedder="none") as home:
+        agent = home.agent("a")
+        for name in "stu":
+            agent.session(name).add("note", {"content": f"walnut {name}"}, id=f"it-{name}")
+        agent.session("t").update("it-t", text="pecan")
+        parsed: list[int] = []
+
+        def watched(fd: int, **more: Any) -> Scan:
+            parsed.append(fd)
+            return Scan(fd, **more)
+
+        monkeypatch.setattr(history, "Scan", watched)
+        assert [version.text for version in agent.history("it-t")] == ["walnut t", "pecan"]
+    assert len(parsed) == 1

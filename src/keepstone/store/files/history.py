@@ -9,8 +9,9 @@ from typing import TypeVar
 
 from keepstone.log.line import id_of
 from keepstone.log.log_file import Log
+from keepstone.log.mentioned_ids import may_mention
 from keepstone.log.rewrite import only_counts
-from keepstone.log.scan import Line, Scan
+from keepstone.log.scan import Line, Scan, is_derived
 from keepstone.model import Record, Version
 from keepstone.store.files.agent_logs import AgentLogs
 from keepstone.store.versions import deleted_in, gone_in, state_of, versions_of
@@ -50,7 +51,10 @@ def _versions(logs: AgentLogs, session: str, entry_id: str) -> list[Version]:
 def _lines(logs: AgentLogs, session: str, entry_id: str, *, archive: bool) -> Iterator[Line]:
     log = logs.archive(session) if archive else logs.log(session)
     with log.reading() as fd:
-        for line in Scan(fd, unfinished=not archive) if fd is not None else ():
+        # Looking for an id in the bytes takes a hundredth of the time that parsing all lines takes.
+        if fd is None or not (is_derived(entry_id) or may_mention(fd, 0, os.fstat(fd).st_size, [entry_id])):
+            return
+        for line in Scan(fd, unfinished=not archive):
             if line.record is not None and id_of(line.record) == entry_id and not only_counts(line):
                 yield line
 
