@@ -92,6 +92,7 @@ check: environment
 	$(BIN)/mkdocs build --strict
 	$(BIN)/python scripts/release_fields.py --check
 	$(BIN)/python scripts/llms_txt.py --check
+	$(BIN)/python scripts/figures_chart.py --check
 	$(BIN)/python scripts/plugins.py --check
 	@! grep -nE '://|^ *-[a-z]|^ *--[^h]' requirements*.lock || { echo "a lock names an index: run make lock"; exit 1; }
 	@$(MAKE) --no-print-directory $(if $(filter yes,$(NODE)),check-voltagent,without-node)

@@ -112,6 +112,13 @@ def test_no_line_of_code_is_wider_than_the_page() -> None:
     assert wide == []
 
 
+def test_every_test_that_a_promise_names_exists() -> None:
+    page = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:\w+/)*test_\w+\.py)`", page)
+    assert len(named) > 40
+    assert [path for path in named if not (ROOT / "tests" / path).exists()] == []
+
+
 def test_program_of_the_browser_page_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
     (program,) = _BLOCK.findall((ROOT / "docs" / "web.md").read_text(encoding="utf-8"))
     subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
