@@ -69,7 +69,7 @@ class Seen:
         return statistics.median(values[-quarter:]) - statistics.median(values[half : half + quarter])
 
     def is_flat(self) -> bool:
-        """Tell whether neither memory nor files grew; a short run, in which caches fill, tells nothing."""
+        """Return whether neither memory nor files grew; a short run, in which caches fill, tells nothing."""
         if len(self.memory) < TOLD_FROM:
             return True
         return self.growth(self.memory) <= MAY_GROW_MB and self.growth(self.files) <= MAY_GROW_FILES

@@ -26,7 +26,7 @@ class Peer(Protocol):
     """One store, through its documented interface. Every answer brings the texts of its rows along."""
 
     package: str
-    """What its version is asked of."""
+    """The package whose version is printed."""
     settings: str
     """How it was set up, in words."""
     durability: str

@@ -77,7 +77,7 @@ class Context:
     it.
     """
     left_out: tuple[LeftOut, ...] = ()
-    """What was left out, and why."""
+    """The sources that were left out, with the reason."""
     sources: tuple[ContextSource, ...] = ()
     """The entry of each short reference in the text, in the order of the text."""
 

@@ -87,7 +87,7 @@ class Embeddings(Protocol):
 
 
 EmbedderLike = Embedder | Embeddings | Callable[[list[str]], Any] | str
-"""What a caller may give as an embedder: also a function from texts to vectors, or a name."""
+"""An embedder as a caller may give it: also a function from texts to vectors, or a name."""
 
 
 def check_embedder(embedder: Any) -> Space:

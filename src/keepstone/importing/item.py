@@ -29,7 +29,7 @@ class Item:
     exported: bool = False
     """Whether ``keepstone export`` wrote it, as a whole log line that may be empty."""
     owner: Mapping[str, Any] = field(default_factory=dict)
-    """What the source says beside the line of whose it is: ``user_id`` or ``namespace``."""
+    """The owner that the source names beside the line: ``user_id`` or ``namespace``."""
 
 
 @dataclass(frozen=True, slots=True)

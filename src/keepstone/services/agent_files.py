@@ -166,12 +166,8 @@ class AgentMemoryService:
             return known is None or slug in known
         try:
             return bool(known(slug))
-        except (
-            Exception
-        ) as error:  # It is somebody else's function, and ``call`` must not raise what it raises.
-            raise AgentNotFoundError(
-                f"known_agents cannot tell whether there is an agent {slug!r}: {error}"
-            ) from error
+        except Exception as error:  # It is the caller's function, and ``call`` must not raise what it raises.
+            raise AgentNotFoundError(f"known_agents failed for agent {slug!r}: {error}") from error
 
 
 @contextmanager

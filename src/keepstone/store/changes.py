@@ -20,7 +20,7 @@ class Change:
     agent: str
     session: str
     id: str | None
-    """The entry's id; None where the whole session was cleared or removed."""
+    """The entry's id; None if the whole session was cleared or removed."""
     kind: Kind
     """``add`` (also of an entry that is restored), ``update``, ``delete`` or ``purge`` of an entry; ``clear``
     or ``remove`` of a session."""

@@ -54,7 +54,7 @@ class Matches(list[Candidate]):
     Attributes:
         rows: How many entries the agent has.
         holders: How many of them hold each word that was searched.
-        length: How many words they have in the mean.
+        length: Number of their words, on average.
     """
 
     def __init__(

@@ -34,9 +34,9 @@ class PurgedIds(NamedTuple):
     """What a home recorded of an agent's purges, as digests."""
 
     ids: Lives
-    """Of entries."""
+    """Digests of entries."""
     vanished: Lives
-    """Of all that the agent had when it was purged whole."""
+    """Digests of all ids that the agent had when it was purged whole."""
 
 
 class GoneIds(Container[str]):

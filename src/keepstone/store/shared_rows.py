@@ -66,7 +66,7 @@ class AnswerRow(NamedTuple):
     """None while the request is in progress."""
     headers: bytes | None
     body: bytes | None
-    """None where the response is not kept."""
+    """None if the response is not kept."""
 
 
 class SharedAnswerRows(Protocol):

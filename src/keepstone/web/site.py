@@ -76,7 +76,7 @@ class Site:
         return Response("sign in first", 401, media_type="text/plain") if access is None else access
 
     async def still_holds(self, before: Permissions, request: HTTPConnection) -> bool:
-        """Tell whether a request comes from the same holder with unchanged access."""
+        """Return whether a request comes from the same holder with unchanged access."""
         now = await self.admit(request)
         if isinstance(now, Response):
             return False
@@ -130,7 +130,7 @@ class Place:
         return address(self.agent.slug, page, **query)
 
     def is_home_empty(self) -> bool:
-        """Tell whether the home has no agent; False for readers who may not know."""
+        """Return whether the home has no agent; False for readers who may not know."""
         return self.access.agents is None and not self.agents()
 
     def agents(self) -> list[str]:

@@ -42,7 +42,7 @@ class Graph:
     def __init__(self, index: Index, raw: bytearray | None = None) -> None:
         self.index = index
         self._raw = raw
-        """What the graph is a view of."""
+        """The bytes that the graph is a view of."""
 
     def nearest(self, row: NDArray[np.int8], count: int) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
         """Return the numbers of about the nearest rows to one, the nearest first, and their cosines."""
@@ -91,7 +91,7 @@ class Growing:
 
 
 def is_large(folder: Folder, name: str) -> bool:
-    """Tell whether a graph is so large that no query should wait for it to be read."""
+    """Return whether a graph is so large that no query should wait for it to be read."""
     try:
         return folder.stat(name).st_size > _QUICK
     except (FileNotFoundError, KeepstoneError):

@@ -55,7 +55,7 @@ def content_or_none(folder: Folder, name: str, most: int = sys.maxsize) -> bytes
 
 
 def digest(raw: bytes) -> str:
-    """Return what stands in a manifest for a file's bytes."""
+    """Return a manifest's record of a file's bytes."""
     return hashlib.sha256(raw).hexdigest()
 
 

@@ -64,5 +64,5 @@ class Exchanged:
         return None
 
     def keep(self, agent: str, session: str, told: Told) -> None:
-        """Take note of a session as it is after this exchange."""
+        """Record a session's state after this exchange."""
         self.after[f"{agent}/{session}"] = {"state": told.state, "given": told.given, "taken": told.taken}

@@ -198,7 +198,7 @@ def searched(
 
 
 def _are_absent(log: Log, stat: Stat, ids: Sequence[str]) -> bool:
-    """Tell whether a short log certainly has none of some UUIDs, as its bytes have none."""
+    """Return whether a short log certainly has none of some UUIDs, as its bytes have none."""
     if stat.size > _SHORT or len(ids) > _FEW or not all(map(_UUID.fullmatch, ids)):
         return False
     with log.reading() as fd:

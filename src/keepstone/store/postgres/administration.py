@@ -78,7 +78,7 @@ def status(url: str) -> dict[str, Any]:
 
 
 def scrub(url: str) -> list[str]:
-    """Write all tables anew, so that no removed byte is left in their files; return their names."""
+    """Rewrite all tables, so that no removed byte is left in their files; return their names."""
     store = PostgresStore(url)
     with closing(store):
         return store.maintenance.scrub()

@@ -293,7 +293,7 @@ class Connections:
 
 
 def is_cut(error: psycopg.Error) -> bool:
-    """Tell whether an error means that the connection is gone, or that the server starts or stops."""
+    """Return whether an error means that the connection is gone, or that the server starts or stops."""
     if isinstance(error, pg.AdminShutdown | pg.CrashShutdown | pg.CannotConnectNow | pg.ConnectionException):
         return True
     if isinstance(error, PoolTimeout):

@@ -92,7 +92,7 @@ class SignInRows:
         return (True,) in self._connections.read("", sql, (key,))
 
     def fail(self, address: str, window: float) -> None:
-        """Count a failure of an address; those before the window are let go of."""
+        """Count a failure of an address; those before the window are deleted."""
         self._connections.read_all(
             "",
             [
