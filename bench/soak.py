@@ -45,7 +45,7 @@ TEXTS = 2000
 
 @dataclass
 class Seen:
-    """What was noted of the server once a second, and of its answers."""
+    """Measurements of the server, once a second, and of its answers."""
 
     memory: list[float] = field(default_factory=list)
     files: list[int] = field(default_factory=list)

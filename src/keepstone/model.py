@@ -289,7 +289,7 @@ class Entry:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What identifies the entry in its home: agent, session and id."""
+        """The identity of the entry in its home: agent, session and id."""
         return self.agent, self.session, self.id
 
     def cells(self) -> tuple[str, ...]:
@@ -488,7 +488,7 @@ class SessionInfo:
 
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
-    """What a list shows of a session."""
+    """A session as a list shows it."""
 
     id: str
     title: str | None
@@ -512,11 +512,11 @@ class Comparison(Protocol):
 
     @property
     def operator(self) -> str:
-        """What the value at the key is compared by, such as ``"gte"``."""
+        """The operator that compares the value at the key, such as ``"gte"``."""
 
     @property
     def value(self) -> Any:
-        """What it is compared with."""
+        """The value that it is compared with."""
 
     def matches(self, record: Record) -> bool:
         """Return whether an entry, in the shape of its log line, meets the condition."""
@@ -628,7 +628,7 @@ class Hit:
 
     @property
     def kind(self) -> str:
-        """What was found: ``"entry"``, ``"file"`` or ``"note"``."""
+        """The kind of what was found: ``"entry"``, ``"file"`` or ``"note"``."""
         return "entry" if self.excerpt is None else self.excerpt.kind
 
     @property

@@ -21,7 +21,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """What a context leaves out, and why."""
+    """A source that a context leaves out, with the reason."""
 
     kind: str
     """The part it would be in."""

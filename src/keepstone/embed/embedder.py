@@ -77,7 +77,7 @@ class Embedder(Protocol):
 
 
 class Embeddings(Protocol):
-    """What LangChain's embeddings have: vectors as lists of numbers, and no id."""
+    """The interface of LangChain's embeddings: vectors as lists of numbers, and no id."""
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return the vectors of texts to be found."""

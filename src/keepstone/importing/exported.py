@@ -1,4 +1,4 @@
-"""What ``keepstone export`` wrote as Markdown or SQLite. Its other formats are read as their own sources."""
+"""Exports of keepstone in Markdown or SQLite. Its other formats are read as their own sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reader of a foreign memory yields: items to store, and places that it could not read."""
+"""Results of a reader of a foreign memory: items to store, and places that it could not read."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Items: TypeAlias = Iterator[Item | Unread]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a caller may say about the reading of a source."""
+    """Options for reading a source."""
 
     mapping: Mapping[str, str] = field(default_factory=dict)
     """The column of each field, for tables and JSON lines."""

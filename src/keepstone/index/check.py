@@ -98,7 +98,7 @@ def _vectors(database: Database) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _SessionRows:
-    """What the index holds of one session."""
+    """The index's rows of one session."""
 
     known: LogState
     rows: dict[str, tuple[Record | None, tuple[Any, ...]]]

@@ -46,7 +46,7 @@ class Listed(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What is at a path."""
+    """The file or folder at a path."""
 
     name: str
     """The name below the agent's folder that the path leads to; empty for the root."""

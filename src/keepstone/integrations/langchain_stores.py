@@ -157,7 +157,7 @@ class KeepstoneVectorStore(VectorStore):
 
     @property
     def embeddings(self) -> Embeddings:
-        """What makes the vectors."""
+        """The embedder of the vectors."""
         return self._embedding
 
     def add_texts(

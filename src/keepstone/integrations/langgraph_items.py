@@ -89,7 +89,7 @@ class Found(NamedTuple):
 
 
 class Line(NamedTuple):
-    """What is to be put under a key: checked, and complete but for what is stored there by then."""
+    """A checked item to put under a key, complete but for the stored one."""
 
     entry_id: str
     body: Record

@@ -36,7 +36,7 @@ class OvertakenError(Exception):
 
 
 class Replacement:
-    """What a log is to be after a rewrite. Use it inside ``with replacement.closing(placing)``.
+    """The new content of a log that is rewritten. Use it inside ``with replacement.closing(placing)``.
 
     ``begin``, ``check``, ``end`` and ``put`` are called with the session's lock held, all else without it.
     """

@@ -52,7 +52,7 @@ class SideLine(NamedTuple):
 
 @dataclass(slots=True)
 class State:
-    """What the lines of an id read so far come to."""
+    """The state of an id after the lines that were read."""
 
     life: int
     is_live: bool

@@ -34,7 +34,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """What a query says about times."""
+    """The times that a query names."""
 
     spans: tuple[Span, ...]
     rest: str

@@ -21,7 +21,7 @@ from keepstone.model import Record
 
 
 class Merged(NamedTuple):
-    """What a merge makes of our side."""
+    """Our side after a merge."""
 
     log: list[bytes]
     """The lines of the log, each with its newline."""

@@ -1,4 +1,4 @@
-"""What of an agent's memory waits for a person: conflicts, secrets, stale entries and failed tests."""
+"""Parts of an agent's memory that wait for a person: conflicts, secrets, stale entries and failed tests."""
 
 from __future__ import annotations
 

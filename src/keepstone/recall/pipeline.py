@@ -104,7 +104,7 @@ def recall(
 
 @dataclass(slots=True)
 class _Found:
-    """What the lists found, and what gives each entry its score."""
+    """The candidates of the lists, with the parts of their scores."""
 
     ranks: Mapping[str, Mapping[int, int]]
     """The place of entries in each list that found them."""

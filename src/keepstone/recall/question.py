@@ -1,4 +1,4 @@
-"""What is asked of a recall."""
+"""The arguments of a recall."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONGEST = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked of a recall, checked."""
+    """A question of a recall, checked."""
 
     text: str
     limit: int

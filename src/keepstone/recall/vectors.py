@@ -311,7 +311,7 @@ class Vectors:
 
 
 class Dense:
-    """What is near a query in meaning, or the reason why that cannot be compared.
+    """The nearest vectors to a query, or the reason for having none.
 
     ``space`` is the id of the space that was searched, None if none was; ``reason`` says why;
     ``pending`` is how many entries in scope have no vector yet; ``searched`` is how vectors were compared.

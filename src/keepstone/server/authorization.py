@@ -18,7 +18,7 @@ AGAIN_KEY = "keepstone.access.again"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What the holder of a token or browser session may access."""
+    """The access of the holder of a token or browser session."""
 
     agents: frozenset[str] | None = None
     """The agents; None for all, and for the home itself."""

@@ -26,7 +26,7 @@ _WRITE = _READ | {"content": string("The text; it is kept exactly.")}
 
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """What a write or append did."""
+    """The result of a write or append."""
 
     path: str
     """The file's path, relative to the agent's folder, with ``/``."""

@@ -66,7 +66,7 @@ def base_of(type: str) -> float:  # noqa: A002  The word of the log line.
 
 
 class Worth(NamedTuple):
-    """What an entry's priority is made of.
+    """The parts of an entry's priority.
 
     Examples:
         >>> worth = worth_of({"type": "decision", "ts": "2026-01-11T00:00:00Z", "access": 3})

@@ -40,7 +40,7 @@ SessionCheck = Callable[[SessionInfo], None]
 
 
 class Compacted(NamedTuple):
-    """What a compaction did."""
+    """The result of a compaction."""
 
     saved: int = 0
     """Bytes by which the log became shorter."""
@@ -462,7 +462,7 @@ class Store(EntryStore, VectorStore, Protocol):
 
     @property
     def maintenance(self) -> Maintenance:
-        """What looks after this store."""
+        """The maintenance of this store."""
 
     @property
     def language(self) -> str:

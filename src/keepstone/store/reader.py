@@ -40,7 +40,7 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """What is asked next of the entries that are found: a store that is far away looks it up at once."""
+    """The next lookups for the entries that are found: a remote store does them at once."""
 
     keys: Sequence[int] = ()
     """Other entries of which the same is asked."""

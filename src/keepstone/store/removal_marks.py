@@ -1,4 +1,4 @@
-"""What a store records of removed entries and sessions, so that other copies of a home remove them too."""
+"""A store's record of removed entries and sessions, so that other copies of a home remove them too."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def digests_of(session: str, lives: Mapping[str, int]) -> dict[str, int]:
 
 
 class PurgedIds(NamedTuple):
-    """What a home recorded of an agent's purges, as digests."""
+    """A home's record of an agent's purges, as digests."""
 
     ids: Lives
     """Digests of entries."""

@@ -1,4 +1,4 @@
-"""What servers of one home share where its store is a database: tokens, sign-ins and responses."""
+"""State that servers of one home share if its store is a database: tokens, sign-ins and responses."""
 
 from __future__ import annotations
 

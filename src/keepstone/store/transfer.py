@@ -90,7 +90,7 @@ class MovableStore(Store, Protocol):
 
 @dataclass
 class Moved:
-    """What was moved."""
+    """The result of a move."""
 
     agents: int = 0
     sessions: int = 0

@@ -1,4 +1,4 @@
-"""What the lines of a session, archived ones included, say of its entries at any time."""
+"""Versions of a session's entries at any time, from its lines and archived ones."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from keepstone.web.answering import Answerer
 
 
 class Permissions(Protocol):
-    """What a request may access."""
+    """The access of a request."""
 
     @property
     def agents(self) -> frozenset[str] | None:
@@ -55,7 +55,7 @@ waits, for a database for example, is a coroutine function.
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What all pages share."""
+    """Common parts of all pages."""
 
     home: Home
     notes: Notes
@@ -86,7 +86,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What one page shows: an agent, the reader's access, and the address's query."""
+    """The content of one page: an agent, the reader's access, and the address's query."""
 
     site: Site
     agent: Agent

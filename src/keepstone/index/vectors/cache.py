@@ -33,7 +33,7 @@ _FEW = 1_000
 
 
 class _Published(NamedTuple):
-    """What SQLite says of a graph."""
+    """SQLite's record of a graph."""
 
     number: int
     """The number of its generation."""

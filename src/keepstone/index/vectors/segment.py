@@ -46,7 +46,7 @@ _AT_ONCE = 1 << 8
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a generation is of."""
+    """The identity and size of a generation."""
 
     identity: str
     """The identity of the SQLite file that it was made from."""

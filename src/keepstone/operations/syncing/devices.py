@@ -129,7 +129,7 @@ def listing(files: Mapping[tuple[str, str], tuple[int, str]]) -> list[bytes]:
 
 
 class Device:
-    """What a device has written, as far as it has arrived whole."""
+    """The files of a device that have arrived whole."""
 
     def __init__(self, shared: Folder, place: str) -> None:
         self._shared = shared

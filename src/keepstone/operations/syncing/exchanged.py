@@ -1,4 +1,4 @@
-"""What a home knows of its last exchange, so that one in which nothing changed reads no log.
+"""State of a home's last exchange, so that one without changes reads no log.
 
 It is derived, and lies with the indexes: without it all is read once more. It counts for a session only while
 log, archive and journal are as they were then.

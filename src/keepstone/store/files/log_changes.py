@@ -125,7 +125,7 @@ def _digest(entry_id: str, key: str, value: Any) -> int:
 
 
 class Changes:
-    """What changes in the sessions of some agents, or of all (None), from now or from a cursor on."""
+    """Changes in the sessions of some agents, or of all (None), from now or from a cursor on."""
 
     def __init__(
         self,

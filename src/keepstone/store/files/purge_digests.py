@@ -95,7 +95,7 @@ def _log(folder: Folder, name: str = PURGED) -> Log:
 
 
 class Erased(NamedTuple):
-    """What a journal tells."""
+    """The content of a journal."""
 
     lives: dict[str, int]
     """How many lives were erased, by the digest of session and id."""

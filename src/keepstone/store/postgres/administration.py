@@ -1,4 +1,4 @@
-"""What administrators do to a home in PostgreSQL: make it, look at it, scrub it, distribute it."""
+"""Administration of a home in PostgreSQL: create, check, scrub, distribute."""
 
 from __future__ import annotations
 

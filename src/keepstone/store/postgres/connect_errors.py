@@ -1,4 +1,4 @@
-"""What libpq says where no connection comes about: those errors have no SQLSTATE, so their words are read."""
+"""Errors of libpq without a connection: they have no SQLSTATE, so their words are read."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ _TRANSLATED = (psycopg.Error, VanishedError)
 
 
 class Target:
-    """What a home's URL says: where to connect, and what must never be shown of it."""
+    """The target of a home's URL: where to connect, and the parts that must never be shown."""
 
     def __init__(self, url: str) -> None:
         scheme, _, rest = url.partition(":")

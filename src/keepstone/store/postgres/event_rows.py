@@ -50,7 +50,7 @@ Found = tuple[int, str, str, str | None, Kind]
 
 
 class PostgresChanges:
-    """What changes in the sessions of some agents, or of all (None), from now or from a cursor on."""
+    """Changes in the sessions of some agents, or of all (None), from now or from a cursor on."""
 
     def __init__(self, connections: Connections, agents: Sequence[str] | None, since: str | None) -> None:
         self._connections = connections

@@ -39,7 +39,7 @@ NO_KEYS: Mapping[str, int] = MappingProxyType({})
 
 @dataclass
 class _Planned:
-    """What lines come to: the rows that they make, and what happened."""
+    """The result of lines: the rows that they make, and the events."""
 
     lines: list[tuple[Any, ...]] = field(default_factory=list)
     events: list[tuple[Kind, str]] = field(default_factory=list)

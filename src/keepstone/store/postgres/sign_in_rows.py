@@ -17,7 +17,7 @@ _PAGE_KEY = "page key"
 
 
 class SignInRows:
-    """What servers know of those who sign in. Times are those of the database, which all servers share."""
+    """Sign-ins that servers share. Times are those of the database, which all servers share."""
 
     is_shared = True
 

@@ -23,7 +23,7 @@ _ITEM_KEYS = frozenset(("call_id", "action", "arguments", "code", "input", "outp
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Turn:
-    """What one side says before another speaks."""
+    """The messages of one side before another speaks."""
 
     role: Role
     parts: tuple[Part, ...]

@@ -1,4 +1,4 @@
-"""What a look at an agent's logs and index finds. Nothing is changed."""
+"""Checks of an agent's logs and index. Nothing is changed."""
 
 from __future__ import annotations
 
