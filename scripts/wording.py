@@ -4,7 +4,7 @@
 python scripts/wording.py            # lists them with a better wording; the status is 1 if there are any
 
 Looked at are comments, strings and names of tests in Python, and whole lines of other files. A docstring
-of an attribute is a noun phrase, so it does not begin with "What" or "Of".
+begins with a noun or a verb: not with "What" or "Of".
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def findings(path: str, text: str) -> Iterator[tuple[int, str]]:
             advice = list(PHRASES.values())[int(str(found.lastgroup)[1:])]
             yield line + words.count("\n", 0, found.start()), f"'{found[0]}': write {advice}"
     if path.endswith(".py"):
-        for line, words in attributes(ast.parse(text)):
+        for line, words in docstrings(ast.parse(text), attributes_only=path.startswith("tests/")):
             if _NO_NOUN.match(words):
                 yield line, f"'{words.split()[0]} …': begin the docstring with the noun"
 
@@ -68,11 +68,14 @@ def prose(text: str) -> Iterator[tuple[int, str]]:
             yield token.start[0], token.string
 
 
-def attributes(module: ast.Module) -> Iterator[tuple[int, str]]:
-    """Yield the docstrings of constants and attributes."""
+def docstrings(module: ast.Module, *, attributes_only: bool) -> Iterator[tuple[int, str]]:
+    """Yield the docstrings of constants and attributes, and those of modules, classes and functions."""
     for node in ast.walk(module):
         body = getattr(node, "body", None)
-        for before, after in pairwise(body) if isinstance(body, list) else ():
+        statements = body if isinstance(body, list) else []
+        if not attributes_only and statements and not isinstance(node, (ast.If, ast.For, ast.With, ast.Try)):
+            statements = [ast.Assign(), *statements]
+        for before, after in pairwise(statements):
             match before, after:
                 case ast.Assign() | ast.AnnAssign(), ast.Expr(ast.Constant(str(words))):
                     yield after.lineno, words

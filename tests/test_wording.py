@@ -18,9 +18,13 @@ def test_phrases_to_decode_are_refused(path: str, phrase: str) -> None:
 
 
 @pytest.mark.parametrize("first", ["What it holds.", "Of the rows."])
-def test_docstrings_of_attributes_begin_with_a_noun(first: str) -> None:
-    module = f'class Row:\n    size: int\n    """{first}"""\n'
-    assert [line for line, _ in wording.findings("src/module.py", module)] == [3]
+def test_docstrings_begin_with_a_noun_or_a_verb(first: str) -> None:
+    module = f'"""{first}"""\n\nclass Row:\n    """{first}"""\n    size: int\n    """{first}"""\n'
+    assert {line for line, _ in wording.findings("src/module.py", module)} == {1, 4, 6}
+
+
+def test_tests_may_say_what_they_are_about() -> None:
+    assert list(wording.findings("tests/test_it.py", '"""What it does."""\n')) == []
 
 
 def test_a_finding_names_line_and_better_wording() -> None:
