@@ -116,7 +116,7 @@ def _start(database: Database, session: str, known: LogState | None, file: str, 
 
 
 def only_grew(known: LogState, fd: int) -> bool:
-    """Tell whether a log is what the index has read of it, and perhaps more."""
+    """Return whether a log is what the index has read of it, and perhaps more."""
     return Extent(_begun(known) or known.stat, known.offset, known.crc, known.tail).begins(fd)
 
 

@@ -116,7 +116,7 @@ def may_mention(fd: int, begin: int, end: int, ids: Collection[str]) -> bool:
     pending = b""
     while begin < end:
         raw = os.pread(fd, min(end - begin, _BLOCK), begin)
-        if not raw:  # It was cut off meanwhile.
+        if not raw:  # It was cut off since then.
             break
         begin += len(raw)
         lines, newline, rest = raw.rpartition(b"\n")

@@ -36,7 +36,7 @@ _UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class LiveEntries:
-    """What a session holds while its lock is held.
+    """The entries of a session while its lock is held.
 
     Args:
         logs: The logs of its agent.

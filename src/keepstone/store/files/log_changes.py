@@ -70,7 +70,7 @@ class Told:
         self.crc = checksum(fd, self.offset)
 
     def only_grew(self, fd: int) -> bool:
-        """Tell whether a log is what was read, and more."""
+        """Return whether a log is what was read, and more."""
         return self.stat is not None and Extent(self.stat, self.offset, self.crc).begins(fd)
 
     def take(self, line: Line) -> tuple[Kind, str] | None:
