@@ -56,7 +56,7 @@ environment:
 	@$(PYTHON) scripts/environment.py test
 
 run: run-environment
-	@$(BIN)/keepstone model install minilm || echo "Without the model recall goes by words alone."
+	@$(BIN)/keepstone model install minilm || echo "Without the model recall is keyword search."
 	@$(BIN)/keepstone demo
 	@echo "Open the demo in your browser: make serve"
 
@@ -92,6 +92,8 @@ check: environment
 	$(BIN)/mkdocs build --strict
 	$(BIN)/python scripts/release_fields.py --check
 	$(BIN)/python scripts/llms_txt.py --check
+	$(BIN)/python scripts/figures_chart.py --check
+	$(BIN)/python scripts/wording.py
 	$(BIN)/python scripts/plugins.py --check
 	@! grep -nE '://|^ *-[a-z]|^ *--[^h]' requirements*.lock || { echo "a lock names an index: run make lock"; exit 1; }
 	@$(MAKE) --no-print-directory $(if $(filter yes,$(NODE)),check-voltagent,without-node)

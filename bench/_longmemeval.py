@@ -58,7 +58,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a system found: ids of turns, best first, and optionally its confidence and its context."""
+    """The result of a system: ids of turns, best first, and optionally its confidence and its context."""
 
     turns: Sequence[str]
     seconds: float

@@ -1,4 +1,4 @@
-"""What adapters for frameworks add to the library calls beneath them.
+"""Cost that adapters for frameworks add to the library calls beneath them.
 
     python bench/adapters.py [--json]
 
@@ -52,7 +52,7 @@ class Pair(NamedTuple):
 
 
 class _NullStore(BaseStore):
-    """What LangGraph itself does for a get: its operation and its item."""
+    """LangGraph's own work for a get: its operation and its item."""
 
     def __init__(self, item: Item) -> None:
         self._fields = {name: getattr(item, name) for name in Item.__slots__}
@@ -65,7 +65,7 @@ class _NullStore(BaseStore):
 
 
 class _NullTool(BetaAbstractMemoryTool):
-    """What Anthropic's SDK itself does for a command: it validates that with pydantic."""
+    """The SDK's own work for a command: pydantic validates it."""
 
     def _nothing(self, command: Any) -> str:  # noqa: ARG002
         return ""
@@ -74,7 +74,7 @@ class _NullTool(BetaAbstractMemoryTool):
 
 
 class _NullRetriever(BaseRetriever):
-    """What LangChain itself does for a query: callbacks, and its documents."""
+    """LangChain's own work for a query: callbacks, and its documents."""
 
     found: list[dict[str, Any]]
 

@@ -1,4 +1,4 @@
-"""What awaiting costs: calls of ``AsyncAgent`` beside the same calls of ``Agent``.
+"""Cost of awaiting: calls of ``AsyncAgent`` beside the same calls of ``Agent``.
 
     python bench/asynchronous.py [--json]
 

@@ -1,4 +1,4 @@
-"""What others wait for while a long log that another program wrote is taken in, and what memory that takes.
+"""Waits of others while a long log of another program is indexed, and the memory for it.
 
     python bench/foreign_log.py [MEGABYTES] [--sync]
 

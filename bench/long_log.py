@@ -1,4 +1,4 @@
-"""What changing a long log costs: update, delete, purge and compaction in one session.
+"""Cost of changing a long log: update, delete, purge and compaction in one session.
 
     python bench/long_log.py [SIZE ...]
 

@@ -1,4 +1,4 @@
-"""What many sessions cost: looking for changes, the first add to a new session, and a context.
+"""Cost of many sessions: looking for changes, the first add to a new session, and a context.
 
     python bench/many_sessions.py [SESSIONS ...]
 

@@ -45,7 +45,7 @@ TEXTS = 2000
 
 @dataclass
 class Seen:
-    """What was noted of the server once a second, and of its answers."""
+    """Measurements of the server, once a second, and of its answers."""
 
     memory: list[float] = field(default_factory=list)
     files: list[int] = field(default_factory=list)
@@ -69,7 +69,7 @@ class Seen:
         return statistics.median(values[-quarter:]) - statistics.median(values[half : half + quarter])
 
     def is_flat(self) -> bool:
-        """Tell whether neither memory nor files grew; a short run, in which caches fill, tells nothing."""
+        """Return whether neither memory nor files grew; a short run, in which caches fill, tells nothing."""
         if len(self.memory) < TOLD_FROM:
             return True
         return self.growth(self.memory) <= MAY_GROW_MB and self.growth(self.files) <= MAY_GROW_FILES

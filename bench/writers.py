@@ -119,12 +119,12 @@ def one_lag(
 
 
 def is_read(agent: keepstone.Agent, word: str) -> bool:
-    """Tell whether the session's last entry has the word."""
+    """Return whether the session's last entry has the word."""
     return agent.session(SESSION).entries(limit=1)[-1].data == {"content": word}
 
 
 def is_recalled(agent: keepstone.Agent, word: str) -> bool:
-    """Tell whether the word recalls anything."""
+    """Return whether the word recalls anything."""
     return bool(agent.recall(word, limit=1))
 
 

@@ -16,7 +16,7 @@ from keepstone.integrations.langgraph import KeepstoneStore
 
 
 class State(TypedDict):
-    """What the graph passes on."""
+    """The state that the graph passes on."""
 
     user: str
     said: str

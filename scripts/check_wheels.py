@@ -40,7 +40,7 @@ LACKING = (
     ("strands", ALPINE, PYTHONS, "watchdog, which strands-agents needs, has no wheel for musl"),
     ("strands", ("macOS ARM",), ("3.14",), "watchdog has no wheel for Python 3.14 on macOS"),
 )
-"""What fails although it should not: an extra, systems and versions of Python, and why. May only shrink."""
+"""Failures that should not be: an extra, systems and versions of Python, and why. May only shrink."""
 KNOWN = {
     (extra, system, python): why
     for extra, systems, pythons, why in LACKING

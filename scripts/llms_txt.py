@@ -45,7 +45,7 @@ class Loader(yaml.SafeLoader):
 Loader.add_multi_constructor("tag:", lambda *_: None)
 
 
-def pages(nav: list[Any], section: str = "Guides") -> Iterator[tuple[str, str, str]]:
+def pages(nav: list[Any], section: str = "Start") -> Iterator[tuple[str, str, str]]:
     """Yield each page of the navigation: its section, title and path."""
     for item in nav:
         if isinstance(item, str):

@@ -28,7 +28,7 @@ OPTIONAL = {"documentation": r"https://\S+/"}
 
 
 class Facts(NamedTuple):
-    """What the files have to say."""
+    """The values that the files must have."""
 
     version: str
     repository: str

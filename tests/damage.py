@@ -38,7 +38,7 @@ def tombstone(entry_id: str) -> Record:
 
 
 def batch(*records: Record, length: int | None = None) -> list[Record]:
-    """Lines written together; with ``length``, only the first of so many."""
+    """Lines written together; with ``length``, only the first of this number."""
     return [record | {"batch": [place, length or len(records)]} for place, record in enumerate(records, 1)]
 
 
@@ -183,11 +183,11 @@ class Damaged:
             return [] if fd is None else list(Scan(fd, unfinished=True))
 
     def raw(self) -> list[Record]:
-        """The log's lines as they stand in the file."""
+        """The log's lines as they are in the file."""
         return [json.loads(line) for line in self.path.read_bytes().splitlines()]
 
     def archived(self) -> list[Record]:
-        """The archive's lines as they stand in the file."""
+        """The archive's lines as they are in the file."""
         return [json.loads(line) for line in self.archive_path.read_bytes().splitlines()]
 
     def close(self) -> None:

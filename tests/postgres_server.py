@@ -81,7 +81,7 @@ def _runnable(folder: Path) -> Path:
 
 
 def is_open(folder: Path) -> bool:
-    """Tell whether the user that runs the server can reach a folder."""
+    """Return whether the user that runs the server can reach a folder."""
     if _user() is None:
         return True
     around = [folder.resolve(), *folder.resolve().parents]
@@ -187,7 +187,7 @@ class PostgresServer:
 
     @property
     def pid(self) -> int | None:
-        """The number of its first process, None where it does not run."""
+        """The number of its first process, None if it does not run."""
         return None if self._process is None else self._process.pid
 
     def replicate(self, primary: PostgresServer) -> None:

@@ -1,4 +1,4 @@
-"""That a backup is a whole home, whatever goes on meanwhile, and never half a one."""
+"""That a backup is a whole home, whatever goes on during it, and never half a one."""
 
 from __future__ import annotations
 
@@ -277,7 +277,7 @@ def writer(home: Home) -> Iterator[subprocess.Popen[str]]:
 
 
 def acknowledged(writer: subprocess.Popen[str], count: int) -> int:
-    """Wait for so many more rounds of a writer; return the last one that it said was done."""
+    """Wait for this number of further rounds of a writer; return the last one that it said was done."""
     assert writer.stdout is not None
     return int([writer.stdout.readline() for _ in range(count)][-1])
 

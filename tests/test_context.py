@@ -45,7 +45,7 @@ def test_nothing_remembered_gives_an_empty_context(agent: Agent) -> None:
     assert (context.text, context.tokens, context.parts, context.stable) == ("", 0, (), 0)
 
 
-def test_the_parts_stand_in_the_order_of_how_seldom_they_change(agent: Agent, notes: Notes) -> None:
+def test_the_parts_are_in_the_order_of_how_seldom_they_change(agent: Agent, notes: Notes) -> None:
     notes.add("Use pnpm", "Project")
     agent.session("old").add("finding", {"content": "We found walnut wood"}, id="found")
     agent.session("old").add("preference", {"content": "Short answers"}, id="short")
@@ -100,7 +100,7 @@ def test_our_instructions_stand_first_and_once(agent: Agent, notes: Notes) -> No
     assert (text.index("This is your memory."), text.count("This is your memory.")) == (0, 1)
 
 
-def test_an_entry_stands_in_the_context_only_once(agent: Agent) -> None:
+def test_an_entry_is_in_the_context_only_once(agent: Agent) -> None:
     agent.session("s").add("note", {"content": "walnut"})
     assert agent.context("walnut").text.count("walnut") == 1
 

@@ -34,7 +34,7 @@ INTERNAL = {
     "StalePageError": "a page in the browser that shows an entry as it was",
     "DeclinedError": "a question that the command's user answered with no",
     "VanishedError": "a session that was removed: the write starts again",
-    "ExpiredError": "keys of a reader whose index was made anew: the recall starts again",
+    "ExpiredError": "keys of a reader whose index was rebuilt: the recall starts again",
     "DamagedError": "an index that is rebuilt",
     "UnavailableError": "an index that cannot answer: one in memory does",
     "ChangedError": "a segment that changed while it was read: it is read again",

@@ -15,7 +15,7 @@ WRITING = """
     apsw filelock markdown-it-py mcp numkong numpy platformdirs psycopg psycopg-pool pystemmer tokenizers
     tomlkit usearch uuid-utils
 """.split()
-"""What writes files or rows of ours, or decides what is written there."""
+"""Packages that write files or rows of ours, or decide their content."""
 
 
 def name_of(requirement: str) -> str:

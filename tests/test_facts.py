@@ -68,7 +68,7 @@ def test_values_of_another_time_are_found(agent: Agent, clock: ManualClock) -> N
     assert agent.values(as_of=START) == {"plan": "Free"}
 
 
-def test_unset_removes_a_value_and_set_adds_it_anew(agent: Agent, clock: ManualClock) -> None:
+def test_unset_removes_a_value_and_set_adds_it_again(agent: Agent, clock: ManualClock) -> None:
     old = agent.set("plan", "Free")
     clock.advance(HOUR)
     assert (agent.unset("plan"), agent.unset("plan"), agent.value("plan")) == (True, False, None)
@@ -77,7 +77,7 @@ def test_unset_removes_a_value_and_set_adds_it_anew(agent: Agent, clock: ManualC
     assert (new.supersedes, new.id == old.id, agent.value("plan")) == ((), False, "Free")
 
 
-def test_an_expired_value_is_added_anew(agent: Agent, clock: ManualClock) -> None:
+def test_an_expired_value_is_added_again(agent: Agent, clock: ManualClock) -> None:
     agent.update(agent.set("plan", "Free").id, expires="1h")
     clock.advance(HOUR)
     assert agent.value("plan") is None

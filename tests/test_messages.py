@@ -49,7 +49,7 @@ def test_a_message_that_cannot_be_stored_stops_all(session: Session, wrong: Any)
     assert session.messages() == []
 
 
-def test_a_single_message_must_stand_in_a_list(session: Session) -> None:
+def test_a_single_message_must_be_in_a_list(session: Session) -> None:
     with pytest.raises(TypeError, match="iterable of mappings, not dict"):
         session.add_messages({"role": "user", "content": "Hi"})
 

@@ -50,7 +50,7 @@ BUILTINS = {
     "StoreError": Exception,
     "SuggestionOutdatedError": ValueError,
 }
-"""What each error also is, so that callers who know nothing of keepstone can catch it."""
+"""The further base of each error, so that callers who know nothing of keepstone can catch it."""
 
 
 def error_names() -> list[str]:
@@ -87,7 +87,7 @@ def test_every_error_is_ours_and_a_builtin_one(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", error_names())
-def test_every_error_stands_in_the_picture_of_the_tree(name: str) -> None:
+def test_every_error_is_in_the_picture_of_the_tree(name: str) -> None:
     assert errors.__doc__ is not None
     kind = BUILTINS[name].__name__
     shown = f"{name}({kind})" if kind != "Exception" else name

@@ -1,4 +1,4 @@
-"""The version and the owner's fields stand in one place, and every file that repeats them agrees."""
+"""The version and the owner's fields are in one place, and every file that repeats them agrees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every peer has to offer to be measured, and which peers there are."""
+"""The interface of a peer that is measured, and the list of peers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Peer(Protocol):
     """One store, through its documented interface. Every answer brings the texts of its rows along."""
 
     package: str
-    """What its version is asked of."""
+    """The package whose version is printed."""
     settings: str
     """How it was set up, in words."""
     durability: str
@@ -61,7 +61,7 @@ class Peer(Protocol):
 
 
 class Defaults:
-    """What most peers have in common."""
+    """Defaults that most peers share."""
 
     durability = ""
     largest = 1_000_000

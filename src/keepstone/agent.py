@@ -937,7 +937,7 @@ class Agent(BoundToProcess):
         return pairs(self._store, self.slug, self._shared.clock, begin, wanted)
 
     def holds(self, entry: Entry) -> bool:
-        """Tell whether an entry is valid now: from ``valid_from`` on, before ``valid_to`` and ``expires``."""
+        """Return whether an entry is valid now: from ``valid_from``, before ``valid_to`` and ``expires``."""
         return is_valid(entry.line, self._now())
 
     def _now(self) -> datetime:
@@ -998,7 +998,7 @@ class Agent(BoundToProcess):
             ids: Show the session and the id of each entry in the text, too.
             shared: Other agents, what they share of whose entries is recalled, too.
             trust: The least trust of what is shown as memory; see ``Entry.trust``. Entries below it, of
-                every kind, stand in a fence of their own at the end, which says where they come from.
+                every kind, are in a fence of their own at the end, which says where they come from.
             untrusted: ``"fence"``, or ``"omit"`` to leave out entries below the trust.
             stale: ``"omit"`` leaves out stale entries, see ``Entry.stale``; ``"mark"`` marks them.
 

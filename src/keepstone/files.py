@@ -125,7 +125,7 @@ class AgentFiles:
         return [path for path in self.list() if contains(path) or self._holds(path, contains)]
 
     def texts(self, most: int) -> dict[str, str | None]:
-        """Return the texts of all files by their paths, of at most so many bytes in all.
+        """Return the texts of all files by their paths, up to a number of bytes in all.
 
         The smallest files come first. None stands for a file that is too large then, or not text.
         """
@@ -332,7 +332,7 @@ def _walk(folder: Folder, begin: str) -> Iterator[str]:
 
 
 def _is_alone(entry: os.DirEntry[str]) -> bool:
-    """Tell whether a file exists and has no other hard link."""
+    """Return whether a file exists and has no other hard link."""
     try:
         return entry.stat(follow_symlinks=False).st_nlink <= 1
     except FileNotFoundError:

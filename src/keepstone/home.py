@@ -385,9 +385,9 @@ class Home(BoundToProcess):
         the state of their files about ten times a second.
 
         A cursor holds in other processes and after restarts. Its text grows with the sessions. Where a
-        session was compacted since, what came after is found all the same, and perhaps told twice. Where a
-        purge, an edit or a clear makes that impossible, the session is told as a whole: ``clear``, then an
-        ``add`` for each entry that it has. So no change is left out; what came and went unseen is not told.
+        session was compacted since, what came after is found all the same, perhaps twice. Where a purge, an
+        edit or a clear makes that impossible, the session is reported as a whole: ``clear``, then an ``add``
+        for each entry that it has. So no change is left out, but one that came and went unseen.
 
         Args:
             agents: Only changes of these agents; also of those that do not exist yet.

@@ -265,7 +265,7 @@ class Entry:
     _conflicts: tuple[Conflict, ...] | Callable[[Entry], tuple[Conflict, ...]] = field(
         default=(), compare=False, kw_only=True
     )
-    """What ``conflicts`` returns, or finds it."""
+    """The conflicts, or a function that finds them on first access."""
     _judge: Judging | None = field(default=None, compare=False, kw_only=True)
     """Computes ``trust`` and ``stale`` of an entry that was derived from others, or cites files."""
 
@@ -289,7 +289,7 @@ class Entry:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What identifies the entry in its home: agent, session and id."""
+        """The identity of the entry in its home: agent, session and id."""
         return self.agent, self.session, self.id
 
     def cells(self) -> tuple[str, ...]:
@@ -488,7 +488,7 @@ class SessionInfo:
 
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
-    """What a list shows of a session."""
+    """A session as a list shows it."""
 
     id: str
     title: str | None
@@ -512,14 +512,14 @@ class Comparison(Protocol):
 
     @property
     def operator(self) -> str:
-        """What the value at the key is compared by, such as ``"gte"``."""
+        """The operator that compares the value at the key, such as ``"gte"``."""
 
     @property
     def value(self) -> Any:
-        """What it is compared with."""
+        """The value that it is compared with."""
 
     def matches(self, record: Record) -> bool:
-        """Tell whether an entry, in the shape of its log line, meets the condition."""
+        """Return whether an entry, in the shape of its log line, meets the condition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -620,7 +620,7 @@ class Hit:
     neighbours: tuple[Entry, ...] = ()
     """The entries around it in its session, in order, as requested."""
     excerpt: Excerpt | None = None
-    """What of a file or of notes was found; None in a hit of an entry."""
+    """The excerpt of a file or of notes that was found; None in a hit of an entry."""
     relevance: float = 0.0
     """How sure it is that the hit is about the query, from 0 to 1; comparable across queries and homes."""
     _find_passage: Callable[[str], str] = field(default=str, compare=False, kw_only=True)
@@ -628,7 +628,7 @@ class Hit:
 
     @property
     def kind(self) -> str:
-        """What was found: ``"entry"``, ``"file"`` or ``"note"``."""
+        """The kind of what was found: ``"entry"``, ``"file"`` or ``"note"``."""
         return "entry" if self.excerpt is None else self.excerpt.kind
 
     @property
@@ -745,7 +745,7 @@ class Suggestion:
     """The new entry, or the tags to add."""
     why: str
     evidence: tuple[str, ...]
-    """What it is based on: ids of entries, or other references."""
+    """Its sources: ids of entries, or other references."""
     by: str | None
     """Who proposes it."""
     ts: datetime
@@ -768,7 +768,7 @@ class Finding:
     """The agent, session or file of the home that was checked."""
     message: str
     remedy: str = ""
-    """What to do about it, as a command if there is one."""
+    """The remedy, as a command if there is one."""
     cost: str = ""
     """The cost of ignoring it."""
     agent: str | None = None
@@ -789,7 +789,7 @@ class Purged:
     """The ids of the agent's suggestions that contained it."""
 
     def __bool__(self) -> bool:
-        """Tell whether anything contained the text."""
+        """Return whether anything contained the text."""
         return bool(self.entries or self.sessions or self.files or self.suggestions)
 
 

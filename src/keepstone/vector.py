@@ -27,7 +27,7 @@ Matrix: TypeAlias = "NDArray[np.float32]"
 
 
 class SupportsArray(Protocol):
-    """What NumPy makes an array of, such as an array or a tensor."""
+    """An object that NumPy makes an array of, such as an array or a tensor."""
 
     def __array__(self, *args: Any, **keys: Any) -> Any:
         """Return the values as an array of NumPy."""
@@ -154,7 +154,7 @@ def _no_numbers(value: object) -> TypeError:
 
 
 class Embedding(dict[str, str]):
-    """What a log line says of a vector: its space, and its float32 in base64; and the vector itself.
+    """A vector in a log line: its space, and its float32 in base64; and the vector itself.
 
     So what was just encoded need not be decoded by those who pass it on, nor looked through for
     characters that JSON escapes.

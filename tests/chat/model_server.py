@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Reply = str | tuple[str, dict[str, Any]]
-"""What a request is answered with: some text, or a tool with its arguments."""
+"""The answer to a request: some text, or a tool with its arguments."""
 Reader = Callable[[str], str]
 """Makes an answer of the system prompt, as a model would that has read it."""
 
@@ -32,7 +32,7 @@ class ModelServer:
     """While this is not set, the stream waits before its end."""
     finish: str = "stop"
     nonsense: bytes = b""
-    """What is sent instead of an answer."""
+    """The bytes that are sent instead of an answer."""
 
     def __post_init__(self) -> None:
         self.held.set()

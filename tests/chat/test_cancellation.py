@@ -1,4 +1,4 @@
-"""An iterator that somebody may stop."""
+"""An iterator that may be stopped."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def test_messages_without_an_answer_between_them_become_one(
     ("status", "words"),
     [(401, "rejected the key"), (429, "over its rate limit"), (404, "not found"), (500, "failed (500)")],
 )
-def test_a_refusal_is_told_and_loses_no_message(
+def test_a_refusal_is_reported_and_loses_no_message(
     talk: Conversation, server: ModelServer, status: int, words: str, say: Said
 ) -> None:
     server.status = status
@@ -178,7 +178,7 @@ def test_a_key_is_in_no_message_and_no_entry(
     assert not any(KEY.encode() in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
 
-def test_a_server_that_is_not_there_is_told(talk: Conversation, say: Said) -> None:
+def test_a_server_that_is_not_there_is_reported(talk: Conversation, say: Said) -> None:
     model = keepstone.chat.choose("http://127.0.0.1:1/v1?model=m").model
     refused = Conversation(talk.agent, talk.notes, model, talk.session)
     assert "cannot be reached" in say(refused, "Hi")
@@ -282,7 +282,7 @@ class Mute:
         return iter(())
 
 
-def test_an_empty_answer_is_told_as_such(agent: Agent, notes: Notes, say: Said) -> None:
+def test_an_empty_answer_is_reported_as_such(agent: Agent, notes: Notes, say: Said) -> None:
     assert "mute sent an empty answer" in say(Conversation(agent, notes, Mute()), "Hi")
 
 
@@ -318,7 +318,7 @@ def test_fifty_turns_share_their_stable_part(agent: Agent, notes: Notes, say: Sa
     assert "Use pnpm" in model.asked[0].prompt.stable
 
 
-def test_turns_that_go_with_a_question_do_not_stand_in_the_prompt_too(
+def test_turns_that_go_with_a_question_are_not_in_the_prompt_too(
     agent: Agent, notes: Notes, say: Said
 ) -> None:
     model = Recorder("Yes.")
@@ -436,7 +436,7 @@ def roles(request: Request) -> list[tuple[str, str]]:
     return [(message.role, message.text) for message in request.messages]
 
 
-def test_an_unexpected_error_of_a_model_is_told(agent: Agent, notes: Notes) -> None:
+def test_an_unexpected_error_of_a_model_is_reported(agent: Agent, notes: Notes) -> None:
     talk, _ = scripted(agent, notes, ["part", KeyError("a key")])
     deltas = list(talk.send("Hi"))
     assert [delta.kind for delta in deltas] == ["text", "error"]

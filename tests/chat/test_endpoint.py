@@ -39,17 +39,17 @@ class SomeTimeoutError(Exception):
         (None, "openai:m cannot be reached, or closed the connection (RefusedError): It is so."),
     ],
 )
-def test_each_refusal_is_told_with_what_to_do(status: int | None, told: str) -> None:
+def test_each_refusal_is_reported_with_what_to_do(status: int | None, told: str) -> None:
     error = ENDPOINT.failure(RefusedError("It is so.", status))
     assert str(error) == f"{told} Your message is stored: /retry asks again."
 
 
-def test_an_error_without_words_is_told_as_such() -> None:
+def test_an_error_without_words_is_reported_as_such() -> None:
     told = str(ENDPOINT.failure(ConnectionResetError()))
     assert "closed the connection (ConnectionResetError): no reason given. Your message" in told
 
 
-def test_a_silence_is_told_in_seconds_and_not_in_its_own_words() -> None:
+def test_a_silence_is_reported_in_seconds_and_not_in_its_own_words() -> None:
     told = str(ENDPOINT.failure(SomeTimeoutError("pool acquire")))
     assert "openai:m timed out after 60 s. " in told
     assert "pool" not in told

@@ -31,7 +31,7 @@ app = typer.Typer()
 
 @agent_command(app, "keepstone greet Ann")
 def greet(agent: Agent, name: str, *, loud: bool = False) -> Answer:
-    """Say hello to somebody."""
+    """Say hello to a person."""
     SEEN.append(agent)
     return Answer({"said": name, "agent": agent.slug}, Text(name.upper() if loud else name), status=len(name))
 
@@ -77,7 +77,7 @@ def test_a_command_leaves_with_the_status_of_its_answer(run: Any) -> None:
 
 def test_the_help_of_a_command_is_its_docstring_and_its_example(run: Any) -> None:
     told = run("greet", "--help").stdout
-    assert "Say hello to somebody." in told
+    assert "Say hello to a person." in told
     assert "Example: keepstone greet Ann" in told
 
 

@@ -113,7 +113,7 @@ def test_a_wrong_option_of_context_is_bad_input(cli: Command, words: list[str]) 
     assert cli.error("context", *words)[0] == 2
 
 
-def test_ids_stand_in_the_block_where_they_are_asked_for(cli: Command) -> None:
+def test_ids_are_in_the_block_if_asked_for(cli: Command) -> None:
     added = cli.json("add", "passkeys replace passwords", "--session", "main")
     assert added["id"] not in cli.json("context", "passkeys")["text"]
     assert f"main/{added['id']}" in cli.json("context", "passkeys", "--ids")["text"]

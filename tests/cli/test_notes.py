@@ -86,7 +86,7 @@ def test_a_note_that_is_there_is_not_written_again(project: Project) -> None:
     assert project.project_file.read_text("utf-8") == "## Memories\n\n- Use pnpm\n"
 
 
-def test_a_duplicate_is_told_as_json_with_the_note_it_repeats(project: Project) -> None:
+def test_a_duplicate_is_reported_as_json_with_the_note_it_repeats(project: Project) -> None:
     project.write("Use pnpm")
     document = project.json("add", "# use pnpm", "--project")
     assert (document["saved"], document["duplicate_of"]["content"]) == (False, "Use pnpm")

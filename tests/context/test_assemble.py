@@ -112,7 +112,7 @@ def test_pinned_entries_stand_although_they_are_in_the_window() -> None:
     assert [(left.source, left.reason) for left in context.left_out] == [("s/newest0", "is in the window")]
 
 
-def test_an_entry_of_several_kinds_stands_in_the_first_one_that_has_room() -> None:
+def test_an_entry_of_several_kinds_is_in_the_first_one_that_has_room() -> None:
     some = entries("e", [0])
     context = built(Contents(pinned=some, standing=some, recalled=some, newest=some))
     assert sizes(context).keys() == {"pinned"}

@@ -11,7 +11,7 @@ from markdown_it.token import Token
 from keepstone.context.mentions import neutralised
 
 BARE = re.compile(r"(?:^|\s)@[^\s`]")
-"""What agents that include files look for: a mention at the start or after white space."""
+"""The pattern of agents that include files: a mention at the start or after white space."""
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ def test_a_very_long_name_is_not_repeated_whole() -> None:
 
 
 @EVERY
-def test_a_model_goes_by_its_own_name_and_has_the_size_of_its_files(model: Model) -> None:
+def test_a_model_has_its_own_name_and_has_the_size_of_its_files(model: Model) -> None:
     assert MODELS[model.name] is model
     assert model.size == sum(file.size for file in model.files) > 0
 

@@ -119,12 +119,12 @@ def test_auto_is_static_where_only_that_is_installed() -> None:
 
 
 @pytest.mark.usefixtures("here", "models")
-def test_auto_is_none_where_no_model_is_installed() -> None:
+def test_auto_is_none_if_no_model_is_installed() -> None:
     assert embedder_of("auto") is None
 
 
 @pytest.mark.usefixtures("minilm", "static")
-def test_auto_is_none_where_nothing_can_be_used(here: list[str]) -> None:
+def test_auto_is_none_if_nothing_can_be_used(here: list[str]) -> None:
     here.clear()
     assert embedder_of("auto") is None
     assert "pip install 'keepstone[minilm]'" in str(unusable("minilm"))

@@ -54,7 +54,7 @@ def test_calls_that_wait_run_as_one() -> None:
     assert [sorted(call) for call in doubling.calls] == [[0], [1, 2, 3, 4]]
 
 
-def test_a_run_has_at_most_so_many_items() -> None:
+def test_a_run_has_a_limited_number_of_items() -> None:
     doubling = Doubling()
     found = run_behind(Combined(doubling, 2, 1), doubling, [1], [2], [3], [4, 5, 6])
     assert found == [[2], [4], [6], [8, 10, 12]]

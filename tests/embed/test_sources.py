@@ -23,7 +23,7 @@ class Hub(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         place, _, name = self.path.rpartition("/")
-        if place != "/somebody/tiny/resolve/abc123" or name not in FILES:
+        if place != "/someone/tiny/resolve/abc123" or name not in FILES:
             self.send_error(404)
             return
         self.send_response(200)

@@ -1,4 +1,4 @@
-"""Embedders of somebody else's are asked for a limited time."""
+"""Embedders of the user are asked for a limited time."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ TINY = Model(
     package="tiny-carrier==1.0",
     package_folder="tiny_carrier/model",
     package_size=1000,
-    repository="somebody/tiny",
+    repository="someone/tiny",
     revision="abc123",
 )
 

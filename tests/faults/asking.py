@@ -97,7 +97,7 @@ def given(home: Home, slug: str = "a") -> dict[str, list[Entry]]:
     """What each way of reading that asks the index gives back."""
     agent, found = home.agent(slug), {}
     for query in QUERIES:
-        # On a busy machine the vectors of an index that was made anew may come after the first answer.
+        # On a busy machine the vectors of a rebuilt index may come after the first answer.
         for _ in range(50):
             if not (hits := agent.recall(query, limit=9, neighbours=1)).pending:
                 break
@@ -170,7 +170,7 @@ def copy(root: Path, to: Path) -> Path:
     """A copy of a home whose index or state is to be damaged.
 
     Its logs are the same files: an index follows a log by its inode, and would read a copy from its start,
-    whatever stands in the index.
+    whatever is in the index.
     """
 
     def linked(source: str, target: str) -> str:

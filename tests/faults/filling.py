@@ -162,7 +162,7 @@ def work(root: Path, full: Callable[[bool], None], rounds: int) -> dict[str, Any
 
 
 def limited(root: str, size: str) -> None:
-    """Let no file become longer than so many bytes, until there is room."""
+    """Limit the length of files to this number of bytes, until there is room."""
     import resource
 
     def full(now: bool) -> None:  # noqa: FBT001
@@ -173,7 +173,7 @@ def limited(root: str, size: str) -> None:
 
 
 def filled(root: str, kept_free: str) -> None:
-    """Fill the disk but for so many bytes, until there is room."""
+    """Fill the disk but for this number of bytes, until there is room."""
     ballast = Path(root).parent / "ballast"
 
     def full(now: bool) -> None:  # noqa: FBT001

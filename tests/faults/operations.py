@@ -331,7 +331,7 @@ def _shown(session: Session) -> Iterator[tuple[str, Any, float | None, bool]]:
 
 
 def check(root: Path, *allowed: Model) -> Model:
-    """Open a home anew; return which of the models it holds, once all ways to look at it agree."""
+    """Open a home again; return which of the models it holds, once all ways to look at it agree."""
     with keepstone.open(root, embedder="none") as home:
         shown = seen(home)
         held = next((model for model in allowed if model.seen() == shown), None)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 DERIVED = ".index"
-"""What is left out: SQLite syncs by itself, and the index is made again from the logs."""
+"""The files that are left out: SQLite syncs by itself, and the index is made again from the logs."""
 
 Choice = Callable[[], bool]
 

@@ -186,7 +186,7 @@ def flipping(path: Path, target: Path) -> Iterator[None]:
                 path.unlink,
                 restore,
             ):
-                with suppress(OSError):  # Somebody made the folder anew meanwhile.
+                with suppress(OSError):  # Another process made the folder again.
                     act()
 
     def restore() -> None:

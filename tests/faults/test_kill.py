@@ -13,10 +13,10 @@ from tests.faults.operations import AGENT, KINDS, Inventor, Model, Operation, ch
 import keepstone
 
 MOST, LONGEST = 30, 0.01
-"""A process says at most so much, and then has so many seconds more at most, before it is killed."""
+"""Limits of lines and of further seconds before a process is killed."""
 
 ROUNDS_A_HOME = 20
-"""After so many deaths a home has a little of everything, and more would only take longer to look at."""
+"""Deaths after which a home has a little of everything; more would only take longer to look at."""
 
 
 def settled(model: Model, messages: list[Message]) -> tuple[Model, ...]:

@@ -1,4 +1,4 @@
-"""What is purged is gone from every byte under the home, whoever else was at work meanwhile."""
+"""What is purged is gone from every byte under the home, whatever other processes did."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import numpy as np
 
 
 def forms_of(text: str) -> Iterator[bytes]:
-    """A text as it would stand in UTF-8, UTF-16 and JSON, and in base64 of each at each alignment."""
+    """A text as it would be in UTF-8, UTF-16 and JSON, and in base64 of each at each alignment."""
     escaped = json.dumps(text)[1:-1]
     for raw in {text.encode(), text.encode("utf-16-le"), text.encode("utf-16-be"), escaped.encode()}:
         yield raw

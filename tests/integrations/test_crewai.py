@@ -88,7 +88,7 @@ def test_searches_are_limited_by_scope_category_and_metadata(tmp_path: Path) -> 
     assert len(storage.search([1, 0], scope_prefix="/")) == 4
 
 
-def test_scopes_are_told_with_their_children(tmp_path: Path) -> None:
+def test_scopes_are_reported_with_their_children(tmp_path: Path) -> None:
     storage = KeepstoneStorage(tmp_path)
     later = FIRST + timedelta(days=1)
     storage.save(

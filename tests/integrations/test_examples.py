@@ -18,7 +18,7 @@ PAGES = sorted(
 )
 """The pages of the adapters; Mastra has none yet, and mem0 needs a model."""
 APART = r"needs the extra|needs CrewAI|No module named '(crewai|strands)"
-"""What programs of frameworks say that need an environment of their own: ``make frameworks`` runs them."""
+"""The output of programs whose frameworks need a separate environment: ``make frameworks`` runs them."""
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

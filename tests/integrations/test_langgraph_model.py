@@ -63,7 +63,7 @@ BATCHES = st.lists(st.lists(PUTS | GETS | SEARCHES | LISTS, max_size=5), max_siz
 
 
 def _has_none(wanted: Any) -> bool:
-    """Tell whether a filter compares a nested key with None, which the built-in takes for missing."""
+    """Return whether a filter compares a nested key with None, which the built-in takes for missing."""
     if isinstance(wanted, dict):
         return any(value is None or _has_none(value) for value in wanted.values())
     return False

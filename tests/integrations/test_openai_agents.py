@@ -194,7 +194,7 @@ def test_any_id_is_a_session_of_its_own_inside_the_home(tmp_path: Path, odd: str
     assert [path.name for path in tmp_path.iterdir()] == ["home"]
 
 
-def test_a_long_id_stands_in_the_log(tmp_path: Path) -> None:
+def test_a_long_id_is_in_the_log(tmp_path: Path) -> None:
     run(KeepstoneSession("ü" * 150, home=tmp_path).add_items(items("a")))
     (log,) = (tmp_path / "agents/default/memory/sessions").glob("*.ndjson")
     assert "ü" * 150 in log.read_text(encoding="utf-8")

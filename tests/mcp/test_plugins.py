@@ -106,7 +106,7 @@ def test_install_writes_the_skill_and_uninstall_removes_it(user_folder: Path, cl
     assert not skill.parent.exists()
 
 
-def test_a_skill_of_somebody_else_stays(user_folder: Path) -> None:
+def test_a_skill_of_another_author_stays(user_folder: Path) -> None:
     skill = user_folder / PLACES["codex"] / "keepstone" / "SKILL.md"
     skill.parent.mkdir(parents=True)
     skill.write_text("---\nname: other\n---\n")

@@ -1,4 +1,4 @@
-"""Clients that hear of changes of the memory, whoever makes them."""
+"""Clients that hear of changes of the memory, by any program."""
 
 from __future__ import annotations
 

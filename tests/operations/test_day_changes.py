@@ -44,7 +44,7 @@ def test_changes_end_before_a_time(agent: keepstone.Agent, clock: ManualClock) -
     assert [change.id for change in changes(agent, START, START + timedelta(days=1))] == ["a"]
 
 
-def test_an_edit_before_a_compaction_is_told_without_its_words(
+def test_an_edit_before_a_compaction_is_reported_without_its_words(
     agent: keepstone.Agent, clock: ManualClock
 ) -> None:
     agent.add("first", id="a")

@@ -23,7 +23,7 @@ Search = Callable[["Question"], Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What somebody asks of the memory of one conversation."""
+    """A question to the memory of one conversation."""
 
     kind: str
     text: str

@@ -89,7 +89,7 @@ def test_relevance_tells_thai_facts_from_others(tmp_path: Path) -> None:
 
 
 def test_the_multilingual_model_finds_other_words_in_nine_languages(tmp_path: Path, e5_folder: Path) -> None:
-    """Words alone find 24 of the 72 among ten, minilm 47: see docs/figures.md."""
+    """Words alone find 24 of the 72 among ten, minilm 47: see bench/RESULTS.md."""
     with keepstone.open(tmp_path, embedder=E5(e5_folder)) as home:
         found = 0
         for code, facts in FACTS.items():

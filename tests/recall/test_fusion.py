@@ -44,7 +44,7 @@ def order(words: Scores, cosines: Scores, links: Links | None = None) -> list[in
 
 
 def both_ways(keys: list[int]) -> Links:
-    """Link entries that stand in a row."""
+    """Link consecutive entries."""
     pairs = list(pairwise(keys))
     return [(a, b, 1) for a, b in pairs] + [(b, a, 1) for a, b in pairs]
 

@@ -1,4 +1,4 @@
-"""Making the vectors of a home that are missing, or all of them anew."""
+"""Making the vectors of a home that are missing, or all of them again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def pending(home: Home) -> list[int]:
     return [home.agent(agent).recall("nothing", limit=1).pending for agent in ("a", "b")]
 
 
-def test_missing_vectors_are_made_and_the_progress_is_told(tmp_path: Path) -> None:
+def test_missing_vectors_are_made_and_the_progress_is_reported(tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
     with keepstone.open(tmp_path, embedder=Concepts(), durability="os") as home:
         home.agent("a").session("s").add_many(

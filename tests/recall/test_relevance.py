@@ -209,7 +209,7 @@ def test_times_in_words_do_not_lower_relevance(agent: Agent, when: str) -> None:
     assert timed.relevance == pytest.approx(plain.relevance, abs=0.02)
 
 
-def test_a_question_of_times_alone_is_about_words_that_somebody_used(agent: Agent) -> None:
+def test_a_question_of_times_alone_is_about_words_that_were_used(agent: Agent) -> None:
     agent.session("s").add("note", {"content": "We met yesterday."}, id="it")
     assert agent.recall("yesterday")[0].relevance > 0.6
 

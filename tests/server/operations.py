@@ -1,4 +1,4 @@
-"""A script of all operations of the API, by their ids, for whoever can send them."""
+"""A script of all operations of the API, by their ids, for any client that can send them."""
 
 from dataclasses import dataclass, field
 from typing import Any

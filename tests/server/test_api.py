@@ -457,7 +457,7 @@ WITHIN = {
     "Notes": {"folder", "sources", "warning"},
     "Files": {"matching", "texts"},
 }
-"""What is no call of its own: it leads to others, gives objects of a program, uses the caller's files, is for
+"""Methods without a route: each leads to others, gives objects of a program, uses the caller's files, is for
 persons only, or follows what the origin of an entry names."""
 
 

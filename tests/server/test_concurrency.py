@@ -1,4 +1,4 @@
-"""Concurrency limits, with an app that answers when it is told, and with a real server and a held lock."""
+"""Concurrency limits, with an app that answers on command, and with a real server and a held lock."""
 
 import asyncio
 import json

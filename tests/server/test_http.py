@@ -132,7 +132,7 @@ def test_a_client_may_name_its_request(http: httpx.Client, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["a b", "x" * 129, 'a"b'])
-def test_a_name_that_cannot_stand_in_a_log_is_replaced(http: httpx.Client, name: str) -> None:
+def test_a_name_that_cannot_be_in_a_log_is_replaced(http: httpx.Client, name: str) -> None:
     assert http.get("/v1/health", headers={"X-Request-Id": name}).headers["x-request-id"] != name
 
 

@@ -106,7 +106,7 @@ def test_the_documentation_has_the_codes_that_are_conflicts_or_to_be_retried(sta
     assert set(re.findall(r"`(\w+)`", row)) == {answer_to(error)[1]["code"] for error in STATUSES[status]}
 
 
-def test_a_foreseen_error_is_told_in_its_own_words() -> None:
+def test_a_foreseen_error_is_reported_in_its_own_words() -> None:
     error = errors.EntryNotFoundError("no entry 'x' in agent 'coder'")
     assert answer_to(error)[1]["detail"] == "no entry 'x' in agent 'coder'"
 

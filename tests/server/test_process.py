@@ -138,7 +138,7 @@ def test_a_client_that_leaves_in_its_body_is_not_counted_as_500(own_server: Any)
 
 
 def in_flight(server: Any, count: int) -> bool:
-    """Wait until the server has so many requests under way, the one that asks included."""
+    """Wait until the server has this number of requests under way, the one that asks included."""
     until = time.monotonic() + 30
     with server.client() as client:
         while time.monotonic() < until:

@@ -28,7 +28,7 @@ FACES: dict[type[Any], type[Any]] = {
     Files: AsyncFiles,
 }
 PLAIN = {"agent", "on_behalf", "user", "session", "tools", "files", "root", "slug", "id"}
-"""What touches no disk, and is not awaited."""
+"""Methods that touch no disk, and are not awaited."""
 
 
 def public(kind: type) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def lines_of(root: Path, session: str = "s") -> list[Any]:
 
 
 def copy_by_hand(root: Path, *lines: str, session: str = "s", end: str = "\n") -> None:
-    """Make a log of these lines, as somebody with an editor would."""
+    """Make a log of these lines, as a person with an editor would."""
     log_of(root, session).parent.mkdir(parents=True, exist_ok=True)
     log_of(root, session).write_text("\n".join(lines) + end, "utf-8")
 

@@ -35,7 +35,7 @@ def limit() -> Iterator[None]:
     BUDGET.limit = before
 
 
-def test_who_was_used_longest_ago_lets_go_first() -> None:
+def test_the_agent_used_longest_ago_releases_its_memory_first() -> None:
     budget = MemoryBudget(limit=25)
     first, second, third = (Keeping(10) for _ in range(3))
     for keeper in (first, second, first, third):

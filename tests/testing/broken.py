@@ -16,7 +16,7 @@ from keepstone.store.files.file_store import FileStore
 from keepstone.testing import Check, Factory
 
 Fault = Callable[..., Any]
-"""What a method does in place of the right thing; it is given the sound store first."""
+"""The wrong replacement of a method; it is given the sound store first."""
 
 
 class Broken:

@@ -107,7 +107,7 @@ def test_sizes_have_the_unit_that_suits_them(count: int, text: str) -> None:
     assert size(count) == text
 
 
-def test_the_last_sizes_below_a_unit_are_told_as_one_of_it() -> None:
+def test_the_last_sizes_below_a_unit_are_reported_as_one_of_it() -> None:
     assert [size((1 << 20) - 1), size((1 << 30) - 1)] == ["1.0 MiB", "1.0 GiB"]
 
 

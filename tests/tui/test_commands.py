@@ -47,7 +47,7 @@ def test_the_help_opens_and_escape_closes_it(chat: Chat) -> None:
     chat.run(steps)
 
 
-def test_an_unknown_command_is_told_and_not_sent(chat: Chat) -> None:
+def test_an_unknown_command_is_reported_and_not_sent(chat: Chat) -> None:
     async def steps(terminal: Terminal) -> None:
         await terminal.enter("/forgit x")
         assert "unknown command /forgit" in terminal.text

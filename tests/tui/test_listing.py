@@ -90,7 +90,7 @@ def test_rows_that_cannot_be_read_whole_are_not_shown_in_part() -> None:
 
 
 @pytest.mark.parametrize("error", [StoreError("it is locked"), ValueError("it is locked")])
-def test_what_memory_refuses_is_told_and_the_page_stays(error: Exception) -> None:
+def test_what_memory_refuses_is_reported_and_the_page_stays(error: Exception) -> None:
     fruit = Fruit("apple")
 
     def refuse() -> None:

@@ -99,7 +99,7 @@ def test_undo_without_a_deletion_says_so(chat: Chat) -> None:
     chat.run(steps)
 
 
-def test_a_note_that_is_gone_already_is_told(chat: Chat) -> None:
+def test_a_note_that_is_gone_already_is_reported(chat: Chat) -> None:
     async def steps(terminal: Terminal) -> None:
         await terminal.enter("/memory")
         chat.notes.remove(chat.notes.entries()[0])
@@ -120,7 +120,7 @@ def test_escape_closes_the_list_and_changes_nothing(chat: Chat) -> None:
     assert len(contents(chat)) == 3
 
 
-def test_a_terminal_that_cannot_be_lent_is_told(chat: Chat) -> None:
+def test_a_terminal_that_cannot_be_lent_is_reported(chat: Chat) -> None:
     async def steps(terminal: Terminal) -> None:
         await terminal.enter("/memory")
         await terminal.press("ctrl+o")
@@ -141,12 +141,12 @@ def test_the_editor_gets_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("editor", "words"), [("/no/such/editor", "cannot run"), ("false", "status 1"), ('"', "cannot")]
 )
-def test_an_editor_that_fails_is_told(editor: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_editor_that_fails_is_reported(editor: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VISUAL", editor)
     assert words in edit("x")
 
 
-def test_a_file_that_cannot_be_read_is_told_on_the_page(chat: Chat) -> None:
+def test_a_file_that_cannot_be_read_is_reported_on_the_page(chat: Chat) -> None:
     (chat.folder / "AGENTS.md").write_bytes(b"\xff")
 
     async def steps(terminal: Terminal) -> None:

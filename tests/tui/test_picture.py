@@ -19,7 +19,7 @@ def test_the_picture_shows_a_quoted_answer_and_a_note() -> None:
 
 def test_the_picture_of_the_readme_shows_the_chat_as_it_is() -> None:
     kept = Path(__file__).parents[2] / "docs" / "chat.svg"
-    assert words_on(kept.read_text("utf-8")) == words_on(picture()), "take it anew: make snapshots"
+    assert words_on(kept.read_text("utf-8")) == words_on(picture()), "take it again: make snapshots"
 
 
 def test_the_picture_says_the_same_each_time() -> None:

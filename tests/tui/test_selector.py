@@ -106,7 +106,7 @@ def test_a_file_that_cannot_be_written_leaves_the_other_choice(chat: Chat) -> No
     assert contents(chat, "User") == ["Use pnpm"]
 
 
-def test_a_file_that_is_too_long_for_other_agents_is_told(chat: Chat) -> None:
+def test_a_file_that_is_too_long_for_other_agents_is_reported(chat: Chat) -> None:
     chat.notes.add("x" * 33_000, "Project")
 
     async def steps(terminal: Terminal) -> None:

@@ -1,6 +1,6 @@
 """Every way through the app by its keys, each screen compared with the picture that is kept of it.
 
-``make snapshots`` takes the pictures anew, for somebody to look at. A picture that differs is written
+``make snapshots`` takes the pictures again, for a person to look at. A picture that differs is written
 beside the one that is kept, as ``….new.svg``.
 """
 
@@ -25,7 +25,7 @@ from keepstone.tui import wording
 
 FOLDER = Path(__file__).with_name("snapshots")
 WRITING = "KEEPSTONE_SNAPSHOTS" in os.environ
-"""Whether pictures are taken anew. It is read here as tests see no such variables."""
+"""Whether pictures are taken again. It is read here as tests see no such variables."""
 
 ANSWER = "## Plan\n\nUse **PostgreSQL**:\n\n1. row locks\n2. `jsonb`\n\n```sql\nSELECT 1;\n```\n"
 PATHS = {

@@ -236,7 +236,7 @@ def test_a_refusal_is_shown_and_retry_asks_again(
     assert chat.said() == ["user: Hi", "assistant: Hello. "]
 
 
-def test_a_server_that_is_gone_is_told_and_loses_no_message(chat: Chat) -> None:
+def test_a_server_that_is_gone_is_reported_and_loses_no_message(chat: Chat) -> None:
     pytest.importorskip("openai")
     chat.choice = choose("http://127.0.0.1:1/v1?model=m")
 
@@ -364,7 +364,7 @@ def test_a_new_session_without_words_leaves_none_behind(chat: Chat, keys: tuple[
     assert chat.agent.sessions() == []
 
 
-def test_notes_that_cannot_be_read_are_told_and_lose_no_message(chat: Chat) -> None:
+def test_notes_that_cannot_be_read_are_reported_and_lose_no_message(chat: Chat) -> None:
     (chat.folder / "AGENTS.md").write_bytes(b"\xff\n")
 
     async def steps(terminal: Terminal) -> None:

@@ -80,7 +80,7 @@ def test_a_call_aside_is_finished_when_the_page_is_closed() -> None:
 
 
 def answered(ask: Callable[[], Coroutine[Any, Any, Any]], given: object) -> object:
-    """Return what comes of a question that somebody answers."""
+    """Return the result of a question and its answer."""
     found: list[object] = []
 
     async def steps(page: Client) -> None:

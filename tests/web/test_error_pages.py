@@ -1,4 +1,4 @@
-"""What stands in place of a page that is not there, or that failed."""
+"""The page that is shown for one that is missing or failed."""
 
 import subprocess
 import sys
@@ -47,7 +47,7 @@ def test_an_address_without_a_page_is_answered_as_not_found(answers: list[str]) 
     assert "There is no such page" in answers[1]
 
 
-def test_what_stands_in_place_of_a_page_looks_like_one(answers: list[str]) -> None:
+def test_an_error_page_looks_like_a_page(answers: list[str]) -> None:
     assert ["/_keepstone/style.css" in answer for answer in answers] == [True, True]
 
 

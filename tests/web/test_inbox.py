@@ -113,7 +113,7 @@ def test_of_two_entries_that_say_the_same_one_is_kept(site: Site, agent: Agent, 
     assert agent.count() == 1
 
 
-def test_a_secret_is_told_without_showing_it_and_purged(site: Site, agent: Agent, browse: Browse) -> None:
+def test_a_secret_is_reported_without_showing_it_and_purged(site: Site, agent: Agent, browse: Browse) -> None:
     secret = "ghp_" + 9 * "a1B2"
     agent.add(f"push with {secret}")
     page = browse(site.url(agent.slug, "inbox"))

@@ -65,7 +65,7 @@ def test_a_refresh_draws_also_what_is_the_same() -> None:
     on_a_page(steps)
 
 
-def test_a_trouble_is_told_once_and_goes_when_it_is_over() -> None:
+def test_a_trouble_is_reported_once_and_goes_when_it_is_over() -> None:
     source = Source([[1], StoreError("locked"), StoreError("locked"), [1]])
 
     async def steps(page: Client) -> None:

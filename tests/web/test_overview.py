@@ -133,7 +133,7 @@ def test_the_page_says_how_the_index_stands(
     assert page_of(place)[-1] == f"Recall uses {told}"
 
 
-def test_what_cannot_be_read_is_told_in_place_of_the_charts(
+def test_what_cannot_be_read_is_reported_in_place_of_the_charts(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(_: Place) -> None:

@@ -44,7 +44,7 @@ def test_ordinary_text_of_any_script_is_shown_as_it_is() -> None:
         (timedelta(seconds=-90), "just now"),
     ],
 )
-def test_a_time_is_told_in_its_largest_unit(past: timedelta, said: str) -> None:
+def test_a_time_is_reported_in_its_largest_unit(past: timedelta, said: str) -> None:
     assert ago(NOW - past, NOW) == said
 
 

@@ -9,7 +9,7 @@ from keepstone.operations import running_tests
 def filled(agent: Agent) -> None:
     for session, type_, words in (
         ("one", "decision", "We chose passkeys for sign-in"),
-        ("one", "note", "Somebody asked about lunch"),
+        ("one", "note", "Ben asked about lunch"),
         ("two", "note", "The passkeys of two phones were lost"),
     ):
         agent.session(session).add(type_, {"content": words}, tags=["auth"] if type_ == "decision" else [])
@@ -71,7 +71,7 @@ def test_neighbours_unfold_below_a_hit(site: Site, agent: Agent, browse: Browse)
     filled(agent)
     page = browse(site.url(agent.slug, "recall", q="chose"))
     page.locator("summary", has_text="Around it").first.click()
-    expect(page.locator(".around").first).to_contain_text("Somebody asked about lunch")
+    expect(page.locator(".around").first).to_contain_text("Ben asked about lunch")
 
 
 def test_a_hit_leads_to_its_place_in_the_session(site: Site, agent: Agent, browse: Browse) -> None:

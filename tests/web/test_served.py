@@ -19,7 +19,7 @@ def home(tmp_path: Path) -> Iterator[Home]:
 
 
 @pytest.mark.parametrize(("word", "error"), [("gpt-5", ValueError), ("anthropic:m", ModelError)])
-def test_a_model_that_cannot_answer_is_told_before_there_are_pages(
+def test_a_model_that_cannot_answer_is_reported_before_there_are_pages(
     home: Home, monkeypatch: pytest.MonkeyPatch, word: str, error: type[Exception]
 ) -> None:
     monkeypatch.setenv("KEEPSTONE_CHAT_MODEL", word)

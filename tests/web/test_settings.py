@@ -96,11 +96,11 @@ def test_a_zone_that_does_not_exist_is_shown_as_utc(site: Site, agent: Agent, zo
     assert "2026-03-01 23:30 UTC" in answer.text
 
 
-def test_the_state_of_model_and_embedder_is_told(site: Site, agent: Agent, browse: Browse) -> None:
+def test_the_state_of_model_and_embedder_is_reported(site: Site, agent: Agent, browse: Browse) -> None:
     agent.session("s").add("note", {"content": "x"})
     page = browse(site.url(agent.slug, "settings"))
     expect(page.locator(".page")).to_contain_text("Answers in the chat: offline")
-    expect(page.locator(".page")).to_contain_text("Recall goes by words only: no embedder was wanted")
+    expect(page.locator(".page")).to_contain_text("Recall is by words only: no embedder was wanted")
 
 
 def test_a_created_token_works_and_is_shown_once(served: Server, settings: Sign) -> None:

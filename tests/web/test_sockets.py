@@ -95,7 +95,7 @@ def handshake_of(page: str) -> dict[str, Any]:
 
 
 async def joins(visitor: Visitor, page: str) -> bool:
-    """Tell whether a page takes a visitor's socket."""
+    """Return whether a page takes a visitor's socket."""
     async with visitor.socket() as client:
         return bool(await client.call("handshake", handshake_of(page)))
 

@@ -55,7 +55,7 @@ def test_entries_after_a_time_are_left_out(site: Site, agent: Agent, browse: Bro
     page.wait_for_url("**/timeline?until=2026-02-15")
 
 
-def test_a_time_that_is_none_is_told(site: Site, agent: Agent, browse: Browse) -> None:
+def test_a_time_that_is_none_is_reported(site: Site, agent: Agent, browse: Browse) -> None:
     page = browse(site.url(agent.slug, "timeline", since="soon"))
     expect(page.get_by_role("alert")).to_contain_text("Made since is not a time")
 

@@ -125,7 +125,7 @@ def test_a_stored_priority_is_shown_as_it_has_faded_and_grown() -> None:
 
 
 @pytest.mark.parametrize("priority", [-3, 7, float("nan"), 10**400])
-def test_an_odd_priority_is_told(priority: float) -> None:
+def test_an_odd_priority_is_reported(priority: float) -> None:
     assert "as stored" in view_of(entry(priority=priority))["worth"]
 
 
@@ -138,7 +138,7 @@ def test_only_the_three_types_that_stand_out_have_a_tone() -> None:
     ]
 
 
-def test_versions_are_told_with_the_latest_first(agent: Agent) -> None:
+def test_versions_are_reported_with_the_latest_first(agent: Agent) -> None:
     session = agent.session("s")
     made = session.add("note", {"content": "one"})
     session.update(made.id, data={"content": "two"})

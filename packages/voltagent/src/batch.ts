@@ -21,7 +21,7 @@ export function batchOf(record: Item | null): Batch | null {
 }
 
 /**
- * Tell whether the mark of a line is written in integers.
+ * Return whether the mark of a line is written in integers.
  *
  * `[1.0,32.0]` is another program's value, a range for example, and no mark. Once it is parsed, JavaScript
  * cannot tell the two, and would take the line for the beginning of a torn batch and truncate it away.

@@ -209,7 +209,7 @@ export class Client implements Sender {
   }
 }
 
-/** Tell whether nobody answered, or only a proxy that reaches no server. */
+/** Return whether nobody answered, or only a proxy that reaches no server. */
 function isAway(reply: Reply | Error): boolean {
   return reply instanceof Error || (COME_AGAIN.has(reply.status) && typeof objectOf(reply.text)?.code !== "string");
 }

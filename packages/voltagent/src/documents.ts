@@ -29,7 +29,7 @@ export class Documents {
 
   /** Write a new document; false, and nothing is written, if there is one. */
   async create(id: string, value: Item): Promise<boolean> {
-    // The mark tells our own earlier try, whose answer was lost, from somebody else's document.
+    // The mark tells our own earlier try, whose answer was lost, from another writer's document.
     const made = randomUUID();
     const headers = { "if-none-match": "*" };
     if (await this.#write(id, { ...value, made }, headers)) {

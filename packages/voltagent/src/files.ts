@@ -90,7 +90,7 @@ export class MemoryAdapter {
     return saved.map((entry) => structuredClone(unwrapped(entry)));
   }
 
-  /** Return a session's events, oldest first; `limit` keeps the newest so many. A missing session has none. */
+  /** Return a session's events, oldest first; `limit` is the number of the newest to keep. A missing session has none. */
   async load(sessionId: string, options: { limit?: number } = {}): Promise<Item[]> {
     const { limit } = options;
     if (limit !== undefined && (!Number.isInteger(limit) || limit < 0)) {

@@ -35,7 +35,7 @@ export function itemsIn(value: Json | undefined): Item[] {
   return Array.isArray(value) ? value.filter(isItem) : [];
 }
 
-/** Return some values in groups of at most so many bytes, unless a single one takes more, and so many values each. */
+/** Return some values in groups of limited bytes, unless a single one takes more, and of a limited number of values. */
 export function groupsOf<T extends Json>(values: readonly T[], most: number, count = Infinity): T[][] {
   const groups: T[][] = [];
   let left = 0;

@@ -8,7 +8,7 @@ import { StoreError } from "./errors.js";
 
 /** Takes and gives back an exclusive lock on a descriptor. */
 export interface Flock {
-  /** Take the lock if it is free; tell whether it was. */
+  /** Take the lock if it is free; return whether it was. */
   tryLock(fd: number): boolean;
   unlock(fd: number): void;
 }

@@ -12,7 +12,7 @@ const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR }
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
 
-/** Tell whether an error of the system has one of these codes. */
+/** Return whether an error of the system has one of these codes. */
 export function isSystemError(error: unknown, ...codes: string[]): boolean {
   return error instanceof Error && "code" in error && codes.includes(String(error.code));
 }
@@ -57,7 +57,7 @@ export class Folder {
     }
   }
 
-  /** Tell whether the folder exists; CorruptLogError if a part of its path is a link. */
+  /** Return whether the folder exists; CorruptLogError if a part of its path is a link. */
   exists(): boolean {
     return this.#levels().every((path) => ifThere(() => check(path)) !== null);
   }

@@ -70,7 +70,7 @@ function finite(number: number): number {
   return number === 0 ? 0 : number;
 }
 
-/** Tell whether a value is an object and no array. */
+/** Return whether a value is an object and no array. */
 export function isItem(value: Json | undefined): value is Item {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
@@ -88,7 +88,7 @@ export function objectOf(text: string): Item | null {
   }
 }
 
-/** Tell whether all numbers of a parsed value are finite and it nests no deeper than `depth` levels. */
+/** Return whether all numbers of a parsed value are finite and it nests no deeper than `depth` levels. */
 export function isSound(value: Json, depth: number): boolean {
   if (typeof value === "number") {
     return Number.isFinite(value);

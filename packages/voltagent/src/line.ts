@@ -84,7 +84,7 @@ export function idOf(record: Item): string | null {
   return typeof record.id === "string" && record.id && record.id.isWellFormed() ? record.id : null;
 }
 
-/** Tell whether a line has a type or a payload; a line that has neither is a patch. */
+/** Return whether a line has a type or a payload; a line that has neither is a patch. */
 export function isPut(record: Item): boolean {
   return typeOf(record) !== null || !Object.keys(record).every(isHead);
 }
@@ -93,7 +93,7 @@ function isHead(key: string): boolean {
   return ENVELOPE.has(key) || RESERVED.has(key);
 }
 
-/** Tell whether a line deletes its entry. */
+/** Return whether a line deletes its entry. */
 export function isTombstone(record: Item): boolean {
   return record.deleted === true;
 }

@@ -25,7 +25,7 @@ export interface Held {
   mark(): void;
   /** Say that nothing of a rewrite is left. */
   unmark(): void;
-  /** Remove a file that a killed process held locked; tell whether it stays, as a process still does. */
+  /** Remove a file that a killed process held locked; return whether it stays, as a process still does. */
   removeLeft(name: string): boolean;
   /** Remove the lock file when the lock is given back; others that wait make a new one. */
   remove(): void;
@@ -46,7 +46,7 @@ export class Lock {
     this.#name = name;
   }
 
-  /** Whether somebody of this process holds the lock or waits for it. */
+  /** Whether a task of this process holds the lock or waits for it. */
   get busy(): boolean {
     return this.#held > 0;
   }
@@ -137,7 +137,7 @@ export class Lock {
   }
 
   /**
-   * Wait until the lock is ours; false if its name is another file's by now, or its folder's path another folder's.
+   * Wait until the lock is ours; false if its name is another file's now, or its folder's path another folder's.
    *
    * A lock on a file that others do not find by its name keeps nobody out.
    */

@@ -26,7 +26,7 @@ export class Log {
   readonly #snapshot = new Snapshot();
   #fresh = true;
 
-  /** `check` tells whether the session has another file by now; it is for names that people made. */
+  /** `check` returns whether the session has another file now; it is for names that people made. */
   constructor(folder: Folder, name: string, check?: () => boolean) {
     this.name = name;
     this.#check = check;
@@ -39,7 +39,7 @@ export class Log {
     return this.#lock.busy;
   }
 
-  /** Whether the session has another file by now, so that nothing may be written to this one. */
+  /** Whether the session has another file now, so that nothing may be written to this one. */
   get isRenamed(): boolean {
     return this.#check?.() ?? false;
   }

@@ -176,7 +176,7 @@ export class Messages {
   /**
    * Yield a session's entries page by page, the newest page first, each with the oldest entry first.
    *
-   * The first page has the size that was asked for, and those behind it are as large as they may be: whoever
+   * The first page has the size that was asked for, and those behind it are as large as they may be: who
    * goes on looks for what is rare, such as the messages of one user among many.
    */
   async *#pages(

@@ -19,7 +19,7 @@ function saidBy({ role, parts }: Item): string {
   return (typeof role === "string" && SPEAKERS[role]) || "program";
 }
 
-/** Tell whether a part holds what a tool returned. */
+/** Return whether a part holds what a tool returned. */
 function isResult(part: Json): boolean {
   if (!isItem(part) || typeof part.type !== "string") {
     return false;

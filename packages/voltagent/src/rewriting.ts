@@ -40,7 +40,7 @@ function linesOf(fd: number): Line[] {
   return lines;
 }
 
-/** Tell whether a line is one of these entries'; a damaged one is where it names one, or a line of one begins in it. */
+/** Return whether a line is one of these entries'; a damaged one is where it names one, or a line of one begins in it. */
 function isOf({ raw, record }: Line, ids: ReadonlySet<string>): boolean {
   if (record !== null) {
     return ids.has(idOf(record) ?? "");

@@ -10,7 +10,7 @@ import { formatTime, type Microseconds, readTime } from "./time.js";
 const CHUNK = 1 << 20;
 const LF = 0x0a;
 
-/** A line where it stands in its file. */
+/** A line at its place in its file. */
 export interface Line {
   offset: number;
   /** Its bytes without the newline; empty for a line that is too long to be one. */

@@ -4,7 +4,7 @@ import { Folder } from "./folder.js";
 import { ARCHIVE, checkAgent, logOf, sessionFile, sessionOf, sessionsFolder, shown } from "./layout.js";
 import { Log } from "./log.js";
 
-/** So many logs are kept in memory once they were read or written. */
+/** How many logs are kept in memory after they were read or written. */
 const LOGS = 8;
 
 export class SessionLogs {

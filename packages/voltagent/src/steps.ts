@@ -88,7 +88,7 @@ export class Steps {
   async remove(conversation: string): Promise<void> {
     await this.#delete(pathOf(conversation));
     for (let left = true; left; ) {
-      // Also those that no file names: whoever wrote them may have been killed before the first file named them.
+      // Also those that no file names: their writer may have been killed before the first file named them.
       const query = { folder: folderOf(conversation), limit: 1 };
       const { body } = await this.#client.send("GET", "/file-contents", { query });
       const files = itemsIn(body.files);

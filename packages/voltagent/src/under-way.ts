@@ -35,7 +35,7 @@ export class UnderWay {
         return;
       }
       await Promise.race([Promise.allSettled(calls), over]);
-      await setImmediate(); // The next call of the same job begins by now.
+      await setImmediate(); // The next call of the same job begins during it.
       await setImmediate();
     }
   }

@@ -13,7 +13,7 @@ export async function voltAgentLogger(): Promise<InfoLogger> {
   return new LoggerProxy({ component: "keepstone" });
 }
 
-/** Return the error by which VoltAgent knows that somebody else was first to begin a conversation. */
+/** Return the error by which VoltAgent knows that another caller was first to begin a conversation. */
 export async function alreadyExists(conversation: string): Promise<Error> {
   const { ConversationAlreadyExistsError } = await load();
   return new ConversationAlreadyExistsError(conversation);

@@ -78,7 +78,7 @@ function revived(item: Item): WorkflowStateEntry {
   return state;
 }
 
-/** Return the Date that a document's time says, null if somebody has broken it. */
+/** Return the Date that a document's time says, null if it is damaged. */
 function dateOf(time: unknown): Date | null {
   const moment = readTime(time);
   return moment === null ? null : new Date(Number(moment / 1000n));

@@ -1,4 +1,4 @@
-/** VoltAgent's agents with a model that answers as it is told, without a network. */
+/** VoltAgent's agents with a model with given answers, without a network. */
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { Agent, Memory, type StorageAdapter } from "@voltagent/core";
@@ -33,7 +33,7 @@ export function agentOf(storage: StorageAdapter, model: Model, tools: Constructo
   return new Agent({ name: "coder", instructions: "Help.", model, tools, memory: new Memory({ storage }) });
 }
 
-/** Return a conversation's texts once there are so many: the runtime stores some of them in the background. */
+/** Return a conversation's texts once there are enough: the runtime stores some of them in the background. */
 export async function stored(storage: StorageAdapter, id: string, count: number, userId = "u1"): Promise<string[]> {
   for (const end = Date.now() + 20_000; ; await sleep(20)) {
     const found = await storage.getMessages(userId, id);

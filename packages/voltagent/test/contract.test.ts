@@ -297,7 +297,7 @@ ours("a damaged line among the steps hides no other, and goes when they are clea
   assert.match(readFileSync(file, "utf8"), /^\{"id":"c".*\n$/);
 });
 
-test("keepstone: a record that somebody has broken is named", async () => {
+test("keepstone: a damaged record is named", async () => {
   const storage = await server.storage("broken");
   await storage.createConversation(conversation("b"));
   writeFileSync(join(server.home, "agents", "broken", "files", "voltagent", "conversations", "b.json"), "{");

@@ -1,4 +1,4 @@
-"""What remote models share: timeouts, keys and errors."""
+"""Common parts of remote models: timeouts, keys and errors."""
 
 from __future__ import annotations
 

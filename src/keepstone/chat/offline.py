@@ -43,12 +43,12 @@ class OfflineResponder:
 
 
 def _near(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits that have words of a question, which somebody asks to see what there is."""
+    """Return the hits that have words of a question that explores the memory."""
     return [hit for hit in hits if hit.why.words and hit.relevance >= SECOND]
 
 
 def _is_quotable(hit: Hit, question: str) -> bool:
-    """Tell whether a hit is neither a question nor itself a quote."""
+    """Return whether a hit is neither a question nor itself a quote."""
     data, text = hit.entry.data, hit.entry.text.strip()
     said = str(data.get("content", text)).strip()
     if data.get("model") == OfflineResponder.name or said.casefold() == question.strip().casefold():

@@ -103,15 +103,13 @@ def doctor(
 
 @postgres.command(epilog="Example: keepstone postgres scrub --home postgresql://owner@db/memory")
 def scrub(*, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Write all tables anew (VACUUM FULL), so that no byte of what was purged is left in them.
+    """Rewrite all tables (VACUUM FULL), so that no byte of what was purged is left in them.
 
-    Readers and writers wait meanwhile. What the server's log, its replicas and backups keep is
+    Readers and writers wait for it. What the server's log, its replicas and backups keep is
     described in docs/reliability.md.
     """
     tables: list[str] = _administration().scrub(_target(home))
-    show(
-        Answer({"scrubbed": tables}, Text(f"{counted(len(tables), 'table')} written anew.")), as_json=as_json
-    )
+    show(Answer({"scrubbed": tables}, Text(f"{counted(len(tables), 'table')} rewritten.")), as_json=as_json)
 
 
 @postgres.command(epilog="Example: keepstone postgres citus --home postgresql://owner@coordinator/memory")
@@ -131,7 +129,7 @@ def migrate(
     """Copy a home to another one: from files to PostgreSQL, or back. The source is not changed.
 
     Every session is compared with what arrived. What was interrupted goes on with --merge. Stop writers
-    first: what is written meanwhile may be missing.
+    first: what is written during the migration may be missing.
     """
     from keepstone.filesystem.layout import layout_of
     from keepstone.store.opening import is_database, open_store

@@ -152,7 +152,7 @@ def _web(home: "Home", notes: "Notes", project: Path, tokens: "Tokens") -> Any:
 
 
 def _mcp(home: "Home") -> Any:
-    """Return what adds the MCP server, None where its package is not installed."""
+    """Return what adds the MCP server, None if its package is not installed."""
     if find_spec("mcp") is None:
         return None
     from keepstone.mcp.http import route

@@ -21,7 +21,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """What a context leaves out, and why."""
+    """A source that a context leaves out, with the reason."""
 
     kind: str
     """The part it would be in."""
@@ -77,7 +77,7 @@ class Context:
     it.
     """
     left_out: tuple[LeftOut, ...] = ()
-    """What was left out, and why."""
+    """The sources that were left out, with the reason."""
     sources: tuple[ContextSource, ...] = ()
     """The entry of each short reference in the text, in the order of the text."""
 

@@ -104,7 +104,7 @@ class AlreadyShown:
         self._sent = [_plain(text) for text in window]
 
     def holds(self, entry: Entry) -> bool:
-        """Tell whether an entry is in the context."""
+        """Return whether an entry is in the context."""
         return entry.key in self.keys
 
     def add(self, entry: Entry, kind: str) -> None:

@@ -68,12 +68,12 @@ def unusable(name: str) -> str | None:
 
 
 def is_local(embedder: Embedder) -> bool:
-    """Tell whether an embedder is one of the built-in local ones."""
+    """Return whether an embedder is one of the built-in local ones."""
     return isinstance(embedder, minilm.MiniLM | e5.E5 | static.Static)
 
 
 def is_remote(embedder: Embedder) -> bool:
-    """Tell whether an embedder is known to call a server, so that a recall should not wait for it."""
+    """Return whether an embedder is known to call a server, so that a recall should not wait for it."""
     return isinstance(embedder, OpenAIEmbedder)
 
 

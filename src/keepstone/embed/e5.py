@@ -25,7 +25,7 @@ _TOKENS = 256
 _CHARACTERS = 4_096
 """Maximum characters of a text to tokenize. 256 tokens are about 1,000 characters."""
 _DOCUMENT, _QUERY = "passage: ", "query: "
-"""What the model expects before texts of each kind."""
+"""Prefixes that the model expects before texts of each kind."""
 
 _Model = tuple[Quantized, Bert]
 

@@ -77,7 +77,7 @@ class Embedder(Protocol):
 
 
 class Embeddings(Protocol):
-    """What LangChain's embeddings have: vectors as lists of numbers, and no id."""
+    """The interface of LangChain's embeddings: vectors as lists of numbers, and no id."""
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return the vectors of texts to be found."""
@@ -87,7 +87,7 @@ class Embeddings(Protocol):
 
 
 EmbedderLike = Embedder | Embeddings | Callable[[list[str]], Any] | str
-"""What a caller may give as an embedder: also a function from texts to vectors, or a name."""
+"""An embedder as a caller may give it: also a function from texts to vectors, or a name."""
 
 
 def check_embedder(embedder: Any) -> Space:

@@ -51,7 +51,7 @@ def install(model: Model, source: Source, tell: Tell, fallback: Source | None = 
 
 
 def remove(model: Model) -> bool:
-    """Remove an installed or damaged model, and tell whether there was one.
+    """Remove an installed or damaged model, and return whether there was one.
 
     Raises:
         LockTimeoutError: Another process is installing or removing a model.

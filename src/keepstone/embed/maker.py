@@ -113,7 +113,7 @@ class Maker:
         return made[short]
 
     def refuses(self, text: str) -> bool:
-        """Tell whether the embedder rejected a text and its backoff has not ended."""
+        """Return whether the embedder rejected a text and its backoff has not ended."""
         return self._is_refused(embedded_text(text))
 
     def _is_refused(self, short: str) -> bool:

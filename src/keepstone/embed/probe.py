@@ -51,7 +51,7 @@ def unnamed(answer: str) -> str:
 
 
 def is_unnamed(space: str) -> bool:
-    """Tell whether a space is of an embedder without an id."""
+    """Return whether a space is of an embedder without an id."""
     return space.startswith(_UNNAMED)
 
 

@@ -1,7 +1,7 @@
 """The user's own list of servers that a home may name as its embedder.
 
-A home may come from somebody else. What it names receives no text unless the user named it on this machine:
-as an argument, in $KEEPSTONE_EMBEDDER, or in this list, a text file with one server a line.
+A home may come from another person. A server that it names gets no text unless the user named it on this
+machine: as an argument, in $KEEPSTONE_EMBEDDER, or in this list, a text file with one server a line.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from keepstone.filesystem.fork import hold_over_forks, reset_in_child
 _SPELLINGS = ("scipy_{}64_", "scipy_{}", "{}64_", "{}")
 """Names of OpenBLAS's functions in NumPy's wheels, and in builds of others."""
 _PTHREADS = 1
-"""What ``openblas_get_parallel`` returns for threads that the whole process shares."""
+"""The result of ``openblas_get_parallel`` for threads that the whole process shares."""
 
 
 class Blas:
@@ -109,7 +109,7 @@ def fitting_threads(*, is_bulk: bool) -> AbstractContextManager[None]:
 
 
 def _is_idle() -> bool:
-    """Tell whether at most half of the processors are in use; False where the system does not say."""
+    """Return whether at most half of the processors are in use; False where the system does not say."""
     try:
         return os.getloadavg()[0] <= (os.cpu_count() or 1) / 2
     except (AttributeError, OSError):

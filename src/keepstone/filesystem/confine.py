@@ -250,7 +250,7 @@ class Folder:
             sync_names(folder)
 
     def is_moved(self) -> bool:
-        """Tell whether the path no longer leads here, as the folder was renamed, replaced or removed."""
+        """Return whether the path no longer leads here, as the folder was renamed, replaced or removed."""
         # Called before each write and read, so it costs one system call per level.
         status = None
         try:
@@ -384,7 +384,7 @@ def _descend(handle: int, parts: Sequence[str], *, create: bool = False, durable
 
 
 def _is_used(folder: int | Path) -> bool:
-    """Tell whether a folder is not empty; False if it is missing or unreadable."""
+    """Return whether a folder is not empty; False if it is missing or unreadable."""
     with suppress(FileNotFoundError, NotADirectoryError, PermissionError), os.scandir(folder) as entries:
         return any(True for _ in entries)
     return False

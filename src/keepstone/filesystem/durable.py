@@ -10,7 +10,7 @@ import fcntl
 import os
 
 _REFUSED = frozenset({errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOTTY, errno.ENOSYS})
-"""What a drive answers that has no ``F_FULLFSYNC``, such as one on a network."""
+"""Errors of a drive that has no ``F_FULLFSYNC``, such as one on a network."""
 
 
 def sync_data(fd: int) -> None:

@@ -26,7 +26,7 @@ _LOCAL = frozenset(
 
 
 class FolderChanges:
-    """What changes in one folder from now on. The caller guards it."""
+    """A watch on the changes of one folder. The caller guards it."""
 
     def __init__(self, path: str) -> None:
         """Watch a folder; raises OSError where the system cannot."""

@@ -26,7 +26,7 @@ PURGE = ".purge.ndjson"
 PURGED = ".purged.ndjson"
 """The journal of erasures: digests of the ids of which lives were erased, inside a sessions folder."""
 GIT_ATTRIBUTES = ".gitattributes"
-"""What tells git how to merge the files of a home, inside the root."""
+"""The file of git attributes, which name the merge driver, inside the root."""
 FORMAT_FILE = ".format.json"
 """The version of a home's files, inside the root; without it they are of version 1."""
 FORMAT = 1
@@ -38,9 +38,9 @@ VANISHED = f"{STATE}/gone"
 ERASED = "erased.ndjson"
 """The name of such a journal."""
 SYNC = f"{STATE}/sync"
-"""What a home knows of its syncing, inside the root."""
+"""The state of a home's syncing, inside the root."""
 GRANTS = "grants.ndjson"
-"""What an agent lets others access, beside its sessions folder, or inside it with a leading dot."""
+"""The file of an agent's grants to others, beside its sessions folder, or inside it with a leading dot."""
 DROPPED = ".dropped.ndjson"
 """The marks of dropped collections, inside a sessions folder."""
 SUGGESTIONS = "suggestions.ndjson"
@@ -333,7 +333,7 @@ def _check_template(template: object) -> None:
 
 
 def _overlap(one: str, other: str) -> bool:
-    """Tell whether a folder of one template may equal or contain a folder of the other."""
+    """Return whether a folder of one template may equal or contain a folder of the other."""
     pairs = zip(one.casefold().split("/"), other.casefold().split("/"), strict=False)
     return all(_AGENT in pair or pair[0] == pair[1] for pair in pairs)
 
@@ -354,7 +354,7 @@ def _slugs(root: Path, head: list[str]) -> list[str]:
 
 
 def _is_folder(root: Path, parts: list[str]) -> bool:
-    """Tell whether every part below ``root`` is a folder; only ``root`` may be a link."""
+    """Return whether every part below ``root`` is a folder; only ``root`` may be a link."""
     below = [root.joinpath(*parts[: depth + 1]) for depth in range(len(parts))]
     return root.is_dir() and all(path.is_dir() and not path.is_symlink() for path in below)
 
@@ -379,7 +379,7 @@ def _encode(session: str) -> str:
 
 
 def _folds_case(path: Path) -> bool:
-    """Tell whether a path names the same file with its name's case swapped."""
+    """Return whether a path names the same file with its name's case swapped."""
     name = path.name
     if not name.isascii() or name.swapcase() == name:
         return False

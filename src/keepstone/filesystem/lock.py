@@ -146,7 +146,7 @@ class Lock:
         self._unwanted = False
 
     def if_free(self, act: Callable[[], None]) -> bool:
-        """Close the lock and call ``act`` unless a thread uses the lock; tell whether that was done."""
+        """Close the lock and call ``act`` unless a thread uses the lock; return whether that was done."""
         if not self._queue.acquire(blocking=False):
             return False
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 _MOST = 1 << 15
-"""What the limit is raised to at most: all agents held open need less, and some systems have no end."""
+"""Maximum to which the limit is raised: all agents held open need less, and some systems have no end."""
 
 
 def files_allowed() -> int | None:

@@ -17,7 +17,7 @@ _COLUMNS = {"id", "session_id", "message_data"}
 
 
 def is_agents_sdk(origin: Origin) -> bool:
-    """Tell whether a file is a database of the SDK's sessions."""
+    """Return whether a file is a database of the SDK's sessions."""
     if origin.is_folder or not is_sqlite(origin.path):
         return False
     with foreign_database(origin.path) as database:

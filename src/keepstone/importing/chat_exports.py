@@ -21,12 +21,12 @@ _NOT_AN_OBJECT = "it is not an object"
 
 
 def is_chatgpt(origin: Origin) -> bool:
-    """Tell whether the first conversation is a tree, as ChatGPT exports it."""
+    """Return whether the first conversation is a tree, as ChatGPT exports it."""
     return "mapping" in _first(origin)
 
 
 def is_claude(origin: Origin) -> bool:
-    """Tell whether the first conversation has messages as Claude exports them."""
+    """Return whether the first conversation has messages as Claude exports them."""
     return "chat_messages" in _first(origin)
 
 
@@ -195,7 +195,7 @@ def read_claude(origin: Origin, options: Options) -> Items:
 
 
 def _claude_branch(said: list[Any], conversation: Record) -> set[str] | None:
-    """Return the messages of the current branch; None where the export has no branches."""
+    """Return the messages of the current branch; None if the export has no branches."""
     parents = {
         one["uuid"]: one.get("parent_message_uuid")
         for one in said

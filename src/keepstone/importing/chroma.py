@@ -35,7 +35,7 @@ def database_of(origin: Origin) -> Path | None:
 
 
 def is_chroma(origin: Origin) -> bool:
-    """Tell whether there is a Chroma database."""
+    """Return whether there is a Chroma database."""
     return database_of(origin) is not None
 
 

@@ -26,7 +26,7 @@ _TIMES = ("created_at", "created_at_epoch")
 
 
 def is_claude_mem(origin: Origin) -> bool:
-    """Tell whether a file is claude-mem's database, or an export of it."""
+    """Return whether a file is claude-mem's database, or an export of it."""
     if origin.is_folder or origin.is_zip:
         return False
     if is_sqlite(origin.path):
@@ -36,7 +36,7 @@ def is_claude_mem(origin: Origin) -> bool:
 
 
 def _has_mark(origin: Origin) -> bool:
-    """Tell whether a file begins like an export: its first keys are the time and the query."""
+    """Return whether a file begins like an export: its first keys are the time and the query."""
     with origin.open(origin.path.name) as file:
         head = file.read(400)
     return b'"exportedAtEpoch"' in head and b'"query"' in head

@@ -1,4 +1,4 @@
-"""What ``keepstone export`` wrote as Markdown or SQLite. Its other formats are read as their own sources."""
+"""Exports of keepstone in Markdown or SQLite. Its other formats are read as their own sources."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LOOKED_AT = 4096
 
 
 def is_export(origin: Origin) -> bool:
-    """Tell whether there is an SQLite file or a Markdown file of an export."""
+    """Return whether there is an SQLite file or a Markdown file of an export."""
     if not origin.is_folder and is_sqlite(origin.path):
         with foreign_database(origin.path) as database:
             return next(database.rows("PRAGMA application_id"), (0,)) == (APPLICATION_ID,)

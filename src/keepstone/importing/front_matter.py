@@ -90,7 +90,7 @@ class _Open:
     value: list[Any] | dict[str, Any]
     anchor: str | None = None
     begin: int = 0
-    """What was counted before it."""
+    """The count before it."""
     key: str | None = None
     defaults: list[dict[str, Any]] = field(default_factory=list)
     """Mappings that ``<<`` merges: their keys count where the mapping does not have them."""

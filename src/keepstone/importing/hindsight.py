@@ -19,7 +19,7 @@ _TIMES = ("mentioned_at", "event_date", "occurred_start", "created_at")
 
 
 def is_hindsight(origin: Origin) -> bool:
-    """Tell whether an archive, or an unpacked one, has Hindsight's manifest."""
+    """Return whether an archive, or an unpacked one, has Hindsight's manifest."""
     if not (origin.is_folder or origin.is_zip) or _MANIFEST not in origin.names(".json"):
         return False
     with origin.open(_MANIFEST) as file:

@@ -19,7 +19,7 @@ _MOST = 20_000_000
 
 @dataclass(slots=True)
 class Object:
-    """What a blob says of an object that only its program could make."""
+    """The data of an object that only its program could make."""
 
     name: Any = None
     """The module and name of its class, or the number of an extension."""

@@ -1,4 +1,4 @@
-"""What a reader of a foreign memory yields: items to store, and places that it could not read."""
+"""Results of a reader of a foreign memory: items to store, and places that it could not read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Item:
     exported: bool = False
     """Whether ``keepstone export`` wrote it, as a whole log line that may be empty."""
     owner: Mapping[str, Any] = field(default_factory=dict)
-    """What the source says beside the line of whose it is: ``user_id`` or ``namespace``."""
+    """The owner that the source names beside the line: ``user_id`` or ``namespace``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ Items: TypeAlias = Iterator[Item | Unread]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a caller may say about the reading of a source."""
+    """Options for reading a source."""
 
     mapping: Mapping[str, str] = field(default_factory=dict)
     """The column of each field, for tables and JSON lines."""

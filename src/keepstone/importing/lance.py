@@ -19,7 +19,7 @@ _BATCH = 500
 
 
 def is_lance(origin: Origin) -> bool:
-    """Tell whether a folder is a LanceDB database, or one of its tables."""
+    """Return whether a folder is a LanceDB database, or one of its tables."""
     return origin.is_folder and bool(_tables(origin.path))
 
 

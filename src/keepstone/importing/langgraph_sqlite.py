@@ -15,7 +15,7 @@ _STORE, _VECTORS = "store", "store_vectors"
 
 
 def is_langgraph(origin: Origin) -> bool:
-    """Tell whether a file is a database of LangGraph's store or checkpoints."""
+    """Return whether a file is a database of LangGraph's store or checkpoints."""
     if origin.is_folder or not is_sqlite(origin.path):
         return False
     with foreign_database(origin.path) as database:

@@ -48,7 +48,7 @@ class _Checkpoint:
 
 
 def has_threads(database: ForeignDatabase) -> bool:
-    """Tell whether a database has checkpoints."""
+    """Return whether a database has checkpoints."""
     return _CHECKPOINTS in database.tables and "thread_id" in database.columns(_CHECKPOINTS)
 
 

@@ -14,7 +14,7 @@ _EXTENSION = ".af"
 
 
 def is_letta(origin: Origin) -> bool:
-    """Tell whether there are agent files."""
+    """Return whether there are agent files."""
     return any(name.lower().endswith(_EXTENSION) for name in origin.names())
 
 

@@ -39,7 +39,7 @@ _CHECKBOXES = frozenset(" xX-/>")
 
 
 def is_okf(origin: Origin) -> bool:
-    """Tell whether a folder is an OKF bundle: its index says so, or its first file has a ``type``."""
+    """Return whether a folder is an OKF bundle: its index says so, or its first file has a ``type``."""
     names = _names(origin)
     if "index.md" in names and "okf_version" in _keys(origin, "index.md"):
         return True
@@ -49,12 +49,12 @@ def is_okf(origin: Origin) -> bool:
 
 
 def is_basic_memory(origin: Origin) -> bool:
-    """Tell whether one of the first files has a permalink, as basic-memory writes it."""
+    """Return whether one of the first files has a permalink, as basic-memory writes it."""
     return any("permalink" in _keys(origin, name) for name in _names(origin)[:50])
 
 
 def is_obsidian(origin: Origin) -> bool:
-    """Tell whether a folder or archive has Markdown files."""
+    """Return whether a folder or archive has Markdown files."""
     return (origin.is_folder or origin.is_zip) and bool(_names(origin))
 
 

@@ -20,7 +20,7 @@ _VECTORS = "memory_embeddings"
 
 
 def is_memory_graph(origin: Origin) -> bool:
-    """Tell whether a file begins with entities or relations of the reference server."""
+    """Return whether a file begins with entities or relations of the reference server."""
     if origin.is_folder or origin.is_zip or not origin.path.name.lower().endswith(_LINES):
         return False
     with origin.open(origin.path.name) as file:
@@ -75,7 +75,7 @@ def _entity(line: Record, links: dict[str, list[Record]]) -> Record | None:
 
 
 def is_memory_service(origin: Origin) -> bool:
-    """Tell whether a file is a database of ``mcp-memory-service``."""
+    """Return whether a file is a database of ``mcp-memory-service``."""
     if origin.is_folder or not is_sqlite(origin.path):
         return False
     with foreign_database(origin.path) as database:

@@ -23,7 +23,7 @@ _WHOSE = ("run_id", "agent_id", "user_id")
 
 
 def is_mem0(origin: Origin) -> bool:
-    """Tell whether there is a history of mem0, or a folder with memories as mem0 stores them."""
+    """Return whether there is a history of mem0, or a folder with memories as mem0 stores them."""
     if any(True for _ in _databases(origin, _is_history)) or any(
         True for _ in _databases(origin, _is_qdrant)
     ):
@@ -96,7 +96,7 @@ def _stored(origin: Origin) -> Iterator[tuple[str, str, Record | None, Any]]:
 
 
 def _is_entity(collection: str, collections: Collection[str], payload: Record) -> bool:
-    """Tell whether a point is what mem0 links memories by: since 2.2 it keeps them in a collection beside."""
+    """Return whether a point is what mem0 links memories by: since 2.2 they have a collection."""
     base = collection.removesuffix(_ENTITIES)
     return (base != collection and base in collections) or payload.keys() >= _ENTITY_KEYS
 

@@ -19,7 +19,7 @@ _DOCUMENT = "chroma:document"
 
 
 def is_mempalace(origin: Origin) -> bool:
-    """Tell whether a folder is a palace, or has one."""
+    """Return whether a folder is a palace, or has one."""
     if not origin.is_folder:
         return False
     if _files(origin, _EXACT) or _files(origin, _GRAPH):

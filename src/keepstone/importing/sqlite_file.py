@@ -91,7 +91,7 @@ def _quoted(name: str) -> str:
 
 
 def is_sqlite(path: Path) -> bool:
-    """Tell whether a file is an SQLite database."""
+    """Return whether a file is an SQLite database."""
     return _begins_with(path, _MAGIC)
 
 
@@ -135,7 +135,7 @@ def foreign_database(path: Path) -> Iterator[ForeignDatabase]:
 
 
 def _is_filled(path: Path) -> bool:
-    """Tell whether a file beside a database is there and not empty; a link is refused."""
+    """Return whether a file beside a database is there and not empty; a link is refused."""
     try:
         status = path.lstat()
     except FileNotFoundError:

@@ -20,7 +20,7 @@ _SNAKE = re.compile(r"_([a-z])")
 
 
 def is_supermemory(origin: Origin) -> bool:
-    """Tell whether there are documents or memories as supermemory's API gives them."""
+    """Return whether there are documents or memories as supermemory's API gives them."""
     return any(
         _kind(record) and any(mark in record for mark in _MARKS)
         for _, record in first_records(origin, _records)

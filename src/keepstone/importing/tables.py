@@ -25,13 +25,13 @@ _TABLES = (".csv", ".tsv")
 
 
 def is_jsonl(origin: Origin) -> bool:
-    """Tell whether there are JSON lines."""
+    """Return whether there are JSON lines."""
     names = origin.names(*_LINES) if origin.is_folder or origin.is_zip else [origin.path.name]
     return any(name.lower().endswith(_LINES) for name in names)
 
 
 def is_csv(origin: Origin) -> bool:
-    """Tell whether a file is a table by its name."""
+    """Return whether a file is a table by its name."""
     return not origin.is_folder and origin.path.name.lower().endswith(_TABLES)
 
 

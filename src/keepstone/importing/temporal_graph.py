@@ -32,12 +32,12 @@ _DEEPEST = 10
 
 
 def is_graphiti(origin: Origin) -> bool:
-    """Tell whether there are facts, entities or episodes of Graphiti."""
+    """Return whether there are facts, entities or episodes of Graphiti."""
     return any("group_id" in record and _kind(record) != "" for _, record in first_records(origin, _records))
 
 
 def is_zep(origin: Origin) -> bool:
-    """Tell whether there are facts, entities, episodes or messages as Zep's clients give them."""
+    """Return whether there are facts, entities, episodes or messages as Zep's clients give them."""
     return any(
         "group_id" not in record
         and _kind(record) != ""

@@ -17,12 +17,12 @@ _NOT_AN_OBJECT = "the line is not a JSON object, is too long, or nests too deep"
 
 
 def is_claude_code(origin: Origin) -> bool:
-    """Tell whether there are transcripts of Claude Code."""
+    """Return whether there are transcripts of Claude Code."""
     return any("sessionId" in line and {"uuid", "leafUuid"} & line.keys() for line in _first_lines(origin))
 
 
 def is_codex(origin: Origin) -> bool:
-    """Tell whether there are transcripts of Codex."""
+    """Return whether there are transcripts of Codex."""
     return any(line.get("type") == "session_meta" and "payload" in line for line in _first_lines(origin))
 
 

@@ -55,7 +55,7 @@ class ImportResult:
     failed: list[Unread] = field(default_factory=list)
     """Records that were not imported, with their place and the reason."""
     notes: list[str] = field(default_factory=list)
-    """What was left out of the records that were imported, for people."""
+    """The parts of imported records that were left out, for people."""
 
 
 @dataclass(slots=True)
@@ -257,7 +257,7 @@ class Writer:
         return {key: value for key, value in record.items() if key != "ts"}
 
     def _was_edited_here(self, agent: Agent, session: Session, there: Record, record: Record) -> bool:
-        """Tell whether a record is as it was when it was imported, and its entry was changed here since."""
+        """Return whether a record is as it was when it was imported, and its entry was changed here since."""
         if "modified" not in there or _says_same(there, record):
             return False
         versions = agent.history(there["id"], session.id)
@@ -265,7 +265,7 @@ class Writer:
 
 
 _Content: TypeAlias = Mapping[str, int]
-"""What a line says, as ``_says_same`` compares it: a hash of each key's value."""
+"""The content of a line, as ``_says_same`` compares it: a hash of each key's value."""
 
 
 def _content(record: Record) -> _Content:
@@ -310,7 +310,7 @@ class _Vectors:
         return {key: value for key, value in line.items() if key != "embedding"}
 
     def _is_kept(self, agent: Agent, space: Space, *, names_space: bool) -> bool:
-        """Tell whether a vector is kept; raise InvalidEmbeddingError if the agent cannot use it."""
+        """Return whether a vector is kept; raise InvalidEmbeddingError if the agent cannot use it."""
         own = self._spaces.get(agent.slug) or agent.vectors().space()
         if own is not None and not space.is_given and space.id != own.id:
             raise InvalidEmbeddingError(f"they are of {space.id!r:.80}, this agent's of {own.id!r:.80}")
@@ -328,7 +328,7 @@ class _Vectors:
 
 
 def _says_same(there: Record, record: Record) -> bool:
-    """Tell whether an entry says what a record says; keys that the record does not name do not count."""
+    """Return whether an entry says what a record says; keys that the record does not name do not count."""
     if there["type"] != record["type"] or not same(body_of(there), body_of(record)):
         return False
     keys = record.keys() - _UNCOMPARED - body_of(record).keys() - {"id", "type"}

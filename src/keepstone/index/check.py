@@ -98,7 +98,7 @@ def _vectors(database: Database) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _SessionRows:
-    """What the index holds of one session."""
+    """The index's rows of one session."""
 
     known: LogState
     rows: dict[str, tuple[Record | None, tuple[Any, ...]]]
@@ -152,7 +152,7 @@ def _held(database: Database, session: str) -> _SessionRows | None:
 
 
 def _is_of(known: LogState, fd: int) -> bool:
-    """Tell whether the index was read from this file, to which lines may have been added since."""
+    """Return whether the index was read from this file, to which lines may have been added since."""
     stat = stat_of(os.fstat(fd))
     if known.stat == stat:
         return True

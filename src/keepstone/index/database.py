@@ -53,7 +53,7 @@ DAMAGE = (
     *(apsw.CorruptError, apsw.NotADBError, apsw.FormatError, apsw.MismatchError),
     *(apsw.ConstraintError, apsw.SQLError, UnicodeDecodeError),
 )
-"""What SQLite raises for a file that is not, or is no longer, one of ours; see ``is_damage``."""
+"""Errors of SQLite for a file that is not, or is no longer, one of ours; see ``is_damage``."""
 
 _LIMITS = (
     "Expression tree is too large",
@@ -67,14 +67,14 @@ UNUSABLE = (
     *(apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError, apsw.FullError),
     *(apsw.IOError, apsw.ConnectionClosedError, OSError),
 )
-"""What it raises where the disk refuses, or the index was closed during the call."""
+"""Its errors if the disk refuses, or the index was closed during the call."""
 
 BUSY = (apsw.BusyError,)
-"""What it raises where another process keeps the file for too long."""
+"""Its error if another process keeps the file for too long."""
 
 
 def is_damage(error: BaseException) -> bool:
-    """Tell whether an error says that the file is damaged. A statement beyond SQLite's limits does not."""
+    """Return whether an error says that the file is damaged. A statement beyond SQLite's limits does not."""
     return isinstance(error, DAMAGE) and not str(error).startswith(_LIMITS)
 
 
@@ -196,7 +196,7 @@ class Database:
             self.guard.release()
 
     def replaced(self) -> bool:
-        """Tell whether the file was deleted or exchanged since it was opened."""
+        """Return whether the file was deleted or exchanged since it was opened."""
         return self.path is not None and self._inode() != self.inode
 
     def discard(self) -> None:
@@ -230,7 +230,7 @@ class Database:
             return True
 
     def shorten_journal(self) -> bool:
-        """Empty a long journal unless that means waiting for anyone; tell whether it is short now."""
+        """Empty a long journal unless that means waiting for anyone; return whether it is short now."""
         if self.journal_bytes() < LONG_JOURNAL:
             return True
         try:
@@ -247,7 +247,7 @@ class Database:
         return True
 
     def pages(self, *, release: bool = False) -> int:
-        """Return how many bytes of pages SQLite keeps in memory, or let go of them. The guard is held."""
+        """Return the bytes of pages that SQLite keeps in memory; ``release`` frees them. The guard is held."""
         with suppress(apsw.ConnectionClosedError):
             if release and self.path is not None:
                 self.connection.release_memory()

@@ -78,7 +78,7 @@ def _insert(
 
 
 def index_some(database: Database, name: str, limit: int) -> bool:
-    """Index the values of the next rows at a path; tell whether that were the last."""
+    """Index the values of the next rows at a path; return whether that were the last."""
     with database.writing():
         known = database.row("SELECT number, upto FROM path WHERE name=?", (name,)) or _begun(database, name)
         number, upto = known
@@ -97,7 +97,7 @@ def index_some(database: Database, name: str, limit: int) -> bool:
 
 
 def is_complete(database: Database, name: str) -> bool:
-    """Tell whether all values at a path are indexed."""
+    """Return whether all values at a path are indexed."""
     return database.row("SELECT 1 FROM path WHERE name=? AND upto=?", (name, _COMPLETE)) is not None
 
 
@@ -157,7 +157,7 @@ def values_of(tags: Sequence[str] | None, where: Sequence[Comparison]) -> list[V
 
 
 def is_indexed(condition: Comparison) -> bool:
-    """Tell whether the index can tell anything of a condition."""
+    """Return whether the index can tell anything of a condition."""
     if condition.operator == "trust":  # Computed from other entries, too.
         return False
     # Counts change without their line being read; of values that are not one, or missing, there are many.

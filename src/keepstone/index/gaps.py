@@ -27,7 +27,7 @@ _FIRST = 100
 def zero_gaps(database: Database) -> bool:
     """Put zeros into the gaps of all pages; False if others wrote since the journal was emptied.
 
-    No page is written by others meanwhile: that takes the lock held here, or something in the journal.
+    Others write no page during this: that takes the lock held here, or something in the journal.
     """
     if database.path is None:
         return True

@@ -31,7 +31,7 @@ def hide(database: Database, sid: int, ids: Collection[str]) -> None:
 
 
 def are_hidden(database: Database) -> bool:
-    """Tell whether ``drop_hidden`` has anything to do."""
+    """Return whether ``drop_hidden`` has anything to do."""
     sql = (
         "SELECT EXISTS (SELECT 1 FROM entry WHERE sid<0) OR EXISTS (SELECT 1 FROM meta WHERE key='unmerged')"
     )
@@ -39,7 +39,7 @@ def are_hidden(database: Database) -> bool:
 
 
 def drop_hidden(database: Database) -> bool:
-    """Remove some hidden rows, or what is left of their words; tell whether nothing is left."""
+    """Remove some hidden rows, or what is left of their words; return whether nothing is left."""
     if database.row("SELECT 1 FROM entry WHERE sid<0") is None:
         is_last = word_table.merge(database)
         database.has_hidden = not is_last

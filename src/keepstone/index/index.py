@@ -212,14 +212,14 @@ class Index:
             self.give_way()
 
     def has_hidden(self) -> bool:
-        """Tell whether rows wait for ``drop_hidden``, of which a killed process may have left some."""
+        """Return whether rows wait for ``drop_hidden``, of which a killed process may have left some."""
         if self._database.has_hidden is None:
             with self._database as database:
                 database.has_hidden = hidden_rows.are_hidden(database)
         return bool(self._database.has_hidden)
 
     def drop_some_hidden(self) -> bool:
-        """Do one step of ``drop_hidden``; tell whether it was the last."""
+        """Do one step of ``drop_hidden``; return whether it was the last."""
         with self._database as database:
             return hidden_rows.drop_hidden(database)
 
@@ -261,11 +261,11 @@ class Index:
             return session_table.live_bytes(database, session)
 
     def looked_through(self, session: str, size: int) -> None:
-        """Take note that a log of this size has nothing to fold away."""
+        """Record that a log of this size has nothing to fold away."""
         self.keep_compacted(session, -size)
 
     def keep_compacted(self, session: str, size: int) -> None:
-        """Take note of a log's length after a compaction; see ``compacted``."""
+        """Record a log's length after a compaction; see ``compacted``."""
         with self._database as database, database.writing():
             known = session_table.known_of(database, session)
             if known is not None:
@@ -562,7 +562,7 @@ class Index:
         return self._database.path is None
 
     def replaced(self) -> bool:
-        """Tell whether the file was deleted or exchanged under the open index."""
+        """Return whether the file was deleted or exchanged under the open index."""
         return self._database.replaced()
 
     def discard(self) -> None:

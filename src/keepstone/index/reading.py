@@ -29,9 +29,9 @@ from keepstone.model import Record
 STEP_LINES = 1_000
 STEP_BYTES = 1 << 19
 STEP_SECONDS = 0.02
-"""What one transaction takes in at most, so that others wait some hundredths of a second: one line or batch
-that is longer is taken in whole. On an idle machine the lines take half of that time; their words and the
-commit come on top of it."""
+"""Limits of one transaction, so that others wait some hundredths of a second: a longer line or
+batch is indexed whole. On an idle machine the lines take half of that time; their words and the commit come
+on top of it."""
 
 _PORTION = 100
 """Lines after which a transaction looks at the clock."""
@@ -69,7 +69,7 @@ def read_on(database: Database, session: str, log: Log, fd: int) -> int | None:
 
 
 def drop(database: Database, session: str) -> bool:
-    """Take some of a session's rows out of the index, the session itself with the last; tell whether it was.
+    """Take some of a session's rows out of the index, the session with the last; return whether it was.
 
     The caller holds a write transaction.
     """
@@ -83,7 +83,7 @@ def drop(database: Database, session: str) -> bool:
 
 
 def _drop_some(database: Database, session: str, sid: int, *, for_good: bool = False) -> bool:
-    """Take some of a session's rows out of the index; tell whether these were the last.
+    """Take some of a session's rows out of the index; return whether these were the last.
 
     What was made of their texts is kept for a log that is read again, unless they go ``for_good``.
     """
@@ -116,7 +116,7 @@ def _start(database: Database, session: str, known: LogState | None, file: str, 
 
 
 def only_grew(known: LogState, fd: int) -> bool:
-    """Tell whether a log is what the index has read of it, and perhaps more."""
+    """Return whether a log is what the index has read of it, and perhaps more."""
     return Extent(_begun(known) or known.stat, known.offset, known.crc, known.tail).begins(fd)
 
 
@@ -150,7 +150,7 @@ def _take_in(database: Database, session: str, known: LogState, fd: int) -> int 
 
 
 def _take_lines(scan: Scan, taking: _Step) -> bool:
-    """Take in the lines of one transaction; tell whether these are the last."""
+    """Take in the lines of one transaction; return whether these are the last."""
     begin, until, lines = scan.settled, time.monotonic() + STEP_SECONDS, []
     for number, line in enumerate(scan, 1):
         lines.append(line)
@@ -165,7 +165,7 @@ def _take_lines(scan: Scan, taking: _Step) -> bool:
 
 
 def _take_last(fd: int, scan: Scan, seen: Counter[str], taking: _Step) -> bool:
-    """Take in a whole last line that lacks only its newline; tell whether there is one."""
+    """Take in a whole last line that lacks only its newline; return whether there is one."""
     if not scan.rest or scan.settled + len(scan.rest) > _UNFINISHED_AT_MOST:
         return False
     lines = list(Scan(fd, scan.settled, ts=scan.ts, seen=seen, unfinished=True))
@@ -220,7 +220,7 @@ class _Step:
         self._insert()
 
     def _may_lose_its_vector(self, entry_id: str, line: Line) -> bool:
-        """Tell whether the text of a new entry may change, for which its vector was not given then."""
+        """Return whether the text of a new entry may change, for which its vector was not given then."""
         known = self._rows[self._new[entry_id]]
         return known is not None and "embedding" in known and is_put(line.record or {})
 

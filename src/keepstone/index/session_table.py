@@ -32,7 +32,7 @@ class LogState:
     """The log's length after its last compaction, 0 if there was none."""
 
     def holds(self, stat: Stat) -> bool:
-        """Tell whether the index has all of a log in this state: its last line may be unfinished."""
+        """Return whether the index has all of a log in this state: its last line may be unfinished."""
         return self.stat == stat and self.offset == stat.size
 
 

@@ -48,7 +48,7 @@ class Turn:
             self._lock.give_back()
 
     def is_wanted(self) -> bool:
-        """Tell whether another connection waits."""
+        """Return whether another connection waits."""
         is_free = self.take()
         self.end()
         return not is_free

@@ -35,7 +35,7 @@ ROOT = "/memories"
 _MOST_LINKS = 40
 """Links on the way of one path, beyond which they are taken for a circle."""
 _UNREAD = (KeepstoneError, OSError, ValueError)
-"""What reading raises for a path to no file, through a link, or to one that cannot be read."""
+"""Errors of reading for a path to no file, through a link, or to one that cannot be read."""
 
 
 class Listed(NamedTuple):
@@ -46,7 +46,7 @@ class Listed(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What is at a path."""
+    """The file or folder at a path."""
 
     name: str
     """The name below the agent's folder that the path leads to; empty for the root."""

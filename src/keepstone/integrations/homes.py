@@ -1,4 +1,4 @@
-"""What adapters share: homes opened once, calls in threads, and errors that a framework knows."""
+"""Common parts of adapters: homes opened once, calls in threads, and errors that a framework knows."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class KeepstoneByteStore(ByteStore):
         self._session = opened_session(self._agent, name)
 
     def mget(self, keys: Sequence[str]) -> list[bytes | None]:
-        """Return the value of each key, None where there is none."""
+        """Return the value of each key, None if there is none."""
         with plain_errors():
             return [self._value(key) for key in keys]
 
@@ -157,7 +157,7 @@ class KeepstoneVectorStore(VectorStore):
 
     @property
     def embeddings(self) -> Embeddings:
-        """What makes the vectors."""
+        """The embedder of the vectors."""
         return self._embedding
 
     def add_texts(

@@ -259,7 +259,7 @@ def _place(data: Record) -> Place:
 
 
 def _is_kept(line: Record) -> bool:
-    """Tell whether a line is not written where the session has its entry already."""
+    """Return whether a line is not written where the session has its entry already."""
     return bool(line["type"] == BLOB or (line["type"] == WRITE and line["data"]["index"] >= 0))
 
 

@@ -39,7 +39,7 @@ def _check_operators(wanted: Any) -> None:
 
 
 def passes(value: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> bool:
-    """Tell whether an item's value passes a filter that ``check_filter`` accepts."""
+    """Return whether an item's value passes a filter that ``check_filter`` accepts."""
     return all(_matches(value.get(key, _MISSING), one) for key, one in (wanted or {}).items())
 
 
@@ -83,7 +83,7 @@ def _sign(value: Any, bound: Any) -> int | None:
 
 
 def is_selected(namespace: Namespace, conditions: tuple[MatchCondition, ...] | None) -> bool:
-    """Tell whether a namespace meets all conditions; ``"*"`` stands for any one label."""
+    """Return whether a namespace meets all conditions; ``"*"`` stands for any one label."""
     return all(_meets(namespace, condition) for condition in conditions or ())
 
 

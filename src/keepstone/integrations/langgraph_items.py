@@ -89,7 +89,7 @@ class Found(NamedTuple):
 
 
 class Line(NamedTuple):
-    """What is to be put under a key: checked, and complete but for what is stored there by then."""
+    """A checked item to put under a key, complete but for the stored one."""
 
     entry_id: str
     body: Record
@@ -223,7 +223,7 @@ class Namespaces:
         return listed
 
     def _changed(self) -> tuple[int, int] | None:
-        """Return what changes with every session that is made or removed; None where nothing says so."""
+        """Return what changes with every session that is made or removed; None if nothing says so."""
         return self._agent._shared.store.sessions_state(self._agent.slug)  # noqa: SLF001
 
     def items(self, namespace: Namespace, session: Session, now: datetime) -> Iterator[Found]:
@@ -240,7 +240,7 @@ class Namespaces:
         return Found(namespace, session.id, entry.line) if entry is not None and is_item else None
 
     def is_empty(self, namespace: Namespace, session: Session, now: datetime) -> bool:
-        """Tell whether a namespace has no item."""
+        """Return whether a namespace has no item."""
         newest = session.entries(1, [TYPE], include_superseded=True)
         if not newest or is_valid(newest[0].line, now):
             return not newest

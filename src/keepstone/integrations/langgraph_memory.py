@@ -28,7 +28,7 @@ _MOST_FILTERED = 1_000
 
 
 def is_memory(namespace: Namespace) -> bool:
-    """Tell whether a namespace is part of an agent's whole memory."""
+    """Return whether a namespace is part of an agent's whole memory."""
     return namespace[:1] == (ROOT,)
 
 

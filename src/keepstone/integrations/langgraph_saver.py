@@ -284,7 +284,7 @@ def _newest_first(place: Place) -> tuple[str, str]:
 
 
 def _is_listed(place: Place, config: RunnableConfig | None) -> bool:
-    """Tell whether a config that names a thread is of this checkpoint of it, too."""
+    """Return whether a config that names a thread is of this checkpoint of it, too."""
     if config is None:
         return True
     namespace, wanted = _namespace(config), get_checkpoint_id(config)

@@ -179,7 +179,7 @@ def _payload(entry: Entry) -> Record:
 
 
 def _passes(payload: Mapping[str, Any], filters: Mapping[str, Any] | None) -> bool:
-    """Tell whether a payload passes filters of mem0: values, operators, ``AND``, ``OR`` and ``NOT``.
+    """Return whether a payload passes filters of mem0: values, operators, ``AND``, ``OR`` and ``NOT``.
 
     Raises:
         ValueError: An operator is unknown.
@@ -223,7 +223,7 @@ def _compared(operator: str, value: Any, wanted: Any) -> bool:
 
 
 def _ordered(value: Any, wanted: Any) -> bool:
-    """Tell whether two values can be compared: two numbers, or two texts."""
+    """Return whether two values can be compared: two numbers, or two texts."""
     numbers = (int, float)
     return (isinstance(value, numbers) and isinstance(wanted, numbers)) or (
         isinstance(value, str) and isinstance(wanted, str)

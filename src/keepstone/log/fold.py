@@ -79,9 +79,9 @@ def step(known: Folded | None, line: Line) -> Folded | None:
 
 
 def begins_life(entry: Record, later: Record) -> bool:
-    """Tell whether a line begins a later life of its id than the entry that is there.
+    """Return whether a line begins a later life of its id than the entry that is there.
 
-    A tombstone stands between two lives of one log. An archive has none where the entry before was put there
+    A tombstone is between two lives of one log. An archive lacks it if the entry before was put there
     for its age.
     """
     return "life" in later and is_put(later) and life_of(later) > life_of(entry)

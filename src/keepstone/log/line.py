@@ -212,17 +212,17 @@ def id_of(record: Record) -> str | None:
 
 
 def is_valid(text: str) -> bool:
-    """Tell whether a text has no lone surrogate, which JSON escapes can produce but files cannot store."""
+    """Return whether a text has no lone surrogate, which JSON escapes can produce but files cannot store."""
     return text.isascii() or _lone_surrogate.search(text) is None
 
 
 def is_put(record: Record) -> bool:
-    """Tell whether a line is a put: it has a type or a payload; otherwise it is a patch."""
+    """Return whether a line is a put: it has a type or a payload; otherwise it is a patch."""
     return type_of(record) is not None or not record.keys() <= _HEAD
 
 
 def is_tombstone(record: Record) -> bool:
-    """Tell whether a line is a tombstone."""
+    """Return whether a line is a tombstone."""
     return record.get("deleted") is True
 
 

@@ -48,7 +48,7 @@ class Log:
         self._prepared = name + PREPARED
         plain = self._prepared.removeprefix(f"{ARCHIVE}/")
         self._prepared_beside = plain, f"{ARCHIVE}/{plain}"
-        """What may be prepared for the log or its archive, which have one lock."""
+        """The file that may be prepared for the log or its archive, which share a lock."""
         self._parent = name.rpartition("/")[0]
         self._folder = folder
         self.lock = lock
@@ -94,7 +94,7 @@ class Log:
         return Prepared(self._folder, self._prepared)
 
     def is_prepared(self) -> bool:
-        """Tell whether a file is prepared that is to take the log's place."""
+        """Return whether a file is prepared that is to take the log's place."""
         return self._is_there(self._prepared)
 
     def _is_there(self, name: str) -> bool:
@@ -217,7 +217,7 @@ class Log:
         self.close_if_idle()
 
     def close_if_idle(self) -> bool:
-        """Close the descriptors unless a thread uses them; tell whether that was done."""
+        """Close the descriptors unless a thread uses them; return whether that was done."""
         return self.lock.if_free(self._close)
 
     def forget(self) -> None:
@@ -242,7 +242,7 @@ class Log:
         return fd
 
     def was_shortened(self) -> bool:
-        """Tell whether the log is shorter than after the batch it ended with: lines were removed by hand.
+        """Return whether the log is shorter than after the batch it ended with: lines were removed by hand.
 
         Nothing is appended to originals, so their batches are never torn.
         """

@@ -108,7 +108,7 @@ _BLOCK = 1 << 20
 
 
 def may_mention(fd: int, begin: int, end: int, ids: Collection[str]) -> bool:
-    """Tell whether any line in a part of a log may have one of these ids, which are not derived ones.
+    """Return whether any line in a part of a log may have one of these ids, which are not derived ones.
 
     True as well where another key or text has one, as nothing is parsed: it takes a hundredth of the time.
     """
@@ -116,7 +116,7 @@ def may_mention(fd: int, begin: int, end: int, ids: Collection[str]) -> bool:
     pending = b""
     while begin < end:
         raw = os.pread(fd, min(end - begin, _BLOCK), begin)
-        if not raw:  # It was cut off meanwhile.
+        if not raw:  # It was cut off since then.
             break
         begin += len(raw)
         lines, newline, rest = raw.rpartition(b"\n")

@@ -1,4 +1,4 @@
-"""What an update makes of an entry: the later line that says it, a put or a patch."""
+"""Updates as later lines of an entry: a put or a patch."""
 
 from __future__ import annotations
 

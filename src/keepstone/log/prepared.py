@@ -49,7 +49,7 @@ class Prepared:
         sync_file(self.fd, self._folder.path / self._name)
 
     def is_there(self) -> bool:
-        """Tell whether the name is still this file's: others remove it before they erase anything."""
+        """Return whether the name is still this file's: others remove it before they erase anything."""
         try:
             return self.fd >= 0 and os.path.samestat(self._folder.stat(self._name), os.fstat(self.fd))
         except FileNotFoundError:
@@ -79,7 +79,7 @@ class Prepared:
 
 
 def remove_left(folder: Folder, name: str, *, in_use: bool = False) -> bool:
-    """Remove a prepared file that a killed process left; tell whether one stays that is in use.
+    """Remove a prepared file that a killed process left; return whether one stays that is in use.
 
     With ``in_use`` that is removed as well, which its writer notices before it takes the log's place. The
     caller holds the log's lock.

@@ -36,7 +36,7 @@ class OvertakenError(Exception):
 
 
 class Replacement:
-    """What a log is to be after a rewrite. Use it inside ``with replacement.closing(placing)``.
+    """The new content of a log that is rewritten. Use it inside ``with replacement.closing(placing)``.
 
     ``begin``, ``check``, ``end`` and ``put`` are called with the session's lock held, all else without it.
     """
@@ -93,7 +93,7 @@ class Replacement:
         }
 
     def is_ended(self) -> bool:
-        """Tell whether the log, when the rewrite began, had an end that no later write changes."""
+        """Return whether the log, when the rewrite began, had an end that no later write changes."""
         end = behind_last_newline(self.source, self.size)
         return end == self.size and torn_batch(self.source, end) is None
 
@@ -104,7 +104,7 @@ class Replacement:
         self._crc = checksum(self.source, self._upto)
 
     def count(self, entry_id: str) -> None:
-        """Take note of the id of an entry that is kept."""
+        """Record the id of an entry that is kept."""
         count_id(entry_id, self._numbers)
 
     def follow_all(self) -> None:

@@ -51,7 +51,7 @@ class Rewritten:
 
 
 def is_due(size: int, compacted: int) -> bool:
-    """Tell whether a log is due for compaction, given its size now and after the last compaction."""
+    """Return whether a log is due for compaction, given its size now and after the last compaction."""
     return size > COMPACT_FROM and size >= 2 * compacted
 
 
@@ -223,7 +223,7 @@ class _Plan:
             self._versions.add(entry_id)
 
     def fits(self) -> bool:
-        """Tell whether each live entry fits into one line."""
+        """Return whether each live entry fits into one line."""
         changed = (folded.record for folded in self._fold.entries.values() if not folded.pristine)
         return all(len(dump_read(record)) <= MAX_LINE for record in changed)
 
@@ -274,7 +274,7 @@ def _explicit(fd: int, line: Line) -> bytes:
 
 
 def only_counts(line: Line) -> bool:
-    """Tell whether a line is a patch of access counts, which are folded for good."""
+    """Return whether a line is a patch of access counts, which are folded for good."""
     record = line.record
     return (
         record is not None

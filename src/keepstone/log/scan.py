@@ -53,7 +53,7 @@ class LogDescriptor(int):
 
 
 def was_shortened(fd: int) -> bool:
-    """Tell whether a log that is read by a descriptor is known to be shorter than it was once."""
+    """Return whether a log that is read by a descriptor is known to be shorter than it was once."""
     return isinstance(fd, LogDescriptor) and fd.was_shortened()
 
 
@@ -192,12 +192,12 @@ def give_id(line: Line, seen: Counter[str]) -> None:
 
 
 def is_derived(entry_id: str) -> bool:
-    """Tell whether an id has the form of a derived one."""
+    """Return whether an id has the form of a derived one."""
     return len(entry_id) >= DIGEST and _DERIVED.fullmatch(entry_id) is not None
 
 
 def count_id(entry_id: str, seen: Counter[str]) -> None:
-    """Take note of the digest and number in an id, if it is a derived one."""
+    """Record the digest and number in an id, if it is a derived one."""
     if len(entry_id) >= DIGEST and (found := _DERIVED.fullmatch(entry_id)):
         seen[found[1]] = max(seen[found[1]], int(found[2] or 1))
 
@@ -270,7 +270,7 @@ class Run:
     """Whether the lines are 1, 2, 3 …; a gap or a damaged line means a later edit."""
 
     def takes(self, line: Line, batch: tuple[int, int] | None) -> bool:
-        """Tell whether a line belongs to this run: a later one of the batch, or a damaged line."""
+        """Return whether a line belongs to this run: a later one of the batch, or a damaged line."""
         if line.record is None:
             return True
         return batch is not None and batch[1] == self.length and batch[0] > self.place

@@ -23,7 +23,7 @@ from keepstone.model import Record, read_time
 Life = tuple[str, int]
 """An id, and which life of it."""
 Key = tuple[bytes, str | None]
-"""What makes a line the same one on both sides; the folded line of a life has no bytes."""
+"""The identity of a line on both sides; the folded line of a life has no bytes."""
 Purged = Callable[[str], int]
 """Returns how many lives of an id were purged."""
 _FOLDED = b"folded "
@@ -52,7 +52,7 @@ class SideLine(NamedTuple):
 
 @dataclass(slots=True)
 class State:
-    """What the lines of an id read so far come to."""
+    """The state of an id after the lines that were read."""
 
     life: int
     is_live: bool
@@ -142,7 +142,7 @@ class Side:
         return SideLine(raw, key, life, time, line.offset, is_tombstone(record))
 
     def _step(self, entry_id: str, record: Record, *, archived: bool) -> bool:
-        """Let a line change what its id comes to; tell whether a compaction folded it of archived lines."""
+        """Let a line change what its id comes to; return whether a compaction folded it of archived lines."""
         state, life = self.states.get(entry_id), life_of(record)
         if state is None:  # A patch alone begins no life.
             begins = is_put(record) or is_tombstone(record) or entry_id == TITLE_ID

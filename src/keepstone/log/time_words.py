@@ -28,13 +28,13 @@ class Span:
     end: datetime
 
     def holds(self, ts: datetime) -> bool:
-        """Tell whether an instant lies in it."""
+        """Return whether an instant lies in it."""
         return self.begin <= ts < self.end
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """What a query says about times."""
+    """The times that a query names."""
 
     spans: tuple[Span, ...]
     rest: str
@@ -152,7 +152,7 @@ _FIXED = {
 
 
 def _begin(unit: int, now: datetime, back: int = 0) -> datetime:
-    """Return when the calendar's unit began that now is in, or one so many units before it."""
+    """Return when the current calendar unit began, or one that is ``back`` units earlier."""
     day = now.replace(hour=0, minute=0, second=0, microsecond=0)
     if unit == _YEAR:
         return day.replace(year=day.year - back, month=1, day=1)
@@ -167,7 +167,7 @@ def _begin(unit: int, now: datetime, back: int = 0) -> datetime:
 
 
 def _whole(unit: int, now: datetime, back: int = 0) -> Span:
-    """Return the calendar's unit that lies so many units back."""
+    """Return the calendar unit that is ``back`` units earlier."""
     return Span(_begin(unit, now, back), _begin(unit, now, back - 1))
 
 
@@ -259,7 +259,7 @@ MENTION = re.compile(
     r"|day before|Q[1-4]\b|quart)|\d-\d",
     re.IGNORECASE,
 )
-"""What every query that names a time has one of, and few others; without it ``times_of`` finds none."""
+"""Parts of queries that name a time: without one of them ``times_of`` finds none. Few other queries match."""
 _PATTERNS: tuple[tuple[str, _SpanOf], ...] = (
     (
         rf"\b(?:{_FROM} )?(?P<since>{_ISO})(?:{_DASH}|{_TO})(?P<until>{_ISO})",

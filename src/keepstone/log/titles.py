@@ -10,7 +10,7 @@ TITLE_ID = "keepstone:session"
 
 
 def is_title(record: Record) -> bool:
-    """Tell whether a line gives the session its title, in the key ``summary``; null takes it away."""
+    """Return whether a line gives the session its title, in the key ``summary``; null takes it away."""
     return record.get("id") == TITLE_ID and "summary" in record and not is_put(record)
 
 

@@ -21,7 +21,7 @@ from keepstone.model import Record
 
 
 class Merged(NamedTuple):
-    """What a merge makes of our side."""
+    """Our side after a merge."""
 
     log: list[bytes]
     """The lines of the log, each with its newline."""
@@ -47,7 +47,7 @@ def merged(ours: Side, theirs: Side, purged: Purged = never_purged, base: Side |
 
 
 def _are_other(before: Sequence[SideLine], after: Sequence[SideLine]) -> bool:
-    """Tell whether a file has other lines than before, or in another order."""
+    """Return whether a file has other lines than before, or in another order."""
     return [line.key for line in before] != [line.key for line in after]
 
 
@@ -94,7 +94,7 @@ class _Union:
 
     def __init__(self, ours: Side, theirs: Side, purged: Purged, base: Side | None) -> None:
         self._ours, self._ours_archived = ours, _by_life(ours.archive)
-        # Equal lines may stand in another order on each side: from both sides the same one counts.
+        # Equal lines may be in another order on each side: from both sides the same one counts.
         self._sides = sorted((ours, theirs), key=lambda side: [line.key for line in side.log if line.life])
         self._purged = purged
         self._removed = _removed(base, ours, theirs)
@@ -146,7 +146,7 @@ class _Union:
         return self._arranged([side.log for side in self._sides], wanted)
 
     def _in_log(self, lines: Sequence[SideLine], folded: dict[Life | None, SideLine]) -> list[SideLine]:
-        """Return which of the lines of one id stand in the log, in their order."""
+        """Return the lines of one id that are in the log, in their order."""
         last = lines[-1].life if lines else None
         if last is None or last[0] == TITLE_ID:
             return list(lines[-1:])
@@ -165,7 +165,7 @@ class _Union:
         return [*earlier, self._folded(fold, last, of_last)]
 
     def _is_aged(self, life: Life, lines: Sequence[SideLine]) -> bool:
-        """Tell whether a side has archived all there is of a life for its age."""
+        """Return whether a side has archived all there is of a life for its age."""
         return any(
             (state := side.states.get(life[0])) is not None
             and (state.life, state.is_live, state.archived is not None) == (life[1], True, True)
@@ -174,7 +174,7 @@ class _Union:
         )
 
     def _folded(self, fold: SideLine, life: Life, lines: Sequence[SideLine]) -> SideLine:
-        """Take note of what the lines of a life come to, which the folded line says."""
+        """Record the result of a life's lines, which the folded line states."""
         record: Record | None = None
         for line in lines:
             said = parse(line.raw) or {}

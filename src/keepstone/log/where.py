@@ -29,7 +29,7 @@ class Condition:
     """A plain JSON value; a tuple of them for ``in`` and ``not_in``."""
 
     def matches(self, record: Record) -> bool:
-        """Tell whether an entry, in the shape of its log line, meets the condition."""
+        """Return whether an entry, in the shape of its log line, meets the condition."""
         found = value_at(record, self.key)
         if self.operator == "exists":
             return (found is not _MISSING) is self.value
@@ -100,7 +100,7 @@ def value_at(record: Record, key: str, missing: object = _MISSING) -> Any:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Tell whether two JSON values are equal; unlike in Python, true is not 1."""
+    """Return whether two JSON values are equal; unlike in Python, true is not 1."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
     if isinstance(one, list) and isinstance(other, list):

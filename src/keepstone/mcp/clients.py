@@ -25,7 +25,7 @@ class ClientKind:
     key: str = "mcpServers"
     """The key that holds the servers."""
     beside: Mapping[str, Any] = field(default_factory=dict)
-    """What the entry of a server has besides its command."""
+    """Keys of a server's entry besides its command."""
     is_toml: bool = False
     has_project: bool = True
     """Whether the client starts servers in the project's folder, so that the project can name the agent."""
@@ -37,7 +37,7 @@ class ClientKind:
     """The user's folder of skills; None for clients without skills."""
     project_skills_folder: str | None = None
     hook_seconds: int = 1
-    """What a second is in the client's timeouts."""
+    """Units of a second in the client's timeouts."""
 
     def entry(self, command: Sequence[str]) -> dict[str, Any]:
         """Return the entry of a server."""
@@ -152,7 +152,7 @@ def client_of(name: str) -> ClientKind:
 
 
 def is_present(client: ClientKind) -> bool:
-    """Tell whether a client seems to be installed: its configuration or the folder of it exists."""
+    """Return whether a client seems to be installed: its configuration or the folder of it exists."""
     path = client.user_file()
     return path.exists() or (path.parent != Path.home() and path.parent.is_dir())
 

@@ -35,7 +35,7 @@ class ChangedError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a configuration file is, and what it would be."""
+    """The current and the new content of a configuration file."""
 
     path: Path
     before: bytes | None

@@ -37,7 +37,7 @@ EVENTS: Mapping[str, Mapping[str, Action]] = {
         "SessionEnd": "store",
     },
 }
-"""What each client's events do."""
+"""The function of each client's events."""
 _BUDGET = 1500
 _HITS = 3
 _AT_ONCE = 200

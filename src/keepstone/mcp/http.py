@@ -1,6 +1,6 @@
 """The MCP server as a route of the HTTP server: streamable HTTP at ``/mcp``, without sessions.
 
-The token decides on the agent and on what may be changed, with each request anew. The protocol's package is
+The token decides on the agent and on what may be changed, for each request. The protocol's package is
 loaded with the first request.
 """
 

@@ -1,4 +1,4 @@
-"""What the server tells a model about its memory."""
+"""The server's instructions for a model about its memory."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ _NOTES = ("project", "user")
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What one client may see."""
+    """The resources that one client may see."""
 
     agent: Agent
     tools: McpTools

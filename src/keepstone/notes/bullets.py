@@ -337,7 +337,7 @@ class Bullets:
         return (before + (addition.lead + addition.lines).replace("\n", newline) + after).encode()
 
     def _is_kept(self, addition: Addition, content: str) -> bool:
-        """Tell whether the file then has the bullet, and everything else is unchanged."""
+        """Return whether the file then has the bullet, and everything else is unchanged."""
         place, at = addition.place, addition.at
         text = self.text[:at] + addition.lead + addition.lines + self.text[at:]
         start = self._clean_start(at)

@@ -193,7 +193,7 @@ def _status(folder: Folder, name: str) -> os.stat_result | None:
 
 
 def _is_replaceable(folder: Path, status: os.stat_result | None) -> bool:
-    """Tell whether replacing the file keeps its owner and hard links."""
+    """Return whether replacing the file keeps its owner and hard links."""
     if status is None:
         return True
     is_own = os.geteuid() in (0, status.st_uid)

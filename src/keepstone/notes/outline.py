@@ -200,7 +200,7 @@ class Outline:
         return lines[-1][0] if lines else None
 
     def _in_item(self, start: int, indent: int) -> bool:
-        """Tell whether the line at ``start`` with this indentation belongs to a list item above it."""
+        """Return whether the line at ``start`` with this indentation belongs to a list item above it."""
         asked = self._asked.get(indent, (0, False))
         floor, answer = max(asked if asked[0] <= start else (0, False), (self._floor, False))
         below: tuple[int, str] | None = None

@@ -141,7 +141,7 @@ def limit_of(what: str, default: int, most: int) -> dict[str, Any]:
 
 
 class AgentMemory:
-    """What the tools of a model do, each method with checked arguments.
+    """The functions of a model's tools, each method with checked arguments.
 
     Args:
         agent: The agent whose memory it is.

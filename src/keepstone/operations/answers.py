@@ -175,7 +175,7 @@ class Part(TypedDict):
 
 
 class LeftOut(TypedDict):
-    """What a context leaves out, and why."""
+    """A source that a context leaves out, with the reason."""
 
     kind: str
     source: str
@@ -184,7 +184,7 @@ class LeftOut(TypedDict):
 
 
 class Grant(TypedDict):
-    """What an agent lets another one do."""
+    """A grant of an agent to another one."""
 
     to: str
     may: str
@@ -223,7 +223,7 @@ class Session(TypedDict):
 
 
 class SessionSummary(TypedDict):
-    """What a list shows of a session."""
+    """A session as a list shows it."""
 
     id: Annotated[str, Schema(examples=["main"])]
     title: str | None
@@ -277,7 +277,7 @@ class PurgedEntry(TypedDict):
 
 
 class PurgedMatches(TypedDict):
-    """What contained a text and was purged, or would be."""
+    """Everything that contained a text and was purged, or would be."""
 
     purged: bool
     entries: list[PurgedEntry]

@@ -1,4 +1,4 @@
-"""What changed in an agent's memory between two times, entry by entry, as its logs tell."""
+"""Changes of an agent's memory between two times, entry by entry, from its logs."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from keepstone.store.removal_marks import digest
 from keepstone.store.suggestion_lines import lines_of, united
 
 _HEADS = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REBASE_HEAD", "REVERT_HEAD")
-"""What git calls the other side where it says so; of a plain merge it does in the environment."""
+"""The name that git gives the other side if it says so; of a plain merge it does in the environment."""
 _GITHEAD = re.compile(r"GITHEAD_([0-9a-f]{40,64})")
 
 

@@ -1,4 +1,4 @@
-"""What of an agent's memory waits for a person: conflicts, secrets, stale entries and failed tests."""
+"""Parts of an agent's memory that wait for a person: conflicts, secrets, stale entries and failed tests."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Item:
     kind: Kind
     why: str
     entries: tuple[Entry, ...] = ()
-    """What it is about; of a pair the newer one first."""
+    """The entries it is about; of a pair the newer one first."""
     proposal: Proposal | None = None
-    """What resolves a pair, as a suggestion."""
+    """The suggestion that resolves a pair."""
     test: MemoryTest | None = None
 
 

@@ -1,4 +1,4 @@
-"""What a payload holds beside the text of its entry."""
+"""The part of a payload beside the text of its entry."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def tests_file(home: Home) -> Path:
 
 
 def has_tests(home: Home) -> bool:
-    """Tell whether a home can have tests: one in a database has no file for them."""
+    """Return whether a home can have tests: one in a database has no file for them."""
     return not is_database(home.root)
 
 

@@ -1,4 +1,4 @@
-"""What changed in a session between two times or two git revisions."""
+"""Changes of a session between two times or two git revisions."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Proposal(NamedTuple):
 
     @property
     def key(self) -> Key:
-        """What it has in common with suggestions that were made of the same."""
+        """The key that it shares with suggestions about the same."""
         return self.do, frozenset(self.entries)
 
 

@@ -1,4 +1,4 @@
-"""What the tools of a model do."""
+"""The functions of a model's tools."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LEAST = 200
 
 
 class ToolCalls(AgentMemory):
-    """What the tools do, each method with checked arguments."""
+    """The functions of the tools, each method with checked arguments."""
 
     finder = "memory_search"
     lister = "memory_files with action list"

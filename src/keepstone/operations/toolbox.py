@@ -60,7 +60,7 @@ class Tool:
 
     name: str
     description: str
-    """What it does, and when to use it."""
+    """A description of its effect, and of when to use it."""
     arguments: Mapping[str, Mapping[str, Any]]
     """The JSON schema of each argument: a described string, number, integer, boolean, object whose
     named properties are all required, array of these, or one of several of these."""
@@ -219,7 +219,7 @@ def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
 
 
 def _parts_fit(value: Any, schema: Mapping[str, Any]) -> bool:
-    """Tell whether the items of an array, or the properties of an object, fit their schemas."""
+    """Return whether the items of an array, or the properties of an object, fit their schemas."""
     if schema["type"] == "object":
         return isinstance(value, Mapping) and all(
             name in value and _fits(value[name], inner)

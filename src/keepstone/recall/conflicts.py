@@ -61,7 +61,7 @@ _DATE = re.compile(r"(?:19|20)\d\d-\d\d-\d\d")
 _SAYING = frozenset(
     "is was are be until till by due from since ends expires begins starts ist bis ab seit".split()
 )
-"""What stands before a date that is what is said, and not when it was."""
+"""Words before a date that is the statement itself, not the time of an event."""
 _NAMING = frozenset(
     """
     worker workers invoice order ticket issue case version build release room floor page chapter step
@@ -224,7 +224,7 @@ def _of_settings(new: Mapping[str, Any], old: Mapping[str, Any]) -> Kind | None:
 
 
 def _is_name(key: str, value: Any) -> bool:
-    """Tell whether a value of a payload names a thing, or is not a single value."""
+    """Return whether a value of a payload names a thing, or is not a single value."""
     last = words_of(key.replace("_", " "))[-1:]
     if not last or last[0] in _NAMING or last[0] in _KEYS or not isinstance(value, str | int | float):
         return True
@@ -278,7 +278,7 @@ def compared_texts(new: str, old: str) -> Kind | None:
 
 
 def _is_alike(a: _Sentence, b: _Sentence) -> bool:
-    """Tell whether two texts have the same content words, but for a few that one of them adds."""
+    """Return whether two texts have the same content words, but for a few that one of them adds."""
     if a.words == b.words:
         return True
     if max(len(a.words), len(b.words)) > _SENTENCE:
@@ -294,7 +294,7 @@ def _is_alike(a: _Sentence, b: _Sentence) -> bool:
 
 
 def _names(tokens: list[str], place: int, before: list[str]) -> bool:
-    """Tell whether a number names what is before it, a version, or a day on which something was."""
+    """Return whether a number names what is before it, a version, or a day on which something was."""
     token, last = tokens[place], tokens[place - 1] if place else ""
     if _VERSION.fullmatch(token) or last in _NAMING:
         return True

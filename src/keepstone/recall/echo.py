@@ -34,7 +34,7 @@ _TOKENS = re.compile(r"\w+")
 
 
 def is_question(text: str) -> bool:
-    """Tell whether a text asks something, by its mark or, in English and German, by its first word.
+    """Return whether a text asks something, by its mark or, in English and German, by its first word.
 
     Examples:
         >>> is_question("Who carries the pager in May"), is_question("Ada carries the pager")
@@ -44,7 +44,7 @@ def is_question(text: str) -> bool:
 
 
 def says_same(text: str, query: str) -> bool:
-    """Tell whether a text, without a speaker before it, has just the words of a query."""
+    """Return whether a text, without a speaker before it, has just the words of a query."""
     asked = words_of(query)
     return bool(asked) and any(words_of(said) == asked for said in (text, text.partition(": ")[2]))
 
@@ -81,7 +81,7 @@ def _same(heads: Mapping[int, tuple[str, object]], query: str) -> set[int]:
 
 
 def _begins(asked: list[str], head: str) -> bool:
-    """Tell whether words are a text's, of which the last known word may be cut off."""
+    """Return whether words are a text's, of which the last known word may be cut off."""
     said = [words_of(part) for part in (head, head.partition(": ")[2])]
     if asked in said:
         return True
@@ -101,7 +101,7 @@ def lowered(echoes: Sequence[Hit], others: Sequence[Hit]) -> list[Hit]:
 
 
 def is_echo(entry: Entry, query: str) -> bool:
-    """Tell whether an entry is a question, or quotes from memory, and so says nothing about a query."""
+    """Return whether an entry is a question, or quotes from memory, and so says nothing about a query."""
     if "links" in entry.line:
         relations = {link.get("rel") for link in entry.links if isinstance(link, dict)}
         if QUOTES in relations or (ANSWERED in relations and is_question(entry.text)):

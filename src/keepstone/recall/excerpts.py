@@ -42,7 +42,7 @@ _SATURATION, _BY_LENGTH = 1.2, 0.75
 _FEWEST = 8
 """Excerpts with a vector that suffice to learn what cosines are usual, where the agent's entries do not."""
 _LEAST = 0.1
-"""What the best entry beside excerpts counts for at least, so that scores stay bounded where none fits."""
+"""Minimum score of the best entry beside excerpts, so that scores stay bounded if none fits."""
 
 _NEWLINE = re.compile(r"\r\n?|\n")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]")
@@ -98,7 +98,7 @@ def _cut(path: str, begin: int, lines: Sequence[str], heading: str) -> Iterator[
 
 
 KINDS = ("entries", "files", "notes")
-"""What a recall can search."""
+"""The kinds of sources that a recall can search."""
 
 
 def kinds_of(include: Iterable[str], *, has_notes: bool) -> frozenset[str]:
@@ -128,7 +128,7 @@ def with_excerpts(
 
     Args:
         hits: The hits of entries.
-        files: Texts of the agent's files by their paths; None where one could not be read.
+        files: Texts of the agent's files by their paths; None if one could not be read.
         notes: The notes.
         question: What is asked. Its bounds are for entries, but for the least relevance.
         scope: The agent's, for entries.
@@ -333,7 +333,7 @@ def _bm25(
 def _scale(entries: Mapping[int, Hit], parts: Parts) -> float:
     """Return how many times the score of an entry beside excerpts its score among entries is.
 
-    That is told by what the entry that fits best got for its own words and vector.
+    The score of the best entry for its own words and vector decides that.
     """
     if not entries:
         return 1.0

@@ -20,32 +20,33 @@ from keepstone.recall.query import Period, speaker_of
 from keepstone.store.reader import Candidate
 
 WORDS, VECTORS, STATIC = 1.0, 1.5, 1.0
-"""What the two lists weigh; anything from 1 : 1 to 1 : 2 measures alike. Averaged word vectors know names and
+"""Weights of the two lists; anything from 1 : 1 to 1 : 2 measures alike. Averaged word vectors know names and
 identifiers less well, and weigh less."""
 SHARES, SHARES_ALONE = (0.3, 0.15), (0.4, 0.2)
-"""What part of its score an entry shares with those one and two places away in its session: with vectors,
-and where words are alone, which find fewer answers by themselves."""
+"""Fraction of its score that an entry shares with those one and two places away in its session: with
+vectors, and with words alone, which find fewer answers by themselves."""
 LONG_VECTORS, LONG_SHARES = 1.6, 0.5
-"""How many times as much vectors weigh, and neighbours share, where entries are long: such an entry holds
+"""Factors of the vectors' weight and of the neighbours' shares for long entries: such an entry holds
 some words of any question, and says by itself what it is about."""
 _SHORT, _LONG = 50.0, 200.0
-"""Words that entries have in the mean up to which nothing of that counts, and from which on all of it."""
+"""Mean entry length, in words, below which the factors for long entries are off, and above which they apply
+in full."""
 SPEAKER, DATE, USER = 0.5, 2.0, 0.4
-"""What an entry gets for a speaker whom the question names, for a date, and for being said by the user in a
+"""Boosts of an entry for a speaker whom the question names, for a date, and for being said by the user in a
 question about the user: long answers of an assistant contain more of any question's words."""
 LONG_TIME, NEXT_DAY = 0.3, 0.2
-"""What it gets for a named time of more than a quarter, as questions about a year are often answered later,
+"""Boosts for a named time of more than a quarter, as questions about a year are often answered later,
 and for the day after a named one, when people tell of it."""
 _QUARTER = timedelta(days=100)
 _TIMELY, _LIFTED = 3.3, 0.5
 """How many times as likely an entry is about a question that names its time, and up to which relevance."""
 
 EXACT = 5.0
-"""What an entry gets for an identifier of the question, or for all rare words that the question is about:
+"""Boost of an entry for an identifier of the question, or for all rare words that the question is about:
 more than all other parts of a score together."""
 FEW, SPARSE, MOST_RARE = 5, 20, 4
-"""A single word is rare if at most N entries hold it and, unless it is an identifier, one in N at most; only
-so many words are looked up."""
+"""A single word is rare if at most FEW entries hold it and, unless it is an identifier, at most one entry in
+SPARSE. At most MOST_RARE words are checked."""
 
 BOOSTED = {
     "exact": "rare words found",
@@ -58,7 +59,7 @@ BOOSTED = {
 _USERS = ("user: ", "human: ")
 
 Parts = dict[str, dict[int, float]]
-"""What each reason gives to scores: by the name of the reason, then by the entry's key."""
+"""Contribution of each reason to scores: by the name of the reason, then by the entry's key."""
 
 
 def fuse(
@@ -78,7 +79,7 @@ def fuse(
         candidates: All that are in the list by words or in the one by vectors.
         links: A candidate, its neighbour, and their distance from 1, as ``Store.neighbours`` gives them.
         weight: What vectors weigh, see ``weight_of``.
-        length: How many words an entry has in the mean.
+        length: Number of words of an entry, on average.
 
     Examples:
         >>> fuse({1: 4.0, 2: 1.0}, {}, [1, 2], [(1, 7, 1)])
@@ -187,7 +188,7 @@ _TIED = 64
 def in_order(parts: Parts, most: int | None = None) -> list[tuple[int, float]]:
     """Return the keys with their scores, the sums of their parts, best first; of equals the lower key.
 
-    With ``most`` only so many of them: most keys are then not sorted at all.
+    With ``most`` at most that number of them: most keys are then not sorted at all.
     """
     lists = iter(parts.values())
     total = dict(next(lists, {}))

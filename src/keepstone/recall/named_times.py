@@ -1,4 +1,4 @@
-"""What a question says about when: the periods that it names, and whether it asks for nothing else.
+"""The periods that a question names, and whether it asks for nothing else.
 
 Entries of a named period are candidates, whatever their words. A question that is only a period, such as
 "what happened last week?", lists it.

@@ -62,7 +62,7 @@ REACH = 2
 """Places in the session within which entries share their scores."""
 
 _SPEAKERS, _BOOSTED = 20, 60
-"""Of so many best entries by words the speakers are looked up, and of so many best ones what boosts them."""
+"""How many of the best word matches are searched for speakers, and how many candidates for boosts."""
 
 
 def recall(
@@ -104,7 +104,7 @@ def recall(
 
 @dataclass(slots=True)
 class _Found:
-    """What the lists found, and what gives each entry its score."""
+    """The candidates of the lists, with the parts of their scores."""
 
     ranks: Mapping[str, Mapping[int, int]]
     """The place of entries in each list that found them."""
@@ -137,7 +137,7 @@ class _Search:
         """The neighbours of all candidates, as far as hits are to be returned with theirs."""
         self._around: dict[int, tuple[Entry, ...]] = {}
         self._dense = dense
-        """None where only words are compared, from the start or because vectors cannot be."""
+        """None if only words are compared, from the start or because vectors cannot be."""
         self._verbatim: Collection[int] = ()
         self._echoes: Collection[int] = ()
         """The entries that are the text, if it is no question, or else repeat it."""

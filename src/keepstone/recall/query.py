@@ -45,7 +45,7 @@ _SINGLE = re.compile(
 )
 """Letters with digits (``kz07f2``), long numbers, error codes in capitals, camelCase."""
 _HINT = re.compile(r"\d|[_.:/#@+\\]\w|[a-z][A-Z]|[A-Z]{2}")
-"""What every identifier has one of."""
+"""Parts of identifiers: each identifier has one of them."""
 _MOST_IDENTIFIERS, _SHORTEST = 8, 3
 """Maximum identifiers of a query, and minimum letters and digits of one of several parts."""
 
@@ -104,7 +104,7 @@ _OF_USER = re.compile(r"\bI\b|\b(?i:my|mine|me|myself)\b")
 
 
 def is_of_user(query: str) -> bool:
-    """Tell whether a query, in English, is about the person who asks it.
+    """Return whether a query, in English, is about the person who asks it.
 
     Examples:
         >>> is_of_user("Which bicycle did I buy?"), is_of_user("Which bicycle is best?")
@@ -175,7 +175,7 @@ class Period:
     day: int | None = None
 
     def holds(self, ts: datetime) -> bool:
-        """Tell whether an instant lies in it, or on the day after a named day, when people tell of it."""
+        """Return whether an instant lies in it, or on the day after a named day, when people tell of it."""
         today = ts.date()
         if self.day is None or self._is(today):
             return self._is(today)
@@ -202,7 +202,7 @@ class Period:
         return (begin + timedelta(days=31)).replace(day=1)
 
     def names_day_before(self, ts: datetime) -> bool:
-        """Tell whether an instant lies on the day after a named day, and not in the period itself."""
+        """Return whether an instant lies on the day after a named day, and not in the period itself."""
         return self.day is not None and not self._is(ts.date())
 
     def _is(self, day: date) -> bool:
@@ -242,7 +242,7 @@ _IN = (
 _DATE_HINT = re.compile(
     rf"\d|(?i:jan|feb|m[aä]r|apr|ma[iy]|ju[nl]|aug|sep|o[ck]t|nov|de[cz]|{'|'.join(_ELSEWHERE)})"
 )
-"""What every date has one of."""
+"""Parts of dates: each date has one of them."""
 _DATES = [
     re.compile(pattern)
     for pattern in (

@@ -1,4 +1,4 @@
-"""What is asked of a recall."""
+"""The arguments of a recall."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONGEST = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked of a recall, checked."""
+    """A question of a recall, checked."""
 
     text: str
     limit: int
@@ -26,7 +26,7 @@ class Question:
     """The time at which priorities are compared, and which words such as "yesterday" mean."""
     clock: Callable[[], datetime]
     vector: Vector | None = None
-    """What to compare with, instead of the text's own vector."""
+    """The vector to compare with, instead of the text's own."""
     min_priority: float = 0.0
     min_relevance: float = 0.0
     neighbours: int = 0
@@ -44,12 +44,12 @@ class Question:
 
 
 def filtering(question: Question, scope: Scope) -> Callable[[Entry], bool]:
-    """Return what tells whether an entry that was just loaded passes the filters."""
+    """Return a function that checks whether a loaded entry passes the filters."""
     return partial(allows, question, scope, moment=question.moment())
 
 
 def allows(question: Question, scope: Scope, entry: Entry, moment: datetime) -> bool:
-    """Tell whether an entry passes the filters that the index does not know, and once more the others.
+    """Return whether an entry passes the filters that the index does not know, and once more the others.
 
     It has to hold at a moment, see ``Question.moment``.
     """

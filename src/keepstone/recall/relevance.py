@@ -40,7 +40,7 @@ class Cosines:
     """How much higher that place is for each ten times as many entries."""
 
     def least(self, rows: int) -> float:
-        """Return the place from which a cosine says by itself that one of so many entries is relevant."""
+        """Return the place from which a cosine alone makes one of ``rows`` entries relevant."""
         return self.alone + self.tenfold * math.log10(max(rows, 1))
 
     def place(self, cosine: float) -> float:
@@ -61,8 +61,8 @@ KNOWN: Mapping[str, Cosines] = MappingProxyType(
 _FARTHEST = 2.0
 """How far below and above a cosine counts."""
 _FITTING, _HIGHEST = 0.5, 0.7
-"""Of an embedder that was not measured: how far above the median a fitting cosine is at least, as a part of
-what is left up to 1, and where the highest cosine of as many unrelated texts may lie."""
+"""Defaults for an unmeasured embedder: minimum distance of a relevant cosine above the median, as a fraction
+of (1 - median), and the place of the highest cosine of as many unrelated texts."""
 _QUARTILE = 0.674
 """Standard deviations from the median to the upper quartile."""
 _ALIKE = 0.99
@@ -71,13 +71,13 @@ _USUAL_ROWS = 1000
 """How many entries are assumed where they were not counted."""
 
 _WHOLE = 0.999
-"""The part of a question's information that is all of it, after rounding."""
+"""Coverage from which a question counts as fully answered; below 1 because of rounding."""
 _MAIN = 0.75
 """The part of a question's information that its main words have."""
 _COMMON = Path(__file__).with_name("common_words.txt")
 """The words that English texts use most, one of each stem, in the order of their frequency."""
 _TOGETHER = 40
-"""Words of an entry within which it says what was asked: those of a long one that stand far apart do not."""
+"""Window in words. Query words farther apart in a long entry do not count together."""
 _SHORT = 200
 """Characters up to which all words of a text stand together."""
 _CHARACTERS = 50
@@ -88,10 +88,10 @@ _LONGEST = 1000
 SECOND = 0.03
 """The relevance from which a hit goes into a prompt beside one that is relevant."""
 _BESIDE = 0.15
-"""What its neighbours must have given to the score of a hit that goes into a prompt for them."""
+"""Minimum contribution of its neighbours to the score of a hit that goes into a prompt because of them."""
 
 WEAK = 5
-"""Hits that a model gets where none is clearly about its question: it is told so, and may judge them."""
+"""Hits that a model gets where none is clearly about its question: a note says so, and it may judge them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,26 +100,26 @@ class _Model:
 
     base: float
     coverage: float = 0.0
-    """Of the part of the question's information that the entry holds."""
+    """Weight of the part of the question's information that the entry holds."""
     mass: float = 0.0
-    """Of the square root of that information, in rare words that no other entry holds."""
+    """Weight of the square root of that information, in rare words that no other entry holds."""
     unseen: float = 0.0
-    """Of the part of the question's information in words that no entry holds."""
+    """Weight of the part of the question's information in words that no entry holds."""
     length: float = 0.0
-    """Of the logarithm of the entry's length: a long one holds more of any question's words."""
+    """Weight of the logarithm of the entry's length: a long one holds more of any question's words."""
     cosine: float = 0.0
-    """Of the place of the cosine."""
+    """Weight of the place of the cosine."""
 
 
 _BOTH = _Model(-3.6, coverage=2.8, mass=1.1, unseen=-1.9, cosine=4.0)
 _WORDS = _Model(-4.15, coverage=3.5, mass=3.7, unseen=-1.8, length=-0.55)
 _VECTOR = _Model(-3.7, cosine=6.4)
 _MEANING = _Model(math.log(RELEVANT / (1 - RELEVANT)), cosine=5.0)
-"""Of how far a cosine lies above the least that is relevant by itself."""
+"""Model of the distance of a cosine above the least that is relevant by itself."""
 
 
 def calibrated(reader: Reader, vector: Vector, space: str, rows: int) -> Cosines | None:
-    """Return where the cosines of a query's vector lie among so many entries; None if nothing tells.
+    """Return where the cosines of a query's vector lie among ``rows`` entries; None if it is unknown.
 
     Those of an embedder that was not measured are learned from a sample of the agent's entries.
     """
@@ -130,7 +130,7 @@ def calibrated(reader: Reader, vector: Vector, space: str, rows: int) -> Cosines
 
 
 def estimated(median: float, upper: float, rows: int) -> Cosines | None:
-    """Return where cosines lie if those of so many unrelated texts have this median and upper quartile.
+    """Return where cosines lie if those of unrelated texts have this median and upper quartile.
 
     The more entries there are, the higher is the highest cosine of an unrelated one.
     """
@@ -165,7 +165,7 @@ class Relevance:
         terms: The words of the question that count; none if only a vector was asked about.
         rows: How many entries the agent has.
         holders: How many of them hold each word.
-        cosines: Where cosines lie; None where they say nothing.
+        cosines: Where cosines lie; None if they say nothing.
 
     Examples:
         >>> relevance = Relevance(["walnut", "tree"], 100, {"walnut": 1, "tree": 5}, None)

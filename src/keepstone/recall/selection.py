@@ -90,7 +90,7 @@ class Meaning:
         self._given: dict[str, int] = {}
         self._is_auto = wanted == AUTO if isinstance(wanted, str) else False
         self.named: Choice | None = None
-        """What the caller named, an embedder or none, instead of taking the home's."""
+        """The caller's choice, an embedder or none, instead of the home's."""
         self._chosen: tuple[Space | None, Choice] | None = None
         self.spaces: Spaces = {} if spaces is None else spaces
         self._claimed = True
@@ -171,7 +171,7 @@ class Meaning:
         return agents if agents and self._may_be_remote() and self.choice().remote else []
 
     def _may_be_remote(self) -> bool:
-        """Tell whether the embedder can be one that asks a server, without loading any."""
+        """Return whether the embedder can be one that asks a server, without loading any."""
         if self.named is not None:
             return self.named.remote
         recorded = self._store.home_space()

@@ -84,5 +84,5 @@ def _replaced(query: str, word: str, other: str, flags: int = 0) -> str:
 
 
 def _is_correctable(word: str) -> bool:
-    """Tell whether exchanged letters of a word are likely an error: not in numbers, codes and bigrams."""
+    """Return whether exchanged letters of a word are likely an error: not in numbers, codes and bigrams."""
     return _SHORTEST <= len(word) <= _LONGEST and word.isalpha() and not is_unspaced(word)

@@ -40,7 +40,7 @@ SECONDS = 0.05
 """From its beginning, how long a recall makes vectors that are missing."""
 
 FAILURES = (EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError, StoreError)
-"""What leaves a recall to its words."""
+"""Errors after which a recall uses words only."""
 
 _FRESH = 1.0
 """Seconds for which a space that was found counts, so that a recall need not ask for it."""
@@ -81,7 +81,7 @@ class Vectors:
                 )
 
     def space(self, dim: int | None = None) -> Space | None:
-        """Return the space in use, None where nothing decided it yet.
+        """Return the space in use, None if nothing decided it yet.
 
         ``dim`` is the dimension of a vector that is to be given: the first one decides.
 
@@ -131,7 +131,7 @@ class Vectors:
             )
 
     def embedder(self) -> Embedder | None:
-        """Return what makes vectors of the space in use; None where nothing at hand does."""
+        """Return what makes vectors of the space in use; None if nothing at hand does."""
         return self._selection()[0]
 
     @property
@@ -311,7 +311,7 @@ class Vectors:
 
 
 class Dense:
-    """What is near a query in meaning, or the reason why that cannot be compared.
+    """The nearest vectors to a query, or the reason for having none.
 
     ``space`` is the id of the space that was searched, None if none was; ``reason`` says why;
     ``pending`` is how many entries in scope have no vector yet; ``searched`` is how vectors were compared.
@@ -366,7 +366,7 @@ class Dense:
         return self._reader.cosines(self._vector, self.space, keys)
 
     def calibrated(self, rows: int) -> Cosines | None:
-        """Return where the query's cosines lie among so many entries; None where nothing tells."""
+        """Return where the query's cosines lie among the entries; None if it is unknown."""
         if self._vector is None or self.space is None:
             return None
         return calibrated(self._reader, self._vector, self.space, rows)

@@ -102,7 +102,7 @@ def _secrets_in_value(value: Any, where: str, key: str = "") -> Iterator[Secret]
 
 
 def is_password(key: str, value: str) -> bool:
-    """Tell whether a value is a password by its key."""
+    """Return whether a value is a password by its key."""
     if key.casefold().endswith("authorization"):
         return bool(kinds_in(f"{key}: {value}"))
     named = _ENDS_WITH_NAME.search(key)

@@ -45,7 +45,7 @@ _USUAL = frozenset("password passwd pass pwd secret token user username changeme
 
 
 def is_real(value: str, name: str) -> bool:
-    """Tell whether a value with this name is a secret, not a placeholder, path or variable."""
+    """Return whether a value with this name is a secret, not a placeholder, path or variable."""
     if name == "://":  # The password of a URL.
         return value.casefold() not in _USUAL and not _PLACEHOLDER.search(value)
     if not _LETTER_AND_DIGIT.match(value) or _PLACEHOLDER.search(value) or _IS_PATH.fullmatch(value):

@@ -1,4 +1,4 @@
-"""What happens to secrets in log lines before they are written: they are masked or refused."""
+"""The policy for secrets in log lines before they are written: mask or refuse."""
 
 from __future__ import annotations
 

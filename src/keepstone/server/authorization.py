@@ -18,7 +18,7 @@ AGAIN_KEY = "keepstone.access.again"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What the holder of a token or browser session may access."""
+    """The access of the holder of a token or browser session."""
 
     agents: frozenset[str] | None = None
     """The agents; None for all, and for the home itself."""
@@ -29,7 +29,7 @@ class Access:
     """Identifies the browser session or token; a page accepts only its own holder's sockets."""
 
     def sees(self, agent: str) -> bool:
-        """Tell whether an agent may be accessed."""
+        """Return whether an agent may be accessed."""
         return self.agents is None or agent in self.agents
 
     def check_agent(self, agent: str) -> None:

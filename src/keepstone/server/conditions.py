@@ -29,7 +29,7 @@ class Conditions:
         return self.if_match is not None or self.if_none_match is not None
 
     def hold_for(self, etag: str | None) -> bool:
-        """Tell whether the conditions hold for an ETag; None for a resource that does not exist."""
+        """Return whether the conditions hold for an ETag; None for a resource that does not exist."""
         if self.if_match is not None and (etag is None or not {"*", etag} & set(self.if_match)):
             return False
         if self.if_none_match is None or etag is None:

@@ -51,7 +51,7 @@ class BoundedProtocol(HttpToolsProtocol):
     _is_too_large = False
 
     def is_known(self) -> bool:
-        """Tell whether the current request has a valid token."""
+        """Return whether the current request has a valid token."""
         return bool(self.scope) and self.scope.get(SCOPE_KEY) is not None
 
     def connection_made(self, transport: Any) -> None:

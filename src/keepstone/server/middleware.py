@@ -135,7 +135,7 @@ def _page_secret(scope: Scope, headers: Headers) -> str:
 
 
 def is_secure(scope: Scope) -> bool:
-    """Tell whether the browser uses TLS, to this server or to its proxy."""
+    """Return whether the browser uses TLS, to this server or to its proxy."""
     return scope["scheme"] in ("https", "wss")
 
 

@@ -1,4 +1,4 @@
-"""What routes share: parameters, dependencies that authorize access, and JSON responses.
+"""Common parts of routes: parameters, dependencies that authorize access, and JSON responses.
 
 A route gets an agent or a home only by naming one of ``Reading``, ``Writing``,
 ``HomeReading`` and ``HomeWriting``, which check the request's access first.

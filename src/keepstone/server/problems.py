@@ -147,7 +147,7 @@ async def _invalid(request: Request, error: Exception) -> Response:
 
 
 def _is_other_media(request: Request) -> bool:
-    """Tell whether a request has a body that is not declared as JSON."""
+    """Return whether a request has a body that is not declared as JSON."""
     if request.headers.get("content-length", "0") == "0" and "transfer-encoding" not in request.headers:
         return False
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()

@@ -61,7 +61,7 @@ class Kept:
     body: bytes | None = None
     """None before the response is complete, and after it was evicted."""
     erasures: bytes = b""
-    """What the home said of erasures of its agent when it began: another process may purge it, too."""
+    """The home's record of erasures of its agent at the start: another process may purge it, too."""
     is_purged: bool = False
     """Whether another request has purged entries of its agent while it was in progress."""
 

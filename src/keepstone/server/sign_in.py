@@ -44,7 +44,7 @@ async def sign_in_page(
     ended: str = "",
     there: Annotated[str, Query(alias="next")] = "",
 ) -> Response:
-    """Show the form, or sign in with a one-time link. Whoever is signed in goes on to the page."""
+    """Show the form, or sign in with a one-time link. A signed-in browser is redirected to the page."""
     if not once:
         return page(_TITLE, _form(request, there, _ENDED if ended else ""))
     try:

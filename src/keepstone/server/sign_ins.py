@@ -11,7 +11,7 @@ from keepstone.server.rate_limit import Failures
 
 
 class SignIns(Protocol):
-    """What servers of a home know of those who sign in."""
+    """Sign-ins that servers of a home share."""
 
     @property
     def is_shared(self) -> bool:

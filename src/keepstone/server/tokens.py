@@ -58,7 +58,7 @@ class Token:
     expires: datetime | None
     """When it expires; None for never."""
     name: str = ""
-    """What people call it; empty for none."""
+    """Its name, for people; empty for none."""
     origin: str = PROGRAM
     """The most trusted origin of what is written with it: ``program``, ``model``, ``import`` or ``tool``."""
 

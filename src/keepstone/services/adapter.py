@@ -122,7 +122,7 @@ class MemoryAdapter:
 
 
 def _needs_wrapping(event: Mapping[str, Any]) -> bool:
-    """Tell whether an event has keys with another meaning in a log line."""
+    """Return whether an event has keys with another meaning in a log line."""
     if "data" in event or any(key in RESERVED for key in event):
         return True
     texts = all(isinstance(event[key], str) and event[key] for key in ("id", "type") if key in event)

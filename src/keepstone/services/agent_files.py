@@ -26,7 +26,7 @@ _WRITE = _READ | {"content": string("The text; it is kept exactly.")}
 
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """What a write or append did."""
+    """The result of a write or append."""
 
     path: str
     """The file's path, relative to the agent's folder, with ``/``."""
@@ -166,12 +166,8 @@ class AgentMemoryService:
             return known is None or slug in known
         try:
             return bool(known(slug))
-        except (
-            Exception
-        ) as error:  # It is somebody else's function, and ``call`` must not raise what it raises.
-            raise AgentNotFoundError(
-                f"known_agents cannot tell whether there is an agent {slug!r}: {error}"
-            ) from error
+        except Exception as error:  # It is the caller's function, and ``call`` must not raise what it raises.
+            raise AgentNotFoundError(f"known_agents failed for agent {slug!r}: {error}") from error
 
 
 @contextmanager

@@ -40,7 +40,7 @@ class Memory:
     score: float | None = None
     """The cosine with the vector that was asked for, from -1 to 1; None outside a query."""
     metadata: Record = field(default_factory=dict, hash=False)
-    """What was given with it, for filters."""
+    """The metadata given with it, for filters."""
 
 
 class Memories(list[Memory]):

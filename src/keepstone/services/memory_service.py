@@ -241,7 +241,7 @@ class MemoryService:
         return sorted(self._agent.entry_counts())
 
     def collection_exists(self, name: str) -> bool:
-        """Tell whether the collection has memories."""
+        """Return whether the collection has memories."""
         return self.get_collection_size(name) > 0
 
     def get_collection_size(self, name: str) -> int:

@@ -345,7 +345,7 @@ def _copied_value(value: Any) -> Any:
 
 
 def _contains(value: Any, topic: str) -> bool:
-    """Tell whether any key or value contains a text, at any depth; numbers as written in the log."""
+    """Return whether any key or value contains a text, at any depth; numbers as written in the log."""
     if isinstance(value, str):
         return topic in value.casefold()
     if isinstance(value, dict):

@@ -139,7 +139,7 @@ class PastReader(IndexReader):
 
 
 class States(Protocol):
-    """What a kept reader was read from."""
+    """The states that a kept reader was read from."""
 
     @property
     def size(self) -> int:

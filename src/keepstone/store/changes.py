@@ -20,12 +20,12 @@ class Change:
     agent: str
     session: str
     id: str | None
-    """The entry's id; None where the whole session was cleared or removed."""
+    """The entry's id; None if the whole session was cleared or removed."""
     kind: Kind
     """``add`` (also of an entry that is restored), ``update``, ``delete`` or ``purge`` of an entry; ``clear``
     or ``remove`` of a session."""
     _place: object = field(repr=False, compare=False)
-    """What is written as ``cursor``: as text it may be as long as the agents have sessions."""
+    """The place that ``cursor`` writes as text; its length grows with the number of sessions."""
 
     @property
     def cursor(self) -> str:
@@ -45,7 +45,7 @@ Positions = dict[str, dict[str, Position]]
 """By agent and session."""
 
 _MOST_MOVES = 256
-"""Moves after which a place begins anew, so that cursors stay short."""
+"""Moves after which a place has a new beginning, so that cursors stay short."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Place:
     """The positions at the beginning, encoded."""
     before: Place | None = None
     move: tuple[str, str, Position | None] | None = None
-    """What came after ``before``: agent, session and its new position; None at the beginning."""
+    """The move after ``before``: agent, session and its new position; None at the beginning."""
 
     def __str__(self) -> str:
         moved: dict[str, dict[str, Position | None]] = {}

@@ -39,7 +39,7 @@ _LEAST_COMPARED = 256
 
 
 class Compared(NamedTuple):
-    """What became of a cited text."""
+    """The present state of a cited text."""
 
     state: str
     """``fresh``, ``moved``, ``changed``, ``gone``, ``elsewhere`` or ``unknown``."""

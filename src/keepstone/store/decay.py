@@ -28,7 +28,7 @@ from keepstone.model import Record
 FADED = 0.3
 """An entry of this priority or less has faded."""
 BOOST = 0.02
-"""What each access adds to a priority."""
+"""The addition to a priority for each access."""
 MOST_BOOSTS = 10
 """Accesses that add something; the boost is 0.2 at most."""
 
@@ -66,7 +66,7 @@ def base_of(type: str) -> float:  # noqa: A002  The word of the log line.
 
 
 class Worth(NamedTuple):
-    """What an entry's priority is made of.
+    """The parts of an entry's priority.
 
     Examples:
         >>> worth = worth_of({"type": "decision", "ts": "2026-01-11T00:00:00Z", "access": 3})
@@ -107,7 +107,7 @@ class Decay:
     """Accesses by id that the entries do not count yet."""
 
     def has_faded(self, record: Record) -> bool:
-        """Tell whether a live entry, in the shape of its log line, has faded."""
+        """Return whether a live entry, in the shape of its log line, has faded."""
         more = self.accesses.get(record["id"], 0) if self.accesses else 0
         worth = worth_of(record, self.fading)
         return record.get("pinned") is not True and worth.at(self.moment, more) <= self.threshold

@@ -27,7 +27,7 @@ def with_key(key: str) -> Sequence[Comparison]:
 
 
 def is_fact(entry: Entry) -> bool:
-    """Tell whether an entry is a fact with a key."""
+    """Return whether an entry is a fact with a key."""
     return entry.type == FACT and isinstance(entry.data.get("key"), str) and "value" in entry.data
 
 

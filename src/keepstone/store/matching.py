@@ -8,7 +8,7 @@ from keepstone.store.validity import is_valid
 
 
 def matches(scope: Scope, session: str, record: Record) -> bool:
-    """Tell whether a scope selects an entry, in the shape of its log line."""
+    """Return whether a scope selects an entry, in the shape of its log line."""
     moment, tags = read_time(record["ts"]), record.get("tags")
     return (
         moment is not None

@@ -1,6 +1,6 @@
-"""What the open agents of this process keep in memory together: pages of indexes, vectors, postings.
+"""The memory of the open agents of this process together: pages of indexes, vectors, postings.
 
-Only agents that are not in use let go of theirs, the one used longest ago first. All of it was read from
+Only agents that are not in use release theirs, the one used longest ago first. All of it was read from
 files, so the next use reads it again.
 """
 
@@ -13,11 +13,11 @@ from typing import Protocol
 from keepstone.filesystem.fork import reset_in_child
 
 DEFAULT = 256 << 20
-"""Bytes that are kept unless ``keepstone.open`` is told otherwise."""
+"""Bytes that are kept unless ``keepstone.open`` says otherwise."""
 
 
 class Keeper(Protocol):
-    """What keeps something in memory: an agent."""
+    """One that keeps something in memory: an agent."""
 
     def memory(self) -> int | None:
         """Return how many bytes it keeps; None while a thread uses it."""
@@ -41,7 +41,7 @@ class MemoryBudget:
         self._sum = 0
 
     def used(self, keeper: Keeper) -> None:
-        """Look what an agent keeps that was used just now; let others go where all keep more than allowed."""
+        """Count an agent that was used just now; others release theirs where all keep more than allowed."""
         kept, unused = keeper.memory(), list[Keeper]()
         with self._guard:
             before = self._kept.pop(keeper, 0)
@@ -55,7 +55,7 @@ class MemoryBudget:
             other.release_memory()
 
     def forget(self, keeper: Keeper) -> None:
-        """Count an agent no more: it was closed."""
+        """Stop counting an agent, as it was closed."""
         with self._guard:
             self._sum -= self._kept.pop(keeper, 0)
 

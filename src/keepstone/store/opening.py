@@ -117,7 +117,7 @@ def _path_of(url: str) -> str:
 
 
 def _is_folder(root: Path) -> bool:
-    """Tell whether a path is a folder or does not exist."""
+    """Return whether a path is a folder or does not exist."""
     try:
         return S_ISDIR(root.stat().st_mode)
     except FileNotFoundError:
@@ -147,7 +147,7 @@ def shown_root(root: Path) -> str:
 
 
 def is_database(root: Path) -> bool:
-    """Tell whether what stands for a home's folder is the URL of a database."""
+    """Return whether what stands for a home's folder is the URL of a database."""
     return str(root).startswith(("postgresql:", "postgres:"))
 
 

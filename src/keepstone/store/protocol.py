@@ -40,7 +40,7 @@ SessionCheck = Callable[[SessionInfo], None]
 
 
 class Compacted(NamedTuple):
-    """What a compaction did."""
+    """The result of a compaction."""
 
     saved: int = 0
     """Bytes by which the log became shorter."""
@@ -105,7 +105,7 @@ class Files(Protocol):
         """Return the paths of all files that hold a text, in any case, in their names or contents."""
 
     def texts(self, most: int) -> dict[str, str | None]:
-        """Return the texts of all files by path, of so many bytes in all; None for others and binary ones."""
+        """Return the texts of files by path, ``most`` bytes in all; None for others and binary ones."""
 
     def list(self, folder: str = "") -> list[str]:
         """Return the paths of all files, or of those below a folder, sorted; none if there are none."""
@@ -462,7 +462,7 @@ class Store(EntryStore, VectorStore, Protocol):
 
     @property
     def maintenance(self) -> Maintenance:
-        """What looks after this store."""
+        """The maintenance of this store."""
 
     @property
     def language(self) -> str:

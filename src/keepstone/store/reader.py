@@ -40,7 +40,7 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """What is asked next of the entries that are found: a store that is far away looks it up at once."""
+    """The next lookups for the entries that are found: a remote store does them at once."""
 
     keys: Sequence[int] = ()
     """Other entries of which the same is asked."""
@@ -54,7 +54,7 @@ class Matches(list[Candidate]):
     Attributes:
         rows: How many entries the agent has.
         holders: How many of them hold each word that was searched.
-        length: How many words they have in the mean.
+        length: Number of their words, on average.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What a store records of removed entries and sessions, so that other copies of a home remove them too."""
+"""A store's record of removed entries and sessions, so that other copies of a home remove them too."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def digests_of(session: str, lives: Mapping[str, int]) -> dict[str, int]:
 
 
 class PurgedIds(NamedTuple):
-    """What a home recorded of an agent's purges, as digests."""
+    """A home's record of an agent's purges, as digests."""
 
     ids: Lives
-    """Of entries."""
+    """Digests of entries."""
     vanished: Lives
-    """Of all that the agent had when it was purged whole."""
+    """Digests of all ids that the agent had when it was purged whole."""
 
 
 class GoneIds(Container[str]):

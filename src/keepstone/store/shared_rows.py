@@ -1,4 +1,4 @@
-"""What servers of one home share where its store is a database: tokens, sign-ins and responses."""
+"""State that servers of one home share if its store is a database: tokens, sign-ins and responses."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class AnswerRow(NamedTuple):
     """None while the request is in progress."""
     headers: bytes | None
     body: bytes | None
-    """None where the response is not kept."""
+    """None if the response is not kept."""
 
 
 class SharedAnswerRows(Protocol):

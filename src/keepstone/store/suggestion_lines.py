@@ -46,7 +46,7 @@ class Held:
     begun: Record | None = None
     """A step that was begun and not ended."""
     steps: Steps = field(default_factory=list)
-    """What was done last."""
+    """The last decision."""
 
     @property
     def value(self) -> Suggestion:

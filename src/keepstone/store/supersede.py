@@ -17,7 +17,7 @@ from keepstone.store.protocol import LiveSession, Revision
 def superseding(old_id: str, record: Record, ts: str, *, has_type: bool) -> Revision:
     """Return what adds a new entry in the place of an old one, at a time (RFC 3339).
 
-    ``has_type`` tells whether the record has a type of its own, or takes the old one's.
+    ``has_type``: whether the record has its own type; otherwise it takes the old one's.
     """
     new_id = record["id"]
     links = record.get("links", [])

@@ -67,7 +67,7 @@ class MovableStore(Store, Protocol):
         """Bring a session to these lines, all or nothing; it is made if need be."""
 
     def holds_raw_lines(self, agent: str, session: str, lines: Sequence[RawLine]) -> bool:
-        """Tell whether a session's lines are these, byte by byte."""
+        """Return whether a session's lines are these, byte by byte."""
 
     def purged(self, agent: str) -> PurgedIds:
         """Return what is recorded of an agent's purges."""
@@ -90,7 +90,7 @@ class MovableStore(Store, Protocol):
 
 @dataclass
 class Moved:
-    """What was moved."""
+    """The result of a move."""
 
     agents: int = 0
     sessions: int = 0
@@ -274,7 +274,7 @@ def _united(there: Sequence[RawLine], more: Side, purged: Purged) -> Sequence[Ra
 
 
 def are_same(some: Iterable[RawLine], others: Iterable[RawLine]) -> bool:
-    """Tell whether lines are the same in both, byte by byte, with what was derived for them."""
+    """Return whether lines are the same in both, byte by byte, with what was derived for them."""
     return all(
         one is not None
         and other is not None

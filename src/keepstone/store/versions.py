@@ -1,4 +1,4 @@
-"""What the lines of a session, archived ones included, say of its entries at any time."""
+"""Versions of a session's entries at any time, from its lines and archived ones."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _repeated(archived: Sequence[_Step], lines: Sequence[Line]) -> int:
 
 
 def _is_folded(line: Line, before: _Step) -> bool:
-    """Tell whether a line is what a compaction made of an entry."""
+    """Return whether a line is what a compaction made of an entry."""
     if line.record is None or before.left is None:
         return False
     return is_put(line.record) and line.record["ts"] == before.left["ts"]

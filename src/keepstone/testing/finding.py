@@ -118,7 +118,7 @@ def check_counts_and_links(factory: Factory) -> None:
 
 
 def check_pinned_and_standing(factory: Factory) -> None:
-    """What is pinned, and the newest preferences and decisions, are known for all sessions, by time."""
+    """Pinned entries, and the newest preferences and decisions, are known for all sessions, by time."""
     with factory() as store:
         some = [("a", "decision", 3), ("b", "note", 2), ("c", "preference", 1), ("d", "decision", 0)]
         for at, (name, kind, minute) in enumerate(some):
@@ -171,7 +171,7 @@ def check_time_travel_and_archive(factory: Factory) -> None:
 
 
 def check_search_in_the_past(factory: Factory) -> None:
-    """What entries said at a time is searched like what they say today, in all sessions or some."""
+    """Past versions of entries are searched like current ones, in all sessions or some."""
     with factory() as store:
         store.append(AGENT, "s1", [record("a", "walnut"), record("b", "pecan")])
         store.append(AGENT, "s2", [record("c", "walnut"), record("d", "walnut", minute=5)])
@@ -196,7 +196,7 @@ def check_search_in_the_past(factory: Factory) -> None:
 
 
 def _check_search_again(store: Store) -> None:
-    """What is written later changes no answer about an earlier time; what is purged of it does."""
+    """Later writes change no answer about an earlier time; purges do."""
 
     def found() -> list[str]:
         with store.reader(AGENT, START + timedelta(minutes=1)) as reader:

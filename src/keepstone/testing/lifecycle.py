@@ -112,7 +112,7 @@ def check_lines(factory: Factory) -> None:
 
 
 def check_changes(factory: Factory) -> None:
-    """Changes are told once, in the order of each session; a cursor goes on after its change."""
+    """Changes are reported once, in the order of each session; a cursor goes on after its change."""
     with factory() as store:
         _fill(store)
         look = store.changes(None, None)

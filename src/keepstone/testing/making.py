@@ -1,4 +1,4 @@
-"""What the checks are made of: records to store, calls to read them back, and two assertions."""
+"""Parts of the checks: records to store, calls to read them back, and two assertions."""
 
 from __future__ import annotations
 

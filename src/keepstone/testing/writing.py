@@ -30,7 +30,7 @@ from keepstone.testing.making import (
 
 
 def check_append_and_entries(factory: Factory) -> None:
-    """What was appended comes back equal, in order, also after the store was closed."""
+    """Appended entries come back equal, in order, also after the store was closed."""
     records = [record("a", "Größe\0\U0001f600"), record("b", "", data={"n": [1, 2.5, None, {"x": True}]})]
     with factory() as store:
         returned = store.append(AGENT, "s1", records)
@@ -234,7 +234,7 @@ def check_pages(factory: Factory) -> None:
 
 
 def check_missing_things(factory: Factory) -> None:
-    """What is not there reads as nothing, is refused where it was to be changed, and asking makes nothing."""
+    """Reading a missing session returns nothing, changing it is refused, and neither creates it."""
     with factory() as store:
         same(store.sessions(AGENT), [], "no sessions")
         same(store.entries(AGENT, "none", None, None), [], "no entries")

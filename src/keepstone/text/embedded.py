@@ -1,4 +1,4 @@
-"""What of an entry's text is embedded.
+"""The part of an entry's text that is embedded.
 
 An index does not record this rule: a change of it must raise ``SCHEMA`` of the index, so that vectors made
 by the old rule and by the new one are never compared.

@@ -84,7 +84,7 @@ _MARKS = (
     "\u0d81-\u0d83\u0dca-\u0ddf\u0df2\u0df3"  # Sinhala
     "\u0f71-\u0f84\u0f8d-\u0fbc"  # Tibetan
     "\u07a6-\u07b0"  # Thaana
-    "\N{ZERO WIDTH JOINER}"  # Stands in words that are shown; those that are compared have none.
+    "\N{ZERO WIDTH JOINER}"  # Occurs in words that are shown; those that are compared have none.
 )
 """Vowels and other signs that stand at the letters of languages with spaces between words."""
 WORD = re.compile(rf"[{_UNSPACED}]+|(?:[^\W_{_UNSPACED}]+[{_MARKS}]*)+")
@@ -132,7 +132,7 @@ def _normal(text: str) -> str:
 
 
 def containing(wanted: str) -> Callable[[str], bool]:
-    """Return a function that tells whether a text contains another, ignoring case and Unicode normal form.
+    """Return a function that checks whether a text contains another, ignoring case and Unicode normal form.
 
     Examples:
         >>> containing("CAFE\N{COMBINING ACUTE ACCENT}")("a caf\N{LATIN SMALL LETTER E WITH ACUTE}")
@@ -153,7 +153,7 @@ def _composed(text: str) -> str:
 
 
 def is_unspaced(word: str) -> bool:
-    """Tell whether a word is a run of Chinese, Japanese, Korean, Thai, Lao, Khmer or Burmese."""
+    """Return whether a word is a run of Chinese, Japanese, Korean, Thai, Lao, Khmer or Burmese."""
     return _RUN.fullmatch(word) is not None
 
 

@@ -30,7 +30,7 @@ _COMMANDS = (
     (f"/theme: {COMMANDS['theme'].help}", "", "#theme"),
     ("/help: shortcuts of the keyboard", "", "#shortcuts"),
 )
-"""What a person may do from any page: the words, the page and what to do there, see ``keys.js``."""
+"""Commands that a person may run from any page: the words, the page and what to do there, see ``keys.js``."""
 
 
 class Finder:

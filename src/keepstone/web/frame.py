@@ -46,7 +46,7 @@ _KEYS = (
     ("h", "history of the entry"),
     ("Backspace", "delete the entry"),
     ("Ctrl+S", "save the open file"),
-    ("Ctrl+Z", "undo the last change, while it is told"),
+    ("Ctrl+Z", "undo the last change, while it is shown"),
     ("← →", "next choice where one is asked for"),
     ("Esc", "close a dialog, a menu or the details"),
     *((f"g {key}", f"go to {title}") for _, title, key in PAGES),

@@ -30,7 +30,7 @@ def part_views(entry: Entry) -> list[dict[str, Any]]:
 
 
 def is_held(entry: Entry, key: str) -> bool:
-    """Tell whether the parts of an entry show what its payload has at a key."""
+    """Return whether the parts of an entry show what its payload has at a key."""
     kind = _kind_of(entry)
     return spoken(entry.data, kind) is not None and (key in _HELD or is_item(entry.data, kind))
 

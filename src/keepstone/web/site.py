@@ -20,7 +20,7 @@ from keepstone.web.answering import Answerer
 
 
 class Permissions(Protocol):
-    """What a request may access."""
+    """The access of a request."""
 
     @property
     def agents(self) -> frozenset[str] | None:
@@ -55,7 +55,7 @@ waits, for a database for example, is a coroutine function.
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What all pages share."""
+    """Common parts of all pages."""
 
     home: Home
     notes: Notes
@@ -76,7 +76,7 @@ class Site:
         return Response("sign in first", 401, media_type="text/plain") if access is None else access
 
     async def still_holds(self, before: Permissions, request: HTTPConnection) -> bool:
-        """Tell whether a request comes from the same holder with unchanged access."""
+        """Return whether a request comes from the same holder with unchanged access."""
         now = await self.admit(request)
         if isinstance(now, Response):
             return False
@@ -86,7 +86,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What one page shows: an agent, the reader's access, and the address's query."""
+    """The content of one page: an agent, the reader's access, and the address's query."""
 
     site: Site
     agent: Agent
@@ -130,7 +130,7 @@ class Place:
         return address(self.agent.slug, page, **query)
 
     def is_home_empty(self) -> bool:
-        """Tell whether the home has no agent; False for readers who may not know."""
+        """Return whether the home has no agent; False for readers who may not know."""
         return self.access.agents is None and not self.agents()
 
     def agents(self) -> list[str]:

@@ -17,7 +17,7 @@ _UNDO_SECONDS = 20
 
 
 class Toast(List, component="components/toast.js"):
-    """What was changed last, one on each page."""
+    """The last change, one on each page."""
 
     def __init__(self) -> None:
         super().__init__()

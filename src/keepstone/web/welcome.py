@@ -1,4 +1,4 @@
-"""What an empty home shows: three ways to write the first entry, and a sample on request."""
+"""The page of an empty home: three ways to write the first entry, and a sample on request."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def listed(posting: postings.Posting) -> dict[int, int]:
     return dict(zip(posting.eids.tolist(), posting.times.tolist(), strict=True))
 
 
-def test_a_word_is_held_as_often_as_it_stands_in_a_text() -> None:
+def test_a_word_is_held_as_often_as_it_is_in_a_text() -> None:
     database = table("walnut oak walnut", "oak", "walnut")
     assert listed(followed(database).of(database, "walnut")) == {1: 2, 3: 1}
     assert listed(followed(database).of(database, "pecan")) == {}
@@ -128,7 +128,7 @@ def test_only_the_last_changes_are_listed() -> None:
     assert database.row("SELECT count(*), max(number) FROM changed") == (4096, 4100)
 
 
-def test_what_was_not_used_for_longest_is_let_go_of_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_not_used_for_longest_is_dropped_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postings, "MOST", 2)
     database = table("a", "b", "c")
     held = followed(database)

@@ -289,7 +289,7 @@ def test_origins_travel_and_with_them_trust(devices: Devices) -> None:
 
 
 @pytest.mark.parametrize("last", ["vouch", "write"])
-def test_a_person_confirms_no_text_that_another_device_wrote_meanwhile(devices: Devices, last: str) -> None:
+def test_a_person_confirms_no_text_that_another_device_wrote(devices: Devices, last: str) -> None:
     other = {"id": "a", "type": "note", "text": "planted", "key": "planted", "origin": "tool"}
     steps = {
         "vouch": lambda: devices.agent(0).vouch("a"),

@@ -269,7 +269,7 @@ def test_many_sessions_are_opened_again_after_they_were_closed(home: Home) -> No
 
 
 def in_a_thread(act: Callable[[], object]) -> bool:
-    """Tell whether something ends that another thread does, while this one goes no further."""
+    """Return whether something ends that another thread does, while this one goes no further."""
     thread = threading.Thread(target=act, daemon=True)
     thread.start()
     thread.join(10)
@@ -279,7 +279,7 @@ def in_a_thread(act: Callable[[], object]) -> bool:
 def interrupted(
     monkeypatch: pytest.MonkeyPatch, owner: type, method: str, act: Callable[[], object]
 ) -> list[bool]:
-    """Let another thread act in the midst of the first call of a method; tells whether it could."""
+    """Let another thread act in the midst of the first call of a method; return whether it could."""
     real, ended = getattr(owner, method), list[bool]()
 
     def calling(*arguments: Any, **options: Any) -> Any:

@@ -59,7 +59,7 @@ def write(home: Home, begin: int, end: int) -> None:
 
 @pytest.fixture
 def held(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:  # noqa: ARG001  Closed later.
-    """Stop whoever takes in a log in the middle of a step, until the event is set."""
+    """Stop the thread that takes in a log in the middle of a step, until the event is set."""
     go_on, real = threading.Event(), Index.step
 
     def step(index: Index, session: str, log: Log) -> int | None:

@@ -60,7 +60,7 @@ def test_compaction_and_access_counts_are_no_changes(home: Home, session: Sessio
     assert told(watch) == []
 
 
-def test_changes_before_a_compaction_are_told(home: Home, session: Session) -> None:
+def test_changes_before_a_compaction_are_reported(home: Home, session: Session) -> None:
     watch = home.watch(timeout=0)
     session.update("x", text="other")
     session.delete("y")
@@ -69,7 +69,7 @@ def test_changes_before_a_compaction_are_told(home: Home, session: Session) -> N
     assert told(watch) == [("delete", "y"), ("update", "x"), ("add", "later")]
 
 
-def test_purge_of_a_deleted_entry_is_told(home: Home, session: Session) -> None:
+def test_purge_of_a_deleted_entry_is_reported(home: Home, session: Session) -> None:
     session.delete("x")
     watch = home.watch(timeout=0)
     session.purge("x")
@@ -162,7 +162,7 @@ def test_a_cursor_that_was_made_up_is_refused(home: Home, cursor: str) -> None:
 
 
 @pytest.mark.usefixtures("session")
-def test_a_batch_is_told_once_it_is_whole(home: Home) -> None:
+def test_a_batch_is_reported_once_it_is_whole(home: Home) -> None:
     log = home.root / "agents/a/memory/sessions/s.ndjson"
     watch = home.watch(timeout=0)
     whole = [f'{{"id":"{n}","type":"note","text":"x","batch":[{n},3]}}\n' for n in (1, 2, 3)]

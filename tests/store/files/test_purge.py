@@ -29,7 +29,7 @@ def home(tmp_path: Path) -> Iterator[Home]:
 
 
 def forms_of(text: str) -> Iterator[bytes]:
-    """A text as bytes, as it would stand in UTF-8, UTF-16, and base64 of either at each alignment."""
+    """A text as bytes, as it would be in UTF-8, UTF-16, and base64 of either at each alignment."""
     for raw in (text.encode(), text.encode("utf-16-le")):
         yield raw
         for shift in range(3):

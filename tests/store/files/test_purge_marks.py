@@ -1,4 +1,4 @@
-"""A purge that was killed on its way is finished by whoever opens the home next."""
+"""A purge that was killed on its way is finished by the next process that opens the home."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -28,7 +28,7 @@ def _lines(dsn: str) -> int:
 
 
 def _is_commit(statements: Sequence[Statement]) -> bool:
-    """Tell whether statements end with a commit, of their own or of what writes a new entry."""
+    """Return whether statements end with a commit, of their own or of what writes a new entry."""
     return any(sql == "COMMIT" or "INSERT INTO entries" in sql for sql, _ in statements)
 
 

@@ -106,7 +106,7 @@ def test_shared_memory_works_for_the_role(member: str) -> None:
             coder.entries(shared=["team"])
 
 
-def test_the_database_goes_by_the_homes_clock(dsn: str) -> None:
+def test_the_database_uses_the_homes_clock(dsn: str) -> None:
     clock = ManualClock(START)
     with keepstone.open(dsn, embedder="none", clock=clock) as home:
         home.agent("team").add("walnut", id="open")

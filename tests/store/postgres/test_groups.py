@@ -31,7 +31,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def _busy(some: Groups[Any], waiting: int) -> Iterator[None]:
-    """Keep groups at work, until so many items wait at the end of the block."""
+    """Keep groups at work, until this number of items waits at the end of the block."""
     go, begun = threading.Event(), threading.Semaphore(0)
 
     def work(_: Sequence[Any]) -> None:

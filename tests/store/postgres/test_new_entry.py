@@ -86,7 +86,7 @@ def test_statements_are_known_after_one_that_failed(dsn: str) -> None:
         assert [entry.id for entry in store.entries("a", "s", None, None)] == ["x", "y", "z"]
 
 
-def test_a_notice_is_sent_only_while_somebody_watches(dsn: str) -> None:
+def test_a_notice_is_sent_only_during_a_watch(dsn: str) -> None:
     with closing(PostgresStore(dsn)) as store, psycopg.connect(dsn, autocommit=True) as listener:
         [(channel,)] = listener.execute(f"SELECT {CHANNEL}".encode()).fetchall()
         listener.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))

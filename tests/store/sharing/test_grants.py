@@ -214,7 +214,7 @@ def test_a_grant_ends_at_its_time(home: Home, team: Agent, clock: ManualClock) -
     assert not team.revoke("coder")
 
 
-def test_revoking_tells_whether_anything_was_granted(home: Home, team: Agent) -> None:
+def test_revoking_returns_whether_anything_was_granted(home: Home, team: Agent) -> None:
     team.grant("coder")
     assert (team.revoke("coder"), team.revoke("coder"), team.revoke("nobody")) == (True, False, False)
     assert not may_read(home)

@@ -126,7 +126,7 @@ LANGCHAIN_DICTS: Messages = [
     {"type": message["type"], "data": {key: value for key, value in message.items() if key != "type"}}
     for message in LANGCHAIN
 ]
-"""What ``messages_to_dict`` gives."""
+"""The result of ``messages_to_dict``."""
 AI_SDK_UI: Messages = [
     {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "Weather in Bern and Chur?"}]},
     {

@@ -101,7 +101,7 @@ def open_generation(database: Database, folder: Folder, space: int, *, whole: bo
 
 @dataclass(frozen=True, slots=True)
 class _Begun:
-    """What the index was like when a build began."""
+    """The state of the index when a build began."""
 
     identity: str
     purges: int
@@ -155,7 +155,7 @@ def build(database: Database, folder: Folder, number: int, space: Space) -> bool
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """What a generation holds besides its rows; each array in the order of the entries' numbers."""
+    """The columns of a generation besides its rows; each array in the order of the entries' numbers."""
 
     eids: NDArray[np.int64]
     vids: NDArray[np.int64]

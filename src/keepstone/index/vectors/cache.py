@@ -33,10 +33,10 @@ _FEW = 1_000
 
 
 class _Published(NamedTuple):
-    """What SQLite says of a graph."""
+    """SQLite's record of a graph."""
 
     number: int
-    """Of the generation that it is of."""
+    """The number of its generation."""
     mark: int
     checksum: int
 
@@ -60,7 +60,7 @@ class VectorCache:
         self._published: tuple[int, ...] | None = None
         self._gone = 0
         self.sample: Matrix | None = None
-        """Some vectors; None where they have to be taken again: half are gone, or vectors have doubled."""
+        """Some vectors; None if they have to be taken again: half are gone, or vectors have doubled."""
         self._highest = self._sampled = self._sample_size = 0
         self._sample_vids: NDArray[np.int64]
         self.sids: dict[str, int] = {}
@@ -129,7 +129,7 @@ class VectorCache:
         self._graphs = {sid: _Published(*row) for sid, *row in database.rows(sql, (self.number,))}
 
     def _is_due(self, database: Database, highest: int, gone: int) -> bool:
-        """Tell whether a new generation is due; making one also shortens the list of removed vectors."""
+        """Return whether a new generation is due; making one also shortens the list of removed vectors."""
         rows = self.scan.generation.header.rows if self.scan else 0
         most = max(NEWER, rows // 10)
         room = most - self.buffer.count - (len(self.scan.dead) if self.scan else 0)
@@ -176,7 +176,7 @@ class VectorCache:
     def graph(self, database: Database, sid: int, *, wait: bool) -> Graph | None:
         """Return the graph of a session, or of ``ALL``; None if there is none that can be used.
 
-        Without ``wait`` also None where reading it would take long.
+        Without ``wait`` also None if reading it would take long.
         """
         published = self._graphs.get(sid)
         if published is None or published.number != self.published:

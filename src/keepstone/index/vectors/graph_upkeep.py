@@ -183,7 +183,7 @@ class GraphUpkeep:
 
     @staticmethod
     def _is_wanted(database: Database, work: _Work) -> bool:
-        """Tell whether nothing was purged, and the generation is the same; the guard is held."""
+        """Return whether nothing was purged, and the generation is the same; the guard is held."""
         row = database.row("SELECT number FROM generation WHERE space=?", (work.held.number,))
         return row == (work.generation,) and building.value(database, "purges") == work.purges
 

@@ -42,7 +42,7 @@ class Graph:
     def __init__(self, index: Index, raw: bytearray | None = None) -> None:
         self.index = index
         self._raw = raw
-        """What the graph is a view of."""
+        """The bytes that the graph is a view of."""
 
     def memory(self) -> int:
         """Return how many bytes of memory the graph takes."""
@@ -95,7 +95,7 @@ class Growing:
 
 
 def is_large(folder: Folder, name: str) -> bool:
-    """Tell whether a graph is so large that no query should wait for it to be read."""
+    """Return whether a graph is so large that no query should wait for it to be read."""
     try:
         return folder.stat(name).st_size > _QUICK
     except (FileNotFoundError, KeepstoneError):

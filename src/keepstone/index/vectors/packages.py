@@ -11,7 +11,7 @@ USEARCH = "usearch"
 
 
 def is_installed(package: str) -> bool:
-    """Tell whether a package is installed, without importing it."""
+    """Return whether a package is installed, without importing it."""
     return find_spec(package) is not None
 
 

@@ -23,7 +23,7 @@ Range = tuple[int, int]
 
 
 class Columns(Protocol):
-    """What is known of each vector besides the numbers that it consists of."""
+    """The columns of each vector besides its numbers."""
 
     @property
     def vids(self) -> NDArray[np.int64]:

@@ -41,7 +41,7 @@ class Nearest(list[tuple[int, float]]):
 
 
 class VectorSearch:
-    """The vectors of one index, by their spaces. Whoever calls need not hold the index's guard."""
+    """The vectors of one index, by their spaces. The caller need not hold the index's guard."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -46,10 +46,10 @@ _AT_ONCE = 1 << 8
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a generation is of."""
+    """The identity and size of a generation."""
 
     identity: str
-    """Of the SQLite file that it was made from."""
+    """The identity of the SQLite file that it was made from."""
     space: int
     """The number of the space there."""
     dim: int
@@ -68,7 +68,7 @@ class Header:
         return -(-self.dim // 8) * 8
 
     def raw(self) -> bytes:
-        """Return the header as it stands in the file."""
+        """Return the header as it is in the file."""
         return json.dumps(asdict(self)).encode().ljust(HEADER)
 
 
@@ -137,7 +137,7 @@ class Generation:
         self._missing[block] = 0
 
     def _is_read(self, at: slice, rows: NDArray[np.int8]) -> bool:
-        """Read rows; tell whether they are there and as they were written, or erased."""
+        """Read rows; return whether they are there and as they were written, or erased."""
         there = self._fd is not None and read_into(
             self._fd, rows.reshape(-1).data.cast("B"), self._begin + at.start * self.header.stride
         )
@@ -152,12 +152,12 @@ class Generation:
         return zlib.crc32(memoryview(self._memory)[HEADER : self._columns])
 
     def has_columns(self) -> bool:
-        """Read all but the rows; tell whether the columns are as they were written."""
+        """Read all but the rows; return whether the columns are as they were written."""
         there = self._fd is not None and read_into(self._fd, memoryview(self._memory)[: self._begin], 0)
         return there and self.header.columns == self.checksum()
 
     def has_rows(self) -> bool:
-        """Tell whether every row in the file is as it was written, or erased; they are not kept."""
+        """Return whether every row in the file is as it was written, or erased; they are not kept."""
         import numpy as np
 
         count, held = self.header.rows, np.empty((_AT_ONCE, self.header.stride), np.int8)

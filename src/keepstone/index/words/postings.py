@@ -109,7 +109,7 @@ class Postings:
         self.rows = 0
         """How many entries there are."""
         self.average = 0.0
-        """How many words their texts have in the mean."""
+        """Number of words of their texts, on average."""
         self.lengths: NDArray[np.int32]
         """By row, how many words its text has; 0 where that was not asked yet."""
         self.room: NDArray[np.float64]
@@ -204,7 +204,7 @@ class Postings:
         return Posting(eids, times.astype(np.int32))
 
     def _keep(self, token: str, held: _Held) -> None:
-        """Keep a posting as the one used last; let go of those not used for longest."""
+        """Keep a posting as the one used last; drop those not used for longest."""
         self._size += len(held.posting)
         self._held[token] = held
         while self._size > MOST:
@@ -230,7 +230,7 @@ def _tallied(database: Database, words: str) -> Counter[str]:
 
 
 def numbers_of(listed: str) -> NDArray[np.int64]:
-    """Return numbers that stand in a text with commas between."""
+    """Return the numbers of a text, which commas separate."""
     import numpy as np
 
     return np.fromstring(listed, np.int64, sep=",")

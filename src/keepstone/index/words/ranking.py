@@ -119,7 +119,7 @@ class Ranking:
 
 
 def are_tokens(terms: Sequence[str], language: str) -> bool:
-    """Tell whether the full-text table has each word, or each pair of its characters, as one token."""
+    """Return whether the full-text table has each word, or each pair of its characters, as one token."""
     return not any(" " in token for term in terms for token in _tokens(term, language))
 
 

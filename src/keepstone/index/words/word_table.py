@@ -45,7 +45,7 @@ class Ranked(list[tuple[int, float]]):
     Attributes:
         rows: How many entries the index has.
         holders: How many of them hold each word that was looked for.
-        length: How many words they have in the mean.
+        length: Number of their words, on average.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ def drop(database: Database, eids: Sequence[int], *, are_more: bool = False) -> 
 
 
 def are_many(database: Database, rows: int) -> bool:
-    """Tell whether a merge takes less time than to erase the words of this many rows one by one."""
+    """Return whether a merge takes less time than to erase the words of this many rows one by one."""
     return not _is_merged(database) or rows * _MERGED_FOR_ONE > state(database).rows
 
 
@@ -177,7 +177,7 @@ def _set_secure_delete(database: Database, *, on: bool) -> None:
 
 
 def merge(database: Database) -> bool:
-    """Erase some words of dropped rows that are still in the file; tell whether none is left."""
+    """Erase some words of dropped rows that are still in the file; return whether none is left."""
     if _is_merged(database):
         return True
     with database.writing():
@@ -211,7 +211,7 @@ class State(NamedTuple):
 
     @property
     def length(self) -> float:
-        """How many words a row has in the mean."""
+        """Number of words of a row, on average."""
         return self.size / max(self.rows, 1) or 1.0
 
 

@@ -82,7 +82,7 @@ def front_matter(keys: Mapping[str, Any]) -> str:
 
 
 def is_plain(text: str) -> bool:
-    """Tell whether a text can stand in a Markdown file and be read back as it is."""
+    """Return whether a text can be put into a Markdown file and be read back as it is."""
     return "\r" not in text and "\0" not in text and not _UNPRINTABLE.search(text)
 
 

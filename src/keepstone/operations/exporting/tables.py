@@ -19,7 +19,7 @@ from keepstone.operations.exporting.parts import is_plain, split_text
 
 CSV_HEADING = ("session", "id", "ts", "type", "role", "text", "keepstone")
 APPLICATION_ID = 0x6B656570
-"""What marks the SQLite file, ``keep`` in ASCII."""
+"""The application id of the SQLite file, ``keep`` in ASCII."""
 _SCHEMA = """
 CREATE TABLE entries (
     session TEXT NOT NULL, id TEXT NOT NULL, ts TEXT NOT NULL, type TEXT NOT NULL,

@@ -55,7 +55,7 @@ def content_or_none(folder: Folder, name: str, most: int = sys.maxsize) -> bytes
 
 
 def digest(raw: bytes) -> str:
-    """Return what stands in a manifest for a file's bytes."""
+    """Return a manifest's record of a file's bytes."""
     return hashlib.sha256(raw).hexdigest()
 
 
@@ -129,7 +129,7 @@ def listing(files: Mapping[tuple[str, str], tuple[int, str]]) -> list[bytes]:
 
 
 class Device:
-    """What a device has written, as far as it has arrived whole."""
+    """The files of a device that have arrived whole."""
 
     def __init__(self, shared: Folder, place: str) -> None:
         self._shared = shared

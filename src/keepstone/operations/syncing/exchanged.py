@@ -1,4 +1,4 @@
-"""What a home knows of its last exchange, so that one in which nothing changed reads no log.
+"""State of a home's last exchange, so that one without changes reads no log.
 
 It is derived, and lies with the indexes: without it all is read once more. It counts for a session only while
 log, archive and journal are as they were then.
@@ -64,5 +64,5 @@ class Exchanged:
         return None
 
     def keep(self, agent: str, session: str, told: Told) -> None:
-        """Take note of a session as it is after this exchange."""
+        """Record a session's state after this exchange."""
         self.after[f"{agent}/{session}"] = {"state": told.state, "given": told.given, "taken": told.taken}

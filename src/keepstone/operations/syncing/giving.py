@@ -1,4 +1,4 @@
-"""Publishing this home's sessions in a shared folder: each file anew where it changed, the manifest last."""
+"""Publishing this home's sessions in a shared folder: each changed file again, the manifest last."""
 
 from __future__ import annotations
 
@@ -105,6 +105,6 @@ class _Giver:
         self._here.exchanged.keep(self.agent, session, Told(state, given, taken))
 
     def _is_there(self, names: Iterable[str], given: dict[str, list[Any]]) -> bool:
-        """Tell whether the folder has all files as they were given last, and no other."""
+        """Return whether the folder has all files as they were given last, and no other."""
         there = {name: [*entry] for name in names if (entry := self._before.get((self.agent, name)))}
         return there == given

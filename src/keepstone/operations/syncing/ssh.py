@@ -32,7 +32,7 @@ _PACKED_MORE = 64_000_000
 
 
 def is_remote(target: str) -> bool:
-    """Tell whether a target names a home on another machine: ``host:path``, ``user@host:path``."""
+    """Return whether a target names a home on another machine: ``host:path``, ``user@host:path``."""
     return _REMOTE.fullmatch(target) is not None
 
 

@@ -187,7 +187,7 @@ class Here:
         return changed
 
     def _merge(self, agent: str, session: str, theirs: Side) -> bool:
-        """Merge another version of a session into this home's; tell whether anything changed."""
+        """Merge another version of a session into this home's; return whether anything changed."""
         purged = self.erased(agent, session)
         with self.folder(agent) as folder:
             is_there = folder is not None and any(part.stat() for part in self.files(folder, session))

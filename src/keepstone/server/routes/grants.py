@@ -27,7 +27,7 @@ router = APIRouter(prefix="/agents/{agent}", tags=["grants"])
 
 
 class NewGrant(Body):
-    """What another agent may do."""
+    """A grant to another agent."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"may": "read", "types": ["decision"]}]})
 

@@ -83,7 +83,7 @@ class AgentLogs:
         self.last_look = LastLook(self.folder.path, lambda: time.monotonic())  # noqa: PLW0108  Tests replace the module.
         self._lags, self._leave = 0, leave
         self.arrears = Arrears()
-        """What the index does not hold yet; ``leave`` lets the background take it in."""
+        """The work that the index has not done yet; ``leave`` lets the background do it."""
         self.followed: int | None = None
         """The index that had taken in the whole folder, by its epoch; None if none had."""
         self._index: Index | None = None
@@ -282,7 +282,7 @@ class AgentLogs:
             return False
 
     def catch_up(self, session: str, log: Log, *, within: float) -> bool:
-        """Bring the index to where a log is, but give up after so many seconds; the next look goes on."""
+        """Index a log up to its end, for a limited number of seconds; the next look continues."""
         if not (done := self.asking(Index.catch_up, session, log, within=within)):
             self.lag()
         return done
@@ -339,7 +339,7 @@ class AgentLogs:
         return count
 
     def is_moved(self) -> bool:
-        """Tell whether the agent's path no longer leads to the folder that is open here."""
+        """Return whether the agent's path no longer leads to the folder that is open here."""
         return self.folder.is_moved()
 
     def abandon(self) -> None:

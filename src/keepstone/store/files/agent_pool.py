@@ -189,7 +189,7 @@ class OpenAgents:
         return max(1, min(MOST_LOGS, (allowed // 2 - _FIXED * count) // (2 * count)))
 
     def are_others_at_work(self) -> bool:
-        """Tell whether there is more than one lease, the caller's own."""
+        """Return whether there is more than one lease, the caller's own."""
         with self._guard:
             return self._users.total() > 1
 

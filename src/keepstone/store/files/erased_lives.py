@@ -50,7 +50,7 @@ def _take_out(part: Log, lines: Collection[SideLine]) -> None:
 
 
 def is_empty(logs: AgentLogs, session: str) -> bool:
-    """Tell whether a session has no line, in its log or its archive."""
+    """Return whether a session has no line, in its log or its archive."""
     return all(
         (stat := part.stat()) is None or not stat.size for part in (logs.log(session), logs.archive(session))
     )

@@ -29,7 +29,7 @@ class Erasures:
         self._folder = layout.derived_folder(root)
 
     def note(self, agent: str) -> None:
-        """Take note that memory of an agent is erased, or was."""
+        """Record that memory of an agent is erased, or was."""
         try:
             with Folder(self._folder, root=self._root, create=True, durable=False) as folder:
                 fd = folder.open(FILE, os.O_WRONLY | os.O_CREAT)

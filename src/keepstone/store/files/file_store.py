@@ -333,7 +333,7 @@ class FileStore:
                 return 0
             ready_unlocked(logs, session, logs.log(session))
             wanted, scope = ids_and_scope(ids)
-            # A suggestion about an entry that changed out of the scope meanwhile is outdated: it may go, too.
+            # A suggestion about an entry that left the scope since then is outdated: it may go, too.
             with self._forgetting(agent, session, wanted):
                 return self._eraser.purge(logs, session, wanted, scope)
 

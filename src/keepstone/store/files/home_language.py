@@ -1,6 +1,6 @@
 """The language that a home's words are stemmed by: one small file of its state.
 
-It is there once a language was named, so that whoever opens the home without naming one uses the same: an
+It exists once a language was named, so that a program that names none uses the same: an
 index of another language is rebuilt.
 """
 

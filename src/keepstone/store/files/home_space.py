@@ -36,7 +36,7 @@ class HomeSpace:
         self._at = float("-inf")
 
     def get(self) -> Space | None:
-        """Return the space, None where none was recorded or what is recorded cannot be read."""
+        """Return the space, None if none was recorded or what is recorded cannot be read."""
         if time.monotonic() - self._at >= _FRESH:
             self._read, self._at = self._load(), time.monotonic()
         return self._read

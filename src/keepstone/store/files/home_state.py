@@ -1,4 +1,4 @@
-"""What a home must not forget beside its memory, in the folder ``.keepstone``: no file in it is derived.
+"""A home's state beside its memory, in the folder ``.keepstone``: no file in it is derived.
 
 Earlier versions kept this in the folder of derived data, which anybody may delete at any time. The first
 opening moves it here.

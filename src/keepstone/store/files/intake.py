@@ -26,7 +26,7 @@ AT_ONCE = 32 << 20
 """Bytes of logs that a reader takes in before it answers, a few seconds' work."""
 
 _A_SESSION = 4096
-"""What a session counts for besides its bytes: a transaction of its own takes time, too."""
+"""Bytes that a session counts for beside its own: its transaction takes time, too."""
 
 _PAUSE = 0.1
 """Seconds between two tries while another process takes in logs of the same agent."""
@@ -65,7 +65,7 @@ class Arrears(dict[str, tuple[int, object]]):
             return next((one for one in left if self._unreadable.get(one[0]) is not one[1]), None)
 
     def put_off(self, session: str, mark: object, size: int) -> bool:
-        """Take note that a log cannot be read until it is left again; tell whether that is news."""
+        """Record that a log cannot be read until it is left again; return whether that is news."""
         with self._guard:
             self.setdefault(session, (size, mark))
             is_news = session not in self._unreadable
@@ -73,14 +73,14 @@ class Arrears(dict[str, tuple[int, object]]):
             return is_news
 
     def lessen(self, session: str, read: int) -> None:
-        """Take note that so many more bytes of a session's log were read."""
+        """Record that more bytes of a session's log were read."""
         with self._guard:
             if session in self:
                 size, mark = self[session]
                 self[session] = (max(size - read, 0), mark)
 
     def settle(self, session: str, mark: object = None) -> None:
-        """Take note that a session was taken in, unless it was left again since its mark was given."""
+        """Record that a session was taken in, unless it was left again since its mark was given."""
         with self._guard:
             if mark is None or self.get(session, (0, None))[1] is mark:
                 self.pop(session, None)
@@ -201,7 +201,7 @@ def _take_in_at_once(logs: AgentLogs, changed: Mapping[str, int]) -> None:
 
 
 def take_in_some(logs: AgentLogs, is_wanted: Callable[[], bool] = lambda: False) -> bool:
-    """Take in a part of what is left to the background; tell whether more can be taken in now.
+    """Take in a part of what is left to the background; return whether more can be taken in now.
 
     Between two steps, those who wait to write to the index go first, and while ``is_wanted`` says so other
     calls of this process, too.
@@ -218,7 +218,7 @@ def take_in_some(logs: AgentLogs, is_wanted: Callable[[], bool] = lambda: False)
 
 
 def _take_in_left(logs: AgentLogs, is_wanted: Callable[[], bool]) -> bool:
-    """Take in a part of what is left; tell whether that is all."""
+    """Take in a part of what is left; return whether that is all."""
     until = time.monotonic() + _PIECE_SECONDS
     with logs.second_index() as index:
         if index is None:

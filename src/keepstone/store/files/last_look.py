@@ -22,7 +22,7 @@ class LastLook:
         self._state: int | None = None
 
     def is_within(self, age: float) -> bool:
-        """Tell whether the look is at most so many seconds old, and no file came or went since."""
+        """Return whether the look is at most ``seconds`` old, and no file came or went since."""
         since = self._clock() - self._at
         return since < age and (since < self._rest or not self.is_outdated)
 

@@ -53,7 +53,7 @@ def entries(
     """Return a session's newest entries before a place, the oldest first."""
     logs.log(session)  # Refuses an id that no file can have.
     before = None if cursor is None else _place_of(cursor)
-    # One more than is asked for tells whether there are more.
+    # One more than is asked for shows whether there are more.
     most = -1 if limit is None else limit + 1
     rows = logs.answer((session,), Index.newest, session, most, types, before)
     shown = rows if limit is None or len(rows) <= limit else rows[1:]

@@ -36,7 +36,7 @@ _UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class LiveEntries:
-    """What a session holds while its lock is held.
+    """The entries of a session while its lock is held.
 
     Args:
         logs: The logs of its agent.
@@ -198,7 +198,7 @@ def searched(
 
 
 def _are_absent(log: Log, stat: Stat, ids: Sequence[str]) -> bool:
-    """Tell whether a short log certainly has none of some UUIDs, as its bytes have none."""
+    """Return whether a short log certainly has none of some UUIDs, as its bytes have none."""
     if stat.size > _SHORT or len(ids) > _FEW or not all(map(_UUID.fullmatch, ids)):
         return False
     with log.reading() as fd:

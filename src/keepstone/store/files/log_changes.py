@@ -29,11 +29,11 @@ from keepstone.store.files.agent_logs import AgentLogs
 from keepstone.store.files.session_files import SessionFiles
 
 _UNTOLD = frozenset({"access", "batch", "deleted", "modified"})
-"""Reserved keys whose change is not a change of the entry, or is told otherwise."""
+"""Reserved keys whose change is not a change of the entry, or is reported otherwise."""
 _SUMS = 1 << 64
 
 Event = tuple[Kind, str | None, Position | None]
-"""What happened to which entry, and how far that is; None if the next change, too, is before that."""
+"""A change's kind and entry, and the position behind it; None if the next change is before that, too."""
 Said = dict[str, int]
 """The digests of what an entry says, by key; that of its payload is at the empty key."""
 
@@ -70,7 +70,7 @@ class Told:
         self.crc = checksum(fd, self.offset)
 
     def only_grew(self, fd: int) -> bool:
-        """Tell whether a log is what was read, and more."""
+        """Return whether a log is what was read, and more."""
         return self.stat is not None and Extent(self.stat, self.offset, self.crc).begins(fd)
 
     def take(self, line: Line) -> tuple[Kind, str] | None:
@@ -125,7 +125,7 @@ def _digest(entry_id: str, key: str, value: Any) -> int:
 
 
 class Changes:
-    """What changes in the sessions of some agents, or of all (None), from now or from a cursor on."""
+    """Changes in the sessions of some agents, or of all (None), from now or from a cursor on."""
 
     def __init__(
         self,

@@ -45,7 +45,7 @@ class LogReader(IndexReader):
             ExpiredError: It was replaced, or it was damaged and is rebuilt now.
         """
         if self._index is None:
-            from keepstone.index import DamagedError, UnavailableError  # SQLite is loaded by now.
+            from keepstone.index import DamagedError, UnavailableError  # SQLite is loaded already.
 
             try:
                 self._index = self._logs.index

@@ -34,7 +34,7 @@ _SESSIONS = 64
 """Sessions of an agent of which the lives are kept in memory."""
 _CHUNK = 1 << 20
 _TELLING = re.compile(rb'deleted|"life|\\u00')
-"""What a tombstone has, and a line that names a life; keys may be written with escapes."""
+"""Bytes of a tombstone, and of a line that names a life; keys may be written with escapes."""
 _ID = re.compile(rb'\{"id":"([^"\\]+)"')
 
 

@@ -1,4 +1,4 @@
-"""What an agent's logs said at a time, and whether they still say the same of that time."""
+"""States of an agent's logs at a time, and whether the logs still agree with them."""
 
 from __future__ import annotations
 

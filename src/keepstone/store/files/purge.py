@@ -40,10 +40,10 @@ TIMEOUT = 5.0
 """Seconds to wait for readers that keep purged bytes in the index's journal."""
 
 _SEEN = "purged.seen"
-"""What tells, beside an agent's index, which journal was read: derived, so it may be anything or nothing."""
+"""The file beside an agent's index that names the journal that was read; derived, so it may be missing."""
 
 _DYING = re.compile(r"\.purge\.(.+)\.\d+?(?:-(\d+))?")
-"""What a folder of an agent that is purged is called, with the number of the next one that is to follow."""
+"""Name of a purged agent's folder. The suffix is the inode of the folder to rename next."""
 
 logger = logging.getLogger("keepstone.store")
 
@@ -188,7 +188,7 @@ class Eraser:
                 self._see(logs)
 
     def _is_seen(self, logs: AgentLogs) -> bool:
-        """Tell whether all that the journal tells was erased here."""
+        """Return whether all that the journal tells was erased here."""
         state = state_of(logs.folder)
         if state is None:
             return True
@@ -216,7 +216,7 @@ class Eraser:
 
     @contextmanager
     def _seen(self, logs: AgentLogs) -> Iterator[None]:
-        """Take note that what the block adds to the journal is erased by it, if nothing else is to be."""
+        """Record that the block erases only what it adds to the journal itself."""
         is_seen = self._is_seen(logs)
         yield
         with suppress(OSError, KeepstoneError):

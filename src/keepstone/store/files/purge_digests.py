@@ -48,7 +48,7 @@ def record_suggestions(path: Path, root: Path, ids: Iterable[str]) -> None:
 
 
 def is_removal_of(line: Record, session: str) -> bool:
-    """Tell whether a line tells that a session was removed."""
+    """Return whether a line tells that a session was removed."""
     return bool(line.get(_REMOVED) == removal_of(session)[_REMOVED])
 
 
@@ -95,7 +95,7 @@ def _log(folder: Folder, name: str = PURGED) -> Log:
 
 
 class Erased(NamedTuple):
-    """What a journal tells."""
+    """The content of a journal."""
 
     lives: dict[str, int]
     """How many lives were erased, by the digest of session and id."""
@@ -153,7 +153,7 @@ def gone_name(agent: str) -> str:
 
 
 def is_gone_name(name: str) -> bool:
-    """Tell whether a name is the one by which the journal of a purged agent is known."""
+    """Return whether a name is the one by which the journal of a purged agent is known."""
     return _GONE.fullmatch(name) is not None
 
 
@@ -175,7 +175,7 @@ def erased_of(root: Path, layout: Layout, agent: str) -> Erased:
 
 
 def is_there(path: Path) -> bool:
-    """Tell whether there is a folder that may have a journal; AccessDeniedError where the system hides it."""
+    """Return whether a folder that may have a journal exists; AccessDeniedError if the system hides it."""
     with border(path), suppress(FileNotFoundError, NotADirectoryError):
         return stat.S_ISDIR(path.stat().st_mode)
     return False
@@ -189,7 +189,7 @@ def _erased_at(path: Path, root: Path, name: str = PURGED) -> Erased:
 
 
 def take_gone(root: Path, agent: str, lines: Iterable[Record]) -> None:
-    """Add what is told of an agent that is not there."""
+    """Add the digests of an agent that does not exist."""
     with Folder(vanished(root, agent), root=root, create=True) as folder:
         take(folder, lines, ERASED)
 

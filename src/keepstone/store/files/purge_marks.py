@@ -1,6 +1,6 @@
 """Purges under way: their marks, and what they do to logs and archives.
 
-Whoever next takes the lock of a session first finishes what a killed purge left undone
+The next process that takes the lock of a session first finishes what a killed purge left undone
 in its log and archive, so that no write comes between. What is left of the index is
 done when the home is opened next.
 """
@@ -29,13 +29,13 @@ from keepstone.store.removal_marks import digest, digests_of
 
 _LEFT = {"left": "index"}
 _IS_LEFT = b'"left":"index"'
-"""What only such a mark holds: quotes inside its texts are escaped."""
+"""Bytes that only such a mark holds: quotes inside its texts are escaped."""
 
 
 class PurgeMarks:
     """The file ``.purge.ndjson`` of one sessions folder: ids only, one purge a line.
 
-    A line without an id means the whole session, as far as ``log`` says: so many bytes, with this
+    A line without an id means the whole session, up to the number of bytes that ``log`` states, with this
     checksum at their end. ``"left":"index"`` says that log and archive are done.
     """
 
@@ -100,11 +100,11 @@ class PurgeMarks:
             self._log.forget()
 
     def has_begun(self) -> bool:
-        """Tell whether logs and archives of any purge are still to be done, without reading each mark."""
+        """Return whether logs and archives of any purge are still to be done, without reading each mark."""
         return any(line and _IS_LEFT not in line for line in self._raw().split(b"\n"))
 
     def are_there(self) -> bool:
-        """Tell whether there is a file of marks, even if none in it is whole."""
+        """Return whether there is a file of marks, even if none in it is whole."""
         return self._log.stat() is not None
 
     def _raw(self) -> bytes:

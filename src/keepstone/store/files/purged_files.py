@@ -112,7 +112,7 @@ class PurgedFiles:
             raise OvertakenError
 
     def _look(self) -> None:
-        """Look which of the entries each file has lines of by now."""
+        """Find which of the entries each file has lines of now."""
         self._there = mentioned(self._logs.folder, self.logs, self._ids, self._there)
 
     def _holds(self, name: str) -> bool:

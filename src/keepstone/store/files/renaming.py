@@ -42,7 +42,7 @@ def copy(logs: AgentLogs, session: str, new: str, until: str | None = None) -> N
         for part in (archive_of(logs.folder, source), source):  # The session is there once its log is.
             _write(logs, part, source, target, ids, numbering)
         marks.remove([{"session": new}])
-    _copy_vectors(logs, session, new, target)  # Others may write to both meanwhile.
+    _copy_vectors(logs, session, new, target)  # Others may write to both.
 
 
 def rename(logs: AgentLogs, session: str, new: str) -> None:

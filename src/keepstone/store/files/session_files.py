@@ -110,7 +110,7 @@ class SessionFiles:
             watch.close()
 
     def _follow(self) -> bool:
-        """Take note of what changed; tell whether all changes are known, and all names are ours."""
+        """Record the changes; return whether all changes are known, and all names are ours."""
         if self._watch is None or not self._all_canonical:
             return False
         names = self._watch.names()
@@ -127,7 +127,7 @@ class SessionFiles:
         return session is None or self.canonical(session) == name
 
     def _has_only_canonical(self) -> bool:
-        """Tell whether it is known, without reading the folder, that every file has the name we give it."""
+        """Return whether it is known, without reading the folder, that every file has the name we give it."""
         if self._is_large and self._watch is None:
             self.watch(is_read=False)
         with self._watching:
@@ -205,7 +205,7 @@ class SessionFiles:
         return stat_of(status) if status is not None and S_ISREG(status.st_mode) else None
 
     def exists(self, name: str) -> bool:
-        """Tell whether the folder has a file of this name."""
+        """Return whether the folder has a file of this name."""
         try:
             self.folder.stat(name)
         except FileNotFoundError:
@@ -253,7 +253,7 @@ def _dated(session: str, status: os.stat_result) -> tuple[int, str, os.stat_resu
 
 
 def _watched(folder: Folder) -> FolderChanges | None:
-    """Return the changes in a folder from now on; None where the system does not report them."""
+    """Return the changes in a folder from now on; None if the system does not report them."""
     from keepstone.filesystem.inotify import FolderChanges  # Only large folders need it.
 
     try:
@@ -281,7 +281,7 @@ class SessionLog(Log):
         self.is_plain = name == self._canonical == session + files.layout.extension
 
     def is_renamed(self) -> bool:
-        """Tell whether the session's file has another name now; a plain one (``is_plain``) has no other."""
+        """Return whether the session's file has another name now; a plain one (``is_plain``) has no other."""
         files, canonical = self._files, self._canonical
         if self.name == canonical:
             return not files.exists(self.name) and files.spelled(self._session) is not None

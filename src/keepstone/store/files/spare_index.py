@@ -26,7 +26,7 @@ class SpareIndex:
             self._index = None
 
     def with_log(self, session: str, log: Log, within: float) -> Index | None:
-        """Return it once it holds one log; None if that takes more than so many seconds."""
+        """Return it once it holds one log; None if that takes more than ``within`` seconds."""
         index = self._opened()
         return index if index.catch_up(session, log, within=within) else None
 

@@ -222,7 +222,7 @@ def compact_if_due(logs: AgentLogs, session: str, log: Log, stat: Stat) -> None:
 
 
 def _is_worth_it(logs: AgentLogs, session: str, size: int) -> bool:
-    """Tell whether a log is due for compaction and has something to fold away.
+    """Return whether a log is due for compaction and has something to fold away.
 
     A log of live entries only would be rewritten for nothing, while other writers wait.
     """

@@ -1,4 +1,4 @@
-"""What administrators do to a home in PostgreSQL: make it, look at it, scrub it, distribute it."""
+"""Administration of a home in PostgreSQL: create, check, scrub, distribute."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def status(url: str) -> dict[str, Any]:
 
 
 def scrub(url: str) -> list[str]:
-    """Write all tables anew, so that no removed byte is left in their files; return their names."""
+    """Rewrite all tables, so that no removed byte is left in their files; return their names."""
     store = PostgresStore(url)
     with closing(store):
         return store.maintenance.scrub()

@@ -61,7 +61,7 @@ class PostgresFiles:
         ]
 
     def texts(self, most: int) -> dict[str, str | None]:
-        """Return the texts of all files by path, of so many bytes in all; None for others."""
+        """Return the texts of all files by path, up to a number of bytes in all; None for others."""
         rows = self._read(
             "SELECT path, CASE WHEN sum(length(content)) OVER (ORDER BY length(content), path) <= %s "
             "THEN content END FROM files WHERE agent = %s ORDER BY length(content), path",

@@ -24,7 +24,7 @@ class Measured:
     column: str = "NULL::float8"
     joined: str = ""
     vector: Sequence[Any] = ()
-    """The value of the column; none where nothing is measured."""
+    """The value of the column; none if nothing is measured."""
     space: Sequence[Any] = ()
     """The value of the join."""
 

@@ -1,4 +1,4 @@
-"""How often common words stand in the entries of a large agent, and which of them a search needs.
+"""How often common words are in the entries of a large agent, and which of them a search needs.
 
 To count the holders of a common word, and to score them all, takes seconds at a million entries. So their
 number is estimated from a sample, and an entry without a rare word of the query is scored only where it holds
@@ -47,7 +47,7 @@ class CommonWords:
         return None if known is None else known[1]
 
     def is_due(self, agent: str) -> bool:
-        """Tell whether a search should bring them."""
+        """Return whether a search should bring them."""
         with self._guard:
             return time.monotonic() - self._known.get(agent, (float("-inf"),))[0] >= _SECONDS
 

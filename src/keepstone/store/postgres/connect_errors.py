@@ -1,4 +1,4 @@
-"""What libpq says where no connection comes about: those errors have no SQLSTATE, so their words are read."""
+"""Errors of libpq without a connection: they have no SQLSTATE, so their words are read."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ _OPTION = re.compile(r"invalid (?:URI query parameter|connection option):? \"(.*
 
 
 def remedy_of(error: psycopg.OperationalError) -> str | None:
-    """Return what to do about an error at connecting, None where its words say no cause that is known."""
+    """Return what to do about an error at connecting, None if its words say no cause that is known."""
     said = str(error)
     return next((remedy for words, remedy in _REMEDIES if re.search(words, said)), None)
 
 
 def may_pass(error: psycopg.OperationalError) -> bool:
-    """Tell whether an error at connecting is that of a server that restarts, or hands over to another."""
+    """Return whether an error at connecting is that of a server that restarts, or hands over to another."""
     return error.sqlstate is None and remedy_of(error) is None and bool(_PASSING.search(str(error)))
 
 
 def unknown_option(error: psycopg.ProgrammingError) -> str | None:
-    """Return the option of a URL that libpq does not know, None where the URL is wrong."""
+    """Return the option of a URL that libpq does not know, None if the URL is wrong."""
     found = _OPTION.search(str(error))
     return found[1] if found else None

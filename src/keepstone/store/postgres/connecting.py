@@ -72,7 +72,7 @@ _TRANSLATED = (psycopg.Error, VanishedError)
 
 
 class Target:
-    """What a home's URL says: where to connect, and what must never be shown of it."""
+    """The target of a home's URL: where to connect, and the parts that must never be shown."""
 
     def __init__(self, url: str) -> None:
         scheme, _, rest = url.partition(":")
@@ -293,7 +293,7 @@ class Connections:
 
 
 def is_cut(error: psycopg.Error) -> bool:
-    """Tell whether an error means that the connection is gone, or that the server starts or stops."""
+    """Return whether an error means that the connection is gone, or that the server starts or stops."""
     if isinstance(error, pg.AdminShutdown | pg.CrashShutdown | pg.CannotConnectNow | pg.ConnectionException):
         return True
     if isinstance(error, PoolTimeout):

@@ -27,7 +27,7 @@ LINES = (
 FROM = f"FROM entries e {LINES}"
 """Where entries come from, with the line that says the whole entry in its column ``record``."""
 _STEP = 500
-"""Rows that are looked at in one go, where only their records tell whether they are wanted."""
+"""Rows that are read at once, if only their records show whether they are wanted."""
 _LINES, _MOST_LINES = 5_000, 50_000
 """Lines of one session, and of many, that are read in one go."""
 

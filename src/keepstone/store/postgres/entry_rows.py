@@ -1,4 +1,4 @@
-"""What the row of an entry holds, made of the entry's record alone.
+"""The row of an entry, made of its record alone.
 
 Names hold NUL as the characters 1 1, since PostgreSQL refuses it; their order stays that of code points.
 """

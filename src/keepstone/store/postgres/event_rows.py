@@ -44,13 +44,13 @@ _IDS_AT_ONCE = 50
 _LONGEST_NOTICE = 8_000
 """Bytes that PostgreSQL takes in a notice, and one more."""
 _PRUNED = "pruned"
-"""The key of the transaction up to which what happened was let go of."""
+"""The key of the transaction up to which events were deleted."""
 
 Found = tuple[int, str, str, str | None, Kind]
 
 
 class PostgresChanges:
-    """What changes in the sessions of some agents, or of all (None), from now or from a cursor on."""
+    """Changes in the sessions of some agents, or of all (None), from now or from a cursor on."""
 
     def __init__(self, connections: Connections, agents: Sequence[str] | None, since: str | None) -> None:
         self._connections = connections
@@ -88,7 +88,7 @@ class PostgresChanges:
             return []
         found, now = self._connections.run(self._look)
         if any(kind == "purge" for *_, kind in found):
-            self._is_woken()  # The notice of what was found is here by now.
+            self._is_woken()  # The notice of what was found has arrived.
         self._looked = time.monotonic()
         first, self._place = self._place[0], (now, now, 0)
         changes: list[Change] = []
@@ -135,7 +135,7 @@ class PostgresChanges:
         return found if is_lost else sorted(found), now
 
     def _is_woken(self) -> bool:
-        """Tell whether anything was written since, or may have been."""
+        """Return whether anything was written since, or may have been."""
         try:
             if self._listener is None or self._listener.closed:
                 self._listener = self._connections.alone()
@@ -170,7 +170,7 @@ def tell_purge(held: LockedSession, ids: Sequence[str]) -> None:
 def tell_purged(connection: Connection, agent: str) -> None:
     """Tell those who watch now, at the commit, which sessions a purge of their agent removes.
 
-    It stands in no table, as nothing of the agent may stay.
+    It is in no table, as nothing of the agent may stay.
     """
     rows = connection.execute("SELECT session FROM sessions WHERE agent = %s", (agent,)).fetchall()
     for (name,) in rows:
@@ -178,7 +178,7 @@ def tell_purged(connection: Connection, agent: str) -> None:
 
 
 def prune(connections: Connections, agent: str) -> None:
-    """Let go of what happened long ago."""
+    """Delete old events."""
     rows = connections.read(
         agent,
         "WITH gone AS (DELETE FROM events WHERE agent = %s "

@@ -39,7 +39,7 @@ class Groups(Generic[T]):
         self._guard = threading.Lock()
         self._at_work = 0
         self.waiting: list[_Waiter[T]] = []
-        """What is in no group yet."""
+        """The items that are in no group yet."""
 
     def do(self, item: T, work: Callable[[Sequence[T]], None]) -> None:
         """Call ``work`` with a group that has this item, or wait for another thread that does.

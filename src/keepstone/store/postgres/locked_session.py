@@ -38,8 +38,8 @@ BEGUN = (
     f", CASE WHEN pg_try_advisory_lock({WATCH_LOCK}) THEN NOT pg_advisory_unlock({WATCH_LOCK}) ELSE true END"
     ", pg_current_xact_id()::text"
 )
-"""What ``begun`` reads, behind the settings that begin what is written: without a table, it is not asked of
-another node of Citus."""
+"""Columns appended to the session settings, which ``begun`` reads. Naming no table, they are run
+locally by Citus."""
 
 
 class Held(NamedTuple):
@@ -66,7 +66,7 @@ class LockedSession:
     """Marks the rows of events that this transaction writes."""
     met: bool = False
     entries: dict[str, Folded] = field(default_factory=dict)
-    """What was looked up of its live entries."""
+    """The live entries that were looked up."""
     held: dict[str, Held] = field(default_factory=dict)
     _queue: list[Statement] = field(default_factory=list)
 
@@ -156,7 +156,7 @@ def locked(
 ) -> T:
     """Do something with a session while no other writer can change it, all or nothing.
 
-    ``work`` gets the session with its live entries of these ids (None: all), or None where it is missing and
+    ``work`` gets the session with its live entries of these ids (None: all), or None if it is missing and
     ``create`` does not make it. It may be called again, where the database has undone what it did.
     """
     settle: list[tuple[LockedSession, T]] = []
@@ -187,7 +187,7 @@ def locked(
 def is_committed(
     connections: Connections, connection: Connection, place: tuple[str, str], token: int
 ) -> bool:
-    """Tell whether a transaction of a session succeeded whose connection was cut at its end, by its events.
+    """Return whether a transaction of a session succeeded whose connection was cut at its end, by its events.
 
     Waits until the server has ended it, whether or not it made the session; one that wrote entries of other
     sessions first may still go on, and finds the id taken then. One that left no event can be

@@ -68,7 +68,7 @@ class _Add:
 
 
 def add_new(connections: Connections, agent: str, session: str, one: Written) -> Entry | None:
-    """Write an entry without a given vector and return it, or None where that was not done.
+    """Write an entry without a given vector and return it, or None if that was not done.
 
     Nothing is written where its id is taken or had lives before, or the session is
     missing; on a Citus cluster neither, where statements without BEGIN are transactions of their own. Entries

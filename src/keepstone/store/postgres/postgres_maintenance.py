@@ -35,7 +35,7 @@ class PostgresMaintenance:
         """Graphs that this role cannot make, and said so."""
 
     def upkeep(self, agent: str, *, ahead: bool = True) -> bool:  # noqa: ARG002  Nothing is made ahead.
-        """Make a graph that a query would have used; let go of what happened long ago."""
+        """Make a graph that a query would have used; delete old events."""
         if not self._due:
             event_rows.prune(self._connections, agent)
             return False
@@ -202,7 +202,7 @@ class PostgresMaintenance:
         return _ELSEWHERE.backup(folder, progress, vectors=vectors)
 
     def scrub(self) -> list[str]:
-        """Write all tables anew, so that no removed byte is left in their files; return their names."""
+        """Rewrite all tables, so that no removed byte is left in their files; return their names."""
         with self._connections.translated(), self._connections.alone() as connection:
             [(can, schema)] = connection.execute(
                 "SELECT bool_and(pg_has_role(c.relowner, 'USAGE')), current_schema() FROM pg_class c "

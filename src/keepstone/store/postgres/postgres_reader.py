@@ -219,13 +219,13 @@ class PostgresReader:
         return quartiles(self._sampled or ())
 
     def _is_small(self, space: str, scope: Scope) -> bool:
-        """Tell whether to compare all vectors in scope takes less time than to plan that."""
+        """Return whether to compare all vectors in scope takes less time than to plan that."""
         count, _ = self._sizes.get(space, scope) or (_SMALL, False)
         is_session = len(scope.sessions or ()) == 1 and not scope.limits_within_a_session
         return is_session and count < _SMALL and not self._connections.is_distributed
 
     def _by_graph(self, space: str, scope: Scope, dim: int, hnsw_from: int) -> tuple[bool, bool]:
-        """Tell whether the agent's graph is to be asked, and whether one is to be made."""
+        """Return whether the agent's graph is to be asked, and whether one is to be made."""
         is_whole = not scope.limits_within_a_session and len(scope.sessions or ("",)) == 1
         if not is_whole or dim > vector_rows.MOST_DIMENSIONS:
             return False, False

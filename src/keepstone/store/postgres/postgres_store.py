@@ -48,7 +48,7 @@ from keepstone.text.tokenizer import ENGLISH
 from keepstone.vector import Space, Vector
 
 _NAMES = LAYOUTS["default"]
-"""What agents and sessions may be called: the same as in a folder, so that a home can move."""
+"""The rules for names of agents and sessions: the same as in a folder, so that a home can move."""
 
 
 class PostgresStore:

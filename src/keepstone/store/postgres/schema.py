@@ -51,7 +51,7 @@ def version_of(connection: Connection) -> int:
 
 
 def is_distributed(connection: Connection) -> bool:
-    """Tell whether tables of the home are distributed by Citus."""
+    """Return whether tables of the home are distributed by Citus."""
     [(name,)] = connection.execute("SELECT to_regclass('pg_dist_partition')").fetchall()
     if name is None:
         return False

@@ -76,7 +76,7 @@ def _compact(held: LockedSession, decay: Decay | None) -> Compacted:
         elif entry_id is None or not is_first or entry_id in versions or entry_id in aged:
             archive.append(line.offset)
         else:
-            dropped.append((line.offset, False))  # The whole entry stands in its new line.
+            dropped.append((line.offset, False))  # The whole entry is in its new line.
     _apply_compaction(held, archive, dropped)
     kept = {one: folded for one, folded in live.items() if one not in aged}
     moment = {line.offset: read_time(line.record["ts"]) for line, _ in rows if line.record is not None}
@@ -276,7 +276,7 @@ def take(connections: Connections, agent: str, session: str, lines: Sequence[Raw
 
 
 def holds(connections: Connections, agent: str, session: str, lines: Sequence[RawLine]) -> bool:
-    """Tell whether a session's lines are these, byte by byte, with id and time of each."""
+    """Return whether a session's lines are these, byte by byte, with id and time of each."""
     rows = line_rows(connections, agent, session)
     there = ((archived, raw, name, ts) for _, _, raw, name, ts, archived in rows)
     wanted = ((one.archived, one.line.raw, one.id and stored(one.id), one.ts) for one in lines)

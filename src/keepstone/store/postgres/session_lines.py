@@ -19,7 +19,7 @@ from keepstone.store.resolving import Written
 from keepstone.vector import Embedding, Vector, decode
 
 _UNTOLD = frozenset({"access", "batch", "deleted", "modified"})
-"""Reserved keys whose change is not a change of the entry, or is told otherwise."""
+"""Reserved keys whose change is not a change of the entry, or is reported otherwise."""
 _VECTORS_AT_ONCE = 200
 _ADD_VECTORS = (
     # Each vector is read once, and each entry looked up by its id, whatever the planner knows of the tables.
@@ -39,7 +39,7 @@ NO_KEYS: Mapping[str, int] = MappingProxyType({})
 
 @dataclass
 class _Planned:
-    """What lines come to: the rows that they make, and what happened."""
+    """The result of lines: the rows that they make, and the events."""
 
     lines: list[tuple[Any, ...]] = field(default_factory=list)
     events: list[tuple[Kind, str]] = field(default_factory=list)
@@ -47,7 +47,7 @@ class _Planned:
     begun: set[str] = field(default_factory=set)
     """Entries that were deleted, and made again."""
     given: dict[str, Embedding | None] = field(default_factory=dict)
-    """The vectors that lines gave, None where one took it away."""
+    """The vectors that lines gave, None if one took it away."""
 
 
 def write(held: LockedSession, written: Sequence[Written]) -> dict[str, Folded | None]:

@@ -1,4 +1,4 @@
-"""What changes sessions in PostgreSQL, each function in one transaction that holds the session's row."""
+"""Changes of sessions in PostgreSQL, each function in one transaction that holds the session's row."""
 
 from __future__ import annotations
 

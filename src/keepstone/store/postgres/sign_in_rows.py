@@ -17,7 +17,7 @@ _PAGE_KEY = "page key"
 
 
 class SignInRows:
-    """What servers know of those who sign in. Times are those of the database, which all servers share."""
+    """Sign-ins that servers share. Times are those of the database, which all servers share."""
 
     is_shared = True
 
@@ -92,7 +92,7 @@ class SignInRows:
         return (True,) in self._connections.read("", sql, (key,))
 
     def fail(self, address: str, window: float) -> None:
-        """Count a failure of an address; those before the window are let go of."""
+        """Count a failure of an address; those before the window are deleted."""
         self._connections.read_all(
             "",
             [

@@ -31,7 +31,7 @@ _MOST_PREPARED, _MOST_COUNTED = 100, 1_000
 
 
 class StatementResult(NamedTuple):
-    """What a statement gave."""
+    """The result of a statement."""
 
     rows: list[tuple[Any, ...]]
     changed: int

@@ -39,7 +39,7 @@ def forget(held: LockedSession, ids: Collection[str] | None) -> None:
 
 
 def _revise(connection: Connection, agent: str, revision: Callable[[list[bytes]], list[bytes]]) -> bool:
-    """Write what a function makes of the lines; tell whether any of them went."""
+    """Write what a function makes of the lines; return whether any of them went."""
     connection.execute("SELECT 1 FROM agents WHERE agent = %s FOR UPDATE", (agent,))
     old = [bytes(line) for (line,) in connection.execute(_LINES.encode(), (agent,)).fetchall()]
     new = revision([*old])

@@ -54,7 +54,7 @@ class Sizes:
         return None if known is None else known[:2]
 
     def is_due(self, space: str, scope: Scope) -> bool:
-        """Tell whether a search should bring it again."""
+        """Return whether a search should bring it again."""
         known = self._known.get((space, scope.agent, scope.sessions))
         return known is None or time.monotonic() - known[2] >= _FRESH
 
@@ -86,7 +86,7 @@ class RecordedSpace:
     """The space of the home's embedder, as the database said it a short time ago."""
 
     query = ("SELECT value FROM home WHERE key = %s", (_SPACE,))
-    """What brings it, with the first queries of a recall."""
+    """The query that reads it, with the first ones of a recall."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
@@ -138,12 +138,12 @@ class AgentSpaces:
         return _SPACES, (agent,)
 
     def is_due(self, agent: str) -> bool:
-        """Tell whether a search should bring them again."""
+        """Return whether a search should bring them again."""
         at, written, _ = self._known.get(agent, (float("-inf"), 0, []))
         return written != self._connections.writes or time.monotonic() - at >= _FRESH
 
     def take(self, agent: str, writes: int, rows: Sequence[tuple[Any, ...]]) -> list[Space]:
-        """Take what the query brought, which began when there were so many writes."""
+        """Take what the query brought, which began after this number of writes."""
         found = [Space(shown(name), dim) for name, dim in rows]
         self._known = {agent: (time.monotonic(), writes, found)}
         return list(found)
@@ -316,7 +316,7 @@ def make_graph(connections: Connections, agent: str, space: str, dim: int) -> No
 
 
 def owns_vectors(connections: Connections) -> bool:
-    """Tell whether the role may make graphs, as only the owner of the table can."""
+    """Return whether the role may make graphs, as only the owner of the table can."""
     owner = f"SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = {_TABLE}"
     return any(is_owner for (is_owner,) in connections.read("", owner))
 

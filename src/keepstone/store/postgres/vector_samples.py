@@ -61,5 +61,5 @@ class VectorSamples:
         return found
 
     def forget(self, agent: str) -> None:
-        """Let go of an agent's vectors, some of which are purged."""
+        """Drop an agent's vectors, some of which are purged."""
         self._known = {one: kept for one, kept in self._known.items() if one[0] != agent}

@@ -62,7 +62,7 @@ class HolderCounts:
         self.common = CommonWords()
 
     def of(self, agent: str, tokens: Sequence[int]) -> list[int | None]:
-        """Return the count of each word, None where it is to be counted."""
+        """Return the count of each word, None if it is to be counted."""
         now = time.monotonic()
         with self._guard:
             found = [self._known.get((agent, token)) for token in tokens]
@@ -216,7 +216,7 @@ class WordQuery:
         return self._entries, held, self._length
 
     def holding(self, word: str) -> set[int] | None:
-        """Return the keys of the entries in scope that hold a word; None where the query does not tell.
+        """Return the keys of the entries in scope that hold a word; None if the query does not tell.
 
         It tells of words of the query that few entries hold.
         """
@@ -230,7 +230,7 @@ class WordQuery:
 def phrase_query(word: str, scope: Scope, language: str) -> tuple[str, list[Any]] | None:
     """Return the query of the entries that may hold an identifier of several parts; None for one part.
 
-    They hold all of the parts, and ``holds_phrase`` tells whether one after the other.
+    They hold all of the parts, and ``holds_phrase`` shows whether one follows the other.
     """
     if len(stem(word, language).split()) == 1 or is_unspaced(word):
         return None
@@ -243,6 +243,6 @@ def phrase_query(word: str, scope: Scope, language: str) -> tuple[str, list[Any]
 
 
 def holds_phrase(entry: Entry, word: str, language: str) -> bool:
-    """Tell whether an entry holds the parts of an identifier one after the other."""
+    """Return whether an entry holds the parts of an identifier one after the other."""
     parts, stems = stem(word, language).split(), stems_of(searched_text(entry.text, entry.line), language)
     return any(stems[at : at + len(parts)] == parts for at in range(len(stems) - len(parts) + 1))

@@ -19,7 +19,7 @@ class Acting(NamedTuple):
 
 
 ACTING: ContextVar[Acting | None] = ContextVar("keepstone.store.sharing.acting", default=None)
-"""What the store is called for in this context; None for an agent's own memory."""
+"""The agent and grant for which the store is called in this context; None for an agent's own memory."""
 
 
 @contextmanager

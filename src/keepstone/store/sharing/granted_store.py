@@ -25,7 +25,7 @@ from keepstone.vector import Space
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What one agent may access of another agent's memory."""
+    """The part of another agent's memory that one agent may access."""
 
     store: Store
     now: Callable[[], datetime]

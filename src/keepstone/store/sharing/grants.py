@@ -30,7 +30,7 @@ class DamagedGrantsError(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What an agent lets another one do with its entries."""
+    """A grant of an agent to another one on its entries."""
 
     to: str
     """The slug of the agent that may."""

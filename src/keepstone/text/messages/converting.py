@@ -20,13 +20,13 @@ class Dialect:
     """The form in which a provider takes messages."""
 
     takes: Callable[[Record], bool]
-    """Tells whether a message has the form already."""
+    """Return whether a message has the form already."""
     given: Callable[[Record], Record]
     """Returns such a message without what only an answer of the provider has."""
     write: Callable[[Turn, Record | None], Iterator[Record]]
     """Yields a turn as messages. Of a message that has the form and was cut, the message stands beside it."""
     merges_calls: bool = True
-    """Whether calls that follow one another must stand in one message."""
+    """Whether consecutive calls must be in one message."""
     is_alternating: bool = False
     """Whether a user's message comes first, and the roles take turns."""
 
@@ -66,7 +66,7 @@ def _blocks(content: Any) -> list[Any]:
 
 
 def has_blocks_of(content: Any, keys: dict[str, str]) -> bool:
-    """Tell whether a content is a list of blocks, each of one of these types with the key that it needs."""
+    """Return whether a content is a list of blocks, each of one of these types with the key that it needs."""
     return isinstance(content, list) and all(
         isinstance(block, dict) and keys.get(str(block.get("type")), "\0") in block for block in content
     )

@@ -38,7 +38,7 @@ _OTHERS = frozenset(("parts", "tool_call_id"))
 
 
 def is_of_responses(message: Record) -> bool:
-    """Tell whether a message is one that only the Responses API takes."""
+    """Return whether a message is one that only the Responses API takes."""
     if is_item(message, message.get("type")):
         return True
     content = message.get("content")

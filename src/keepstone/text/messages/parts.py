@@ -24,7 +24,7 @@ class Part:
 
     kind: Kind
     text: str = ""
-    """What a text, or the model's reasoning, says."""
+    """The words of a text, or of the model's reasoning."""
     call: str = ""
     """The id that ties a tool's call and its result together."""
     name: str = ""
@@ -62,7 +62,7 @@ def _reader_of(block: Record, kind: str) -> Reader:
 
 
 def is_block(value: Any) -> bool:
-    """Tell whether a value is a text or has the form of a content block."""
+    """Return whether a value is a text or has the form of a content block."""
     if isinstance(value, str):
         return True
     return isinstance(value, dict) and (
@@ -71,7 +71,7 @@ def is_block(value: Any) -> bool:
 
 
 def is_known_block(value: Any) -> bool:
-    """Tell whether a value is a text or a content block of a type that is read here."""
+    """Return whether a value is a text or a content block of a type that is read here."""
     if isinstance(value, str):
         return True
     kind = value.get("type") if isinstance(value, dict) else None

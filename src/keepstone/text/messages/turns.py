@@ -23,7 +23,7 @@ _ITEM_KEYS = frozenset(("call_id", "action", "arguments", "code", "input", "outp
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Turn:
-    """What one side says before another speaks."""
+    """The messages of one side before another speaks."""
 
     role: Role
     parts: tuple[Part, ...]
@@ -32,7 +32,7 @@ class Turn:
 
 
 def is_item(message: Record, kind: object) -> bool:
-    """Tell whether a message is an item of OpenAI's Responses API that has no role, such as a tool call."""
+    """Return whether a message is an item of OpenAI's Responses API that has no role, such as a tool call."""
     if not isinstance(kind, str) or "role" in message:
         return False
     if kind == "reasoning":

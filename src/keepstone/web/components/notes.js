@@ -26,7 +26,7 @@ export default {
     <ul v-if="rows.length" class="notes" :aria-label="label">
       <li v-for="note in rows" :key="note.key">
         <form v-if="editing !== null && editing.content === note.content" @submit.prevent="save(note)" @keydown.esc.prevent="editing = null">
-          <p v-if="note.gone" class="gone">This note was deleted elsewhere meanwhile. Saved, it is a new one.</p>
+          <p v-if="note.gone" class="gone">This note was deleted elsewhere. If you save it, it is a new one.</p>
           <textarea v-model="draft" rows="3" aria-label="The note" required
             @keydown.enter.ctrl.prevent="save(note)" @keydown.enter.meta.prevent="save(note)"></textarea>
           <button type="submit" class="main">Save</button>

@@ -40,7 +40,7 @@ _LEAD = "Each agent has its own memory. No page mixes two agents."
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What an agent holds."""
+    """The size of an agent's memory."""
 
     sessions: int
     entries: int

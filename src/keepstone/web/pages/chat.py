@@ -273,7 +273,7 @@ _COMMANDS: dict[str, Callable[[Chat, str], object]] = {
     "theme": lambda _, __: ui.run_javascript("keepstoneTheme()"),
     "help": lambda chat, _: chat._help(),  # noqa: SLF001
 }
-"""What the slash commands do on the page."""
+"""Slash commands of the page, with their functions."""
 
 
 async def build(place: Place) -> None:

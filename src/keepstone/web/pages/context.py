@@ -21,7 +21,7 @@ _LEAD = (
     "The system prompt that the chat's model gets, part by part: what the agent knows when it is asked this."
 )
 _FRAME = "frame"
-"""What stands between the parts: the instructions on memory, and the tags around it."""
+"""The texts between the parts: the instructions on memory, and the tags around it."""
 
 _MOST = 1_000_000
 """The largest budget."""

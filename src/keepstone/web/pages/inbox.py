@@ -52,7 +52,7 @@ class ChangedWords(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What the page shows."""
+    """The content of the page."""
 
     open: list[tuple[Suggestion, list[ChangedWords]]]
     more: int

@@ -45,7 +45,7 @@ _FIRST_ORDER = {"id": False, "entries": True, "modified": True, "size": True}
 
 
 class Act(Protocol):
-    """Clears or removes a session, and tells whether it existed."""
+    """Clears or removes a session, and return whether it existed."""
 
     def __call__(self, session: Session, /, *, check: SessionCheck) -> bool:
         """Do it if ``check``, called inside the session's lock, does not raise."""
@@ -271,7 +271,7 @@ class SessionsPage:
 
 
 def _empty_expected(act: Act, session: Session, expected: SessionInfo | None) -> bool | None:
-    """Empty a session and tell whether it existed; None if it has changed and was left as it is."""
+    """Empty a session and return whether it existed; None if it has changed and was left as it is."""
 
     def check(info: SessionInfo) -> None:
         if info != expected:

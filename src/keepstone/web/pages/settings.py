@@ -190,11 +190,11 @@ def _rights(token: Token) -> str:
 
 
 def _embedder(hits: Hits) -> str:
-    """Return what recall goes by, and what is missing."""
+    """Return how recall searches, and what is missing."""
     if hits.lexical_only:
-        said = f"Recall goes by words only: {hits.reason}"
+        said = f"Recall is by words only: {hits.reason}"
     else:
-        said = f"Recall goes by words and by meaning, with {hits.embedder}: {hits.reason}"
+        said = f"Recall is by words and by meaning, with {hits.embedder}: {hits.reason}"
     pending = f". {counted(hits.pending, 'entry')} not yet embedded" if hits.pending else ""
     return shown(said + pending)
 

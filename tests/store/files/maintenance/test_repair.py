@@ -96,7 +96,7 @@ def test_a_damaged_archive_is_mended_and_kept_too(home: Home) -> None:
     assert [version.text for version in home.agent("a").history("it")] == ["walnut", "pecan"]
 
 
-def test_what_was_mended_is_told_first_with_where_the_original_is(home: Home) -> None:
+def test_what_was_mended_is_reported_first_with_where_the_original_is(home: Home) -> None:
     append(log_of(home), b"no line\n")
     first = home.doctor(fix=True)[0]
     (original,) = originals(home)

@@ -123,7 +123,7 @@ class BackupRun:
         return sum(info.size for agent in agents for info in self._source.sessions(agent))
 
     def _copy_round(self, made: Path, tell: Callable[[int], None]) -> bool:
-        """Copy what is new or was rewritten since the last round; tell whether there was any."""
+        """Copy what is new or was rewritten since the last round; return whether there was any."""
         agents = self._layout.agents(self._root)
         changed = [self._copy_agent(agent, made, tell) for agent in agents]
         return any([*changed, self._leave_only(agents, made)])

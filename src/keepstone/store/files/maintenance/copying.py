@@ -147,7 +147,7 @@ def _is_there(source: Folder, name: str) -> bool:
 
 
 def _is_same(source: Folder, name: str, one: Copied, *, is_log: bool) -> bool:
-    """Tell whether a file is as it was, but for lines that were added to a log."""
+    """Return whether a file is as it was, but for lines that were added to a log."""
     try:
         fd = source.open(name, os.O_RDONLY)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What a look at an agent's logs and index finds. Nothing is changed."""
+"""Checks of an agent's logs and index. Nothing is changed."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def _put_back(subject: str, fold: Fold, dropped: datetime) -> Iterator[Finding]:
 
 
 def _is_older(record: Record, moment: datetime) -> bool:
-    """Tell whether an entry was made before a moment.
+    """Return whether an entry was made before a moment.
 
     Its ``ts`` alone does not say so, since what is imported keeps the time it had: an id of our own
     has the time at which it was made, in milliseconds.

@@ -45,7 +45,7 @@ def findings(root: Path) -> Iterator[Finding]:
                 str(root),
                 f"the merge driver of git imports Python modules from the work tree: {command:.300}",
                 f"keepstone git init --home {shlex.quote(str(root))}",
-                "whoever may push to the repository can run code here at the next merge of a log",
+                "anyone who may push to the repository can run code here at the next merge of a log",
             )
 
 

@@ -1,4 +1,4 @@
-"""What logs were before ``doctor --fix`` took lines out of them, and torn batches that a writer took away.
+"""Copies of logs before ``doctor --fix`` removed lines, and torn batches that a writer removed.
 
 An original lies in the folder of archives, under the log's name, the time and
 ``.original``: no session, and part of one. A purge takes its entries' lines out of

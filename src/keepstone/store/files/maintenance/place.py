@@ -259,7 +259,7 @@ def _modes(root: Path, layout: Layout) -> Iterator[Finding]:
 
 
 def _is_of_git(root: Path, path: Path, mode: int) -> bool:
-    """Tell whether a checkout made a file or folder with this mode, which git does not keep.
+    """Return whether a checkout made a file or folder with this mode, which git does not keep.
 
     What git leaves alone has the mode that we gave it: the index, tokens and lock files.
     """
@@ -341,4 +341,4 @@ def _remove(root: Path, path: Path) -> None:
 def _remove_temporary(root: Path, path: Path) -> None:
     """Remove the temporary file of a write under the lock of such writes: it may be one that goes on."""
     with Folder(path.parent, root=root) as folder, locked_files(folder):
-        pass  # Whoever takes the lock removes it.
+        pass  # The next holder of the lock removes it.

@@ -65,7 +65,7 @@ def _locks(logs: AgentLogs, layout: Layout) -> Iterator[Finding]:
         lock = Lock(logs.folder, name)
         try:
             with lock.hold():
-                # Somebody may have made the log before the lock was ours.
+                # Another process may have made the log before the lock was ours.
                 if log not in _names(logs, ""):
                     lock.remove()
                     yield _done(f"{logs.agent}/{name}", "removed")

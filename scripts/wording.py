@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Refuse phrases that a reader has to decode, in code, messages, tests and documentation.
+
+python scripts/wording.py            # lists them with a better wording; the status is 1 if there are any
+
+Looked at are comments, strings and names of tests in Python, and whole lines of other files. A docstring
+begins with a noun or a verb: not with "What" or "Of".
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import subprocess
+import sys
+import tokenize
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PHRASES = {
+    r"in the mean\b(?! time)": "on average",
+    r"so many\b": "a number, 'at most N', 'this many'",
+    r"(?:take|takes|taking|taken|took) note\b": "record, register, remember",
+    r"anew\b": "again",
+    r"meanwhile\b": "during the write, since then, at the same time",
+    r"(?:somebody|whoever)\b": "a person, a caller, who does it",
+    r"tells? whether\b": "return whether, show whether",
+    r"stands? in\b": "is in, replaces",
+    r"goes? by\b": "follows, uses",
+    r"(?:is|are) told\b(?! (?:apart|from|to|what|that|how|when|so|of|by|the|nothing|on)\b)": "is reported",
+    r"let(?:s|ting)? go (?:of|first)\b": "release, yield",
+    r"None where\b": "None if",
+    r"by now\b": "already, so far",
+    r"(?:is|are) no (?:longer )?truth values?\b": "is not a Boolean",
+}
+"""What is refused, as a regular expression after the beginning of a word, with what to write instead."""
+FILES = ("*.py", "*.md", "*.ts", "*.js", "*.vue", "*.yml", "*.toml", "Makefile")
+LEFT_OUT = re.compile(r"docs/llms|tests/(?:quality|bench)/.*/|scripts/wording\.py|tests/test_wording\.py")
+"""Generated texts, conversations that are data, and what names the phrases themselves."""
+_REFUSED = re.compile(
+    "|".join(rf"\b(?P<p{number}>{phrase})" for number, phrase in enumerate(PHRASES)), re.IGNORECASE
+)
+_NO_NOUN = re.compile(r"(?:What|Of)\s")
+
+
+def findings(path: str, text: str) -> Iterator[tuple[int, str]]:
+    """Yield what a file has of these: the line, and a remark."""
+    for line, words in prose(text) if path.endswith(".py") else enumerate(text.splitlines(), 1):
+        for found in _REFUSED.finditer(words):
+            advice = list(PHRASES.values())[int(str(found.lastgroup)[1:])]
+            yield line + words.count("\n", 0, found.start()), f"'{found[0]}': write {advice}"
+    if path.endswith(".py"):
+        for line, words in docstrings(ast.parse(text), attributes_only=path.startswith("tests/")):
+            if _NO_NOUN.match(words):
+                yield line, f"'{words.split()[0]} …': begin the docstring with the noun"
+
+
+def prose(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the comments, strings and names of tests of a Python module, with their lines."""
+    kinds = (tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", -1))
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.NAME and token.string.startswith("test_"):
+            yield token.start[0], token.string.replace("_", " ")
+        elif token.type in kinds:
+            yield token.start[0], token.string
+
+
+def docstrings(module: ast.Module, *, attributes_only: bool) -> Iterator[tuple[int, str]]:
+    """Yield the docstrings of constants and attributes, and those of modules, classes and functions."""
+    for node in ast.walk(module):
+        body = getattr(node, "body", None)
+        statements = body if isinstance(body, list) else []
+        if not attributes_only and statements and not isinstance(node, (ast.If, ast.For, ast.With, ast.Try)):
+            statements = [ast.Assign(), *statements]
+        for before, after in pairwise(statements):
+            match before, after:
+                case ast.Assign() | ast.AnnAssign(), ast.Expr(ast.Constant(str(words))):
+                    yield after.lineno, words
+
+
+def main() -> int:
+    """List the findings; return the exit status."""
+    listed = subprocess.run(
+        ["git", "ls-files", *FILES], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.splitlines()
+    number = 0
+    for path in listed:
+        if LEFT_OUT.match(path) or not (ROOT / path).exists():
+            continue
+        for line, remark in findings(path, (ROOT / path).read_text(encoding="utf-8")):
+            print(f"{path}:{line}: {remark}")
+            number += 1
+    return int(number > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
