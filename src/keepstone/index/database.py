@@ -247,7 +247,7 @@ class Database:
         return True
 
     def pages(self, *, release: bool = False) -> int:
-        """Return the bytes of pages that SQLite keeps in memory; ``release`` frees them. The guard is held."""
+        """Return the bytes of pages SQLite keeps in memory; ``release`` frees them. The guard is held."""
         with suppress(apsw.ConnectionClosedError):
             if release and self.path is not None:
                 self.connection.release_memory()
