@@ -47,6 +47,14 @@ def test_line_of_an_id_is_noticed_wherever_a_block_ends(
     assert not mentions_any(tmp_path / "log", raw, "walnu")
 
 
+def test_a_line_too_long_to_be_read_is_not_held_in_memory(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.touch()
+    os.truncate(path, 1 << 40)
+    with path.open("rb") as file:
+        assert may_mention(file.fileno(), 0, 1 << 40, ["walnut"])
+
+
 def test_lines_of_other_ids_mention_none(tmp_path: Path) -> None:
     raw = b'{"id":"b","text":"a text\\n"}\n{"id":"damaged\n{"id":"aa","text":"x"}\n'
     assert not mentions_any(tmp_path / "log", raw, "a", "text of")

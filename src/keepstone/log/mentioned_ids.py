@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from keepstone.log.line import id_of
+from keepstone.log.line import MAX_LINE, id_of
 from keepstone.log.log_file import Extent, Log, Stat, checksum, stat_of
 from keepstone.log.scan import Line, Scan, behind_last_newline, derived_id
 
@@ -123,6 +123,8 @@ def may_mention(fd: int, begin: int, end: int, ids: Collection[str]) -> bool:
         if newline and _may_be_in(pending + lines, ids, are_plain=are_plain):
             return True
         pending = rest if newline else pending + raw
+        if len(pending) > MAX_LINE:  # Readers pass over so long a line without holding it.
+            return True
     return _may_be_in(pending, ids, are_plain=are_plain)
 
 
