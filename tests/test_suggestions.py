@@ -382,7 +382,7 @@ def test_only_persons_and_programs_decide(agent: keepstone.Agent, by: str) -> No
     memory = agent.on_behalf(by)
     made = memory.suggest("add", item="Use OAuth", why="it helps")
     entry = memory.add("Tea")
-    for decide in (memory.accept, memory.vouch, memory.undo):
+    for decide in (memory.accept, memory.reject, memory.vouch, memory.undo):
         with pytest.raises(ValueError, match=f"a {by} confirms nothing"):
             decide(entry.id if decide == memory.vouch else made.id)
     assert (agent.get(entry.id).trust, agent.suggestions("open")) == (by, [made])

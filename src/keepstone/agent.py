@@ -516,7 +516,7 @@ class Agent(BoundToProcess):
         by = self._shared.writer.by
         if by not in (None, "user", "program"):
             raise ValueError(
-                f"a {by} confirms nothing and accepts nothing: a person does, on the page or the command line"
+                f"a {by} confirms nothing and decides nothing: a person does, on the page or the command line"
             )
 
     def verify(self, *, accept: str | None = None) -> list[Citation]:
@@ -759,6 +759,7 @@ class Agent(BoundToProcess):
 
     def reject(self, id: str, by: str | None = None) -> Suggestion:  # noqa: A002
         """Keep that a suggestion is not wanted; see ``accept``."""
+        self._check_decides()
         return self._suggestions.reject(name_of(id, "id"), _person(by), now(self._shared.clock))
 
     def undo(self, id: str, by: str | None = None) -> Suggestion:  # noqa: A002
