@@ -9,11 +9,12 @@ import pytest
 from tests.damage import entry
 
 from keepstone.filesystem.layout import LAYOUTS
+from keepstone.index import reading
 from keepstone.index.index import Index
 from keepstone.log.line import dump
 from keepstone.log.log_file import Log
 from keepstone.store.files.agent_logs import AgentLogs
-from keepstone.store.files.live_entries import LiveEntries
+from keepstone.store.files.live_entries import LiveEntries, search
 
 
 @pytest.fixture
@@ -84,3 +85,20 @@ def test_reader_is_answered_from_memory_where_the_index_on_disk_cannot_be_used(
     logs.index.close()
     assert [row.id for row in logs.answer(("s",), Index.newest, "s", -1, None)] == ["a", "b"]
     assert logs.stale
+
+
+def test_an_index_made_again_since_the_search_is_not_taken_for_whole(
+    logs: AgentLogs, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with log.locked():
+        log.append([dump(entry(name, "pecan")) for name in "bcd"])
+    logs.index.catch_up("s", log)
+    found = search(logs, "s", log, ["c"])
+    assert found is not None
+    logs.index.discard()
+    monkeypatch.setattr(reading, "STEP_LINES", 1)
+    logs.index.step("s", log)
+    with log.locked():
+        log.append([dump(entry("e", "pecan"))])
+    known = LiveEntries(logs, log, "s", log.stat(), ["c"], searched=found)
+    assert known.get("c") == entry("c", "pecan")

@@ -6,10 +6,11 @@ import math
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from keepstone.errors import LockTimeoutError
 from keepstone.index import Index, UnavailableError
+from keepstone.index.entries import Row
 from keepstone.index.index import MOST_UNDER_LOCK
 from keepstone.index.reading import only_grew
 from keepstone.log.line import NewId
@@ -35,6 +36,16 @@ _MOMENT = 0.05
 _UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
+class Searched(NamedTuple):
+    """A part of a log that certainly says nothing of some ids: that behind what the index has read."""
+
+    begin: int
+    extent: Extent
+    """How far the log was searched."""
+    rows: Sequence[Row]
+    """The entries that have one of the ids, as the index has read the log up to ``begin``."""
+
+
 class LiveEntries:
     """The entries of a session while its lock is held.
 
@@ -45,7 +56,7 @@ class LiveEntries:
         stat: The state of the log; None for what is asked before the lock is held.
         ids: Ids that are looked up at once, in one go.
         new: Ids that no line can have.
-        unmentioned: How far the log was searched for ``ids`` in vain, see ``ready_unlocked``.
+        searched: The part of the log that was searched for ``ids`` in vain, see ``ready_unlocked``.
     """
 
     def __init__(
@@ -57,13 +68,13 @@ class LiveEntries:
         ids: Sequence[str] = (),
         *,
         new: Sequence[str] = (),
-        unmentioned: Extent | None = None,
+        searched: Searched | None = None,
     ) -> None:
         self._logs = logs
         self._log = log
         self._session = session
         self._stat = stat
-        self._unmentioned = unmentioned
+        self._searched = searched
         self.met = False
         """Whether any entry that was asked for was there."""
         self._records: dict[str, Record | None] = dict.fromkeys(new)
@@ -75,19 +86,18 @@ class LiveEntries:
         self._records |= dict.fromkeys(ids)
         if self._logs.leaves_index_closed and _are_absent(self._log, stat, ids):
             return
+        rows: Sequence[Row] | None
         try:
             rows = self._logs.asking(Index.at, self._session, stat, ids)
         except UnavailableError as error:
             self._logs.lag(error)
             rows = None
-        if rows is None and self._searched(ids) is not None:
-            rows = self._logs.asking(Index.with_ids, self._session, ids)
+        if rows is None:
+            found = search(self._logs, self._session, self._log, ids, self._searched, most=AT_ONCE)
+            rows = None if found is None else found.rows
         if rows is None:
             rows = self._answer(Index.with_ids, self._session, ids)
         self._records |= {row.id: row.record for row in rows}
-
-    def _searched(self, ids: Sequence[str]) -> Extent | None:
-        return searched(self._logs, self._session, self._log, ids, self._unmentioned, most=AT_ONCE)
 
     def _answer(self, question: Callable[Concatenate[Index, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Query an index that holds the log in this state.
@@ -147,7 +157,7 @@ class LiveEntries:
 
 def ready_unlocked(
     logs: AgentLogs, session: str, log: Log, ids: Sequence[str] | None = None
-) -> Extent | None:
+) -> Searched | None:
     """Do what may take long before a log is locked, where it would keep other writers waiting.
 
     The index takes in a long log. Where that takes more than a moment, as after it was removed, writers of
@@ -155,46 +165,47 @@ def ready_unlocked(
     that are written; None for any.
 
     Returns:
-        How far the log was searched for the ids in vain; None if the index holds what they need.
+        The part of the log that was searched for the ids in vain; None if the index holds what they need.
     """
     stat = log.stat()
     if stat is None or stat.size <= _LONG or logs.follow(session, log, stat, within=_MOMENT):
         return None
     if ids is not None and not ids:
         return None
-    extent = None if ids is None else searched(logs, session, log, ids)
-    if extent is None and not logs.follow(session, log, log.stat()):
+    found = None if ids is None else search(logs, session, log, ids)
+    if found is None and not logs.follow(session, log, log.stat()):
         logs.spare.with_log(session, log, math.inf)
-    return extent
+    return found
 
 
-def searched(
+def search(
     logs: AgentLogs,
     session: str,
     log: Log,
     ids: Sequence[str],
-    before: Extent | None = None,
+    before: Searched | None = None,
     most: float = math.inf,
-) -> Extent | None:
-    """Search what the index has not read of a log for ids in vain; return how far.
+) -> Searched | None:
+    """Search what the index has not read of a log for ids, which takes a hundredth of parsing it.
 
-    None if the rest may say something of one of them, or has more than ``most`` bytes behind ``before``,
-    where they were searched for already. Parsing it would take a hundred times as long.
+    None if it may say something of one of them, or has more than ``most`` bytes that were not searched
+    ``before``.
     """
     try:
-        known, _ = logs.asking(Index.so_far, session, ids)
+        known, rows = logs.asking(Index.so_far, session, ids)
     except UnavailableError:
         return None
     with log.reading() as fd:
         if fd is None or known is None or not only_grew(known, fd) or any(map(is_derived, ids)):
             return None
         begin = known.offset
-        if before is not None and before.begins(fd):
-            begin = max(begin, before.offset)
+        # An index that was made again since may have read less than the one behind which was searched.
+        if before is not None and before.begin <= begin and before.extent.begins(fd):
+            begin = max(begin, before.extent.offset)
         end = os.fstat(fd).st_size
         if end - begin > most or may_mention(fd, begin, end, ids):
             return None
-        return Extent.read(fd, end)
+        return Searched(known.offset, Extent.read(fd, end), rows)
 
 
 def _are_absent(log: Log, stat: Stat, ids: Sequence[str]) -> bool:

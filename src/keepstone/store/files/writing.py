@@ -50,11 +50,11 @@ def write(logs: AgentLogs, session: str, records: Sequence[Written], on_conflict
     ids = [one.record["id"] for one in records]
     new = [entry_id for entry_id in ids if isinstance(entry_id, NewId)]
     given = [entry_id for entry_id in ids if not isinstance(entry_id, NewId)]
-    unmentioned = ready_unlocked(logs, session, log, given)
+    searched = ready_unlocked(logs, session, log, given)
     LiveEntries(logs, log, session).look_up_lives(ids)  # What takes long takes it before the lock.
     with log.locked():
         before = log.create()
-        there = LiveEntries(logs, log, session, before, given, new=new, unmentioned=unmentioned)
+        there = LiveEntries(logs, log, session, before, given, new=new, searched=searched)
         there.look_up_lives(ids)
         results, needed = resolve(records, there, on_conflict)
         after = None
@@ -70,9 +70,9 @@ def modify(logs: AgentLogs, session: str, entry_id: str, change: Modification) -
     log = logs.log(session)
     if log.stat() is None:
         raise no_entry(entry_id, session)
-    unmentioned = ready_unlocked(logs, session, log, [entry_id])
+    searched = ready_unlocked(logs, session, log, [entry_id])
     with log.locked():
-        there = LiveEntries(logs, log, session, log.stat(), [entry_id], unmentioned=unmentioned).get(entry_id)
+        there = LiveEntries(logs, log, session, log.stat(), [entry_id], searched=searched).get(entry_id)
         if there is None:
             raise no_entry(entry_id, session)
         entry = entry_of(logs.agent, session, there)
