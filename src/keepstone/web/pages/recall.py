@@ -95,7 +95,7 @@ class RecallPage:
             ui.timer(0, self._ask, once=True)
 
     def _filters(self) -> None:
-        more = ("trust", *(name for name, *_ in (*_TEXTS[_FIRST:], *_NUMBERS)))
+        more = ("trust", *(text[0] for text in _TEXTS[_FIRST:]), *_USUAL)
         is_more = any(self.place.query.get(name) for name in more)
         is_open = is_more or any(self.place.query.get(name) for name in (*_CHOSEN, _TEXTS[0][0]))
         with box("details", data_wide="", **({"open": ""} if is_open else {})):
