@@ -26,7 +26,7 @@ from keepstone.text.display import clipped, counted, harmless, one_line
 _STEPS = (
     ("recall 'how long is an unpaid hold kept' --explain", "ask your own question"),
     ("add 'Mr. Dunn cannot tell red from green' --type preference", "add an entry"),
-    ("serve --open --dir {project}", "look at all of it in the browser"),
+    ("sessions show payments", "read a session"),
     ("notes list --dir {project}", "list the project's notes and your own"),
     ("doctor", "check the home for damage"),
 )
