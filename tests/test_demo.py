@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +37,17 @@ def somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / demo.PLACE
 
 
-def test_the_sample_spans_three_months_in_six_sessions() -> None:
+def test_the_sample_spans_three_weeks_in_six_sessions() -> None:
     turns = [turn for name in sample.SESSIONS for turn in sample.turns(name)]
     times = [datetime.fromisoformat(turn["ts"]) for turn in turns]
     assert (len(sample.SESSIONS), times == sorted(times)) == (6, True)
     assert 200 <= len(turns) <= 250
-    assert timedelta(days=80) < times[-1] - times[0] < timedelta(days=95)
+    assert timedelta(days=17) < times[-1] - times[0] < timedelta(days=21)
+
+
+def test_the_last_session_of_the_sample_was_yesterday() -> None:
+    last = datetime.fromisoformat(sample.turns(sample.SESSIONS[-1])[-1]["ts"])
+    assert datetime.now(UTC).date() - last.date() == timedelta(days=1)
 
 
 def test_every_turn_of_the_sample_has_an_id_and_a_wording_of_its_own() -> None:
@@ -63,11 +68,10 @@ def test_the_demo_writes_sessions_and_a_file_that_can_be_read(somewhere: Path) -
     assert next(somewhere.rglob("runbook.md")).read_text("utf-8").startswith("# Runbook")
 
 
-def test_the_demo_shows_what_answers_each_question() -> None:
+def test_the_demo_shows_first_what_answers_each_question() -> None:
     document = json.loads(run("--json").stdout)
-    shown = [{hit["entry"]["id"] for hit in found["hits"]} for found in document["questions"]]
-    answers = ("passkeys", "double-charge", "lena-summaries")
-    assert [answer in ids for answer, ids in zip(answers, shown, strict=True)] == [True, True, True]
+    shown = [found["hits"][0]["entry"]["id"] for found in document["questions"]]
+    assert shown == ["passkeys", "double-charge", "lena-summaries"]
 
 
 def test_the_demo_shows_reasons_context_places_and_next_steps() -> None:
@@ -181,7 +185,6 @@ def test_the_folder_one_works_in_is_not_removed(tmp_path: Path, place: str) -> N
 def test_what_the_demo_says_to_type_works(somewhere: Path) -> None:
     run()
     found = CliRunner().invoke(
-        app, ["recall", "who carries the pager in May", "--json", "--home", str(somewhere)]
+        app, ["recall", "how long is an unpaid hold kept", "--json", "--home", str(somewhere)]
     )
-    ids = [hit["entry"]["id"] for hit in json.loads(found.stdout)["hits"][:3]]
-    assert "tomas-pager" in ids
+    assert json.loads(found.stdout)["hits"][0]["entry"]["id"] == "hold-ten-minutes"

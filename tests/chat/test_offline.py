@@ -54,6 +54,7 @@ def test_the_best_quotes_are_few_and_short(talk: Conversation, say: Said) -> Non
     told = say(talk, "Which database?")
     assert told.count("“") == 5
     assert len(told) < 3000
+    assert told.endswith(" more: /recall Which database?")
 
 
 def test_what_another_agent_remembers_is_never_quoted(

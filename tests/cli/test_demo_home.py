@@ -1,6 +1,7 @@
 """The home that ``keepstone demo`` makes."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,8 @@ import pytest
 import keepstone
 from keepstone import Home
 from keepstone.cli import demo_home, sample
+from keepstone.operations.inbox import items
+from keepstone.store.decay import FADED, worth_of
 
 
 @pytest.fixture
@@ -45,3 +48,33 @@ def test_the_sample_is_for_its_owner_only(tmp_path: Path) -> None:
     found = list((tmp_path / "home").rglob("*"))
     assert {path.stat().st_mode & 0o077 for path in found} == {0}
     assert sum(path.is_file() for path in found) == 10
+
+
+def test_no_entry_of_the_sample_has_faded_nor_does_within_three_days(home: Home) -> None:
+    later = datetime.now(UTC) + timedelta(days=3)
+    records = [entry.line for entry in home.agent("default").iter_entries(include_superseded=True)]
+    assert len(records) > 200
+    assert [record["id"] for record in records if worth_of(record).at(later) <= FADED] == []
+
+
+def test_a_contradiction_of_the_sample_waits_in_the_inbox(home: Home) -> None:
+    waiting = [
+        (item.kind, [entry.id for entry in item.entries]) for item in items(home, home.agent("default"))
+    ]
+    assert waiting == [("contradiction", ["notes-morning", "notes-evening"])]
+
+
+def test_a_fact_of_the_sample_is_superseded(home: Home) -> None:
+    agent = home.agent("default")
+    outdated = {entry.id for entry in agent.iter_entries(include_superseded=True)} - {
+        entry.id for entry in agent.iter_entries()
+    }
+    assert outdated == {"hold-twenty-minutes"}
+    assert [entry.id for entry in agent.related("hold-ten-minutes")] == ["hold-twenty-minutes"]
+
+
+def test_the_sample_added_to_a_home_has_what_the_demo_has(home: Home) -> None:
+    added = home.agent(sample.add_to(home))
+    ids = [{entry.id for entry in agent.iter_entries()} for agent in (added, home.agent("default"))]
+    assert ids[0] == ids[1]
+    assert added.files.read(sample.FILE) == home.agent("default").files.read(sample.FILE)

@@ -114,6 +114,14 @@ def test_history_shows_each_wording_with_its_time(cli: Command) -> None:
     assert shown.index("first wording") < shown.index("second wording")
 
 
+def test_history_says_what_each_version_changed(cli: Command) -> None:
+    old = cli.json("add", "first wording")["id"]
+    cli("update", old, "--text", "second wording", "--priority", "0.5")
+    new = cli.json("supersede", old, "third wording")["id"]
+    rows = [line.split("\t")[1] for line in cli("history", old).stdout.splitlines()]
+    assert rows == ["change", "added", "priority: 0.5, text edited", f"superseded by {new}"]
+
+
 def test_a_purged_entry_is_in_no_file_any_more(cli: Command) -> None:
     entry = cli.json("add", "unspeakable")
     assert cli.json("purge", entry["id"], "--yes") == {"id": entry["id"], "purged": True}

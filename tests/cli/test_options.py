@@ -71,3 +71,20 @@ def test_help_shows_no_value_for_a_flag(cli: Command, words: list[str]) -> None:
     shown = cli(*words, "--help").stdout
     assert "--help" in shown
     assert "bool" not in shown
+
+
+def test_the_chat_continues_the_session_with_the_newest_message(
+    cli: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from keepstone.cli import chat
+
+    cli("add", "old", "--session", "first")
+    cli("add", "new", "--session", "second")
+    monkeypatch.setattr(chat, "_check_terminal", lambda: None)
+    shown = []
+    monkeypatch.setattr(
+        "keepstone.tui.app.ChatApp.run", lambda app: shown.append(app.conversation.session.id)
+    )
+    assert cli("chat", "--continue").exit_code == 0
+    assert shown == ["second"]
+    assert cli.error("chat", "--continue", "--session", "first") == (2, "invalid_argument")

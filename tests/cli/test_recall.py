@@ -46,7 +46,7 @@ def test_the_least_relevance_leaves_out_what_is_not_about_the_question(cli: Comm
 def test_explain_says_why_a_hit_was_found(cli: Command) -> None:
     cli.json("add", "passkeys replace passwords")
     assert "query words" not in cli("recall", "passkeys").stdout
-    heading, _, row, *_ = cli("recall", "passkeys", "--explain").stdout.strip().splitlines()
+    heading, row, *_ = cli("recall", "passkeys", "--explain").stdout.strip().splitlines()
     assert heading.split()[:3] == ["score", "words", "meaning"]
     assert row.split()[:4] == ["1", "1.00", "1.00", "#1"]
 
@@ -160,3 +160,13 @@ def test_what_was_superseded_is_found_only_if_included(cli: Command) -> None:
 
     assert found() == {new["id"]}
     assert found("--include-superseded") == {old["id"], new["id"]}
+
+
+def test_a_missing_model_is_named_once_in_one_line(
+    cli: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KEEPSTONE_MODELS", str(tmp_path / "none"))
+    monkeypatch.setenv("KEEPSTONE_EMBEDDER", "auto")
+    cli("add", "We chose passkeys")
+    told = [line for line in cli("recall", "passkeys").stdout.splitlines() if "model install" in line]
+    assert told == ["By words only. For meaning: keepstone model install minilm"]

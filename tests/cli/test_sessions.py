@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.text.messages.samples import ANTHROPIC
+from typer.testing import CliRunner
+
+from keepstone.cli.app import app
 
 if TYPE_CHECKING:
     from .conftest import Command
@@ -151,3 +154,13 @@ def test_a_session_is_created_with_a_name_once(cli: Command) -> None:
     assert cli.json("sessions", "new", "release plans") == {"id": "release plans"}
     assert [info["id"] for info in cli.json("sessions", "list")["sessions"]] == ["release plans"]
     assert cli.error("sessions", "new", "release plans") == (2, "invalid_argument")
+
+
+def test_a_narrow_screen_lists_sessions_in_whole_lines(cli: Command) -> None:
+    session = "0f0e1a9c-8a66-7d3a-b1e4-9e5ad287121a"
+    cli("add", "Sales for the summer open at nine", "--session", session)
+    cli("sessions", "title", session, "The day of the release")
+    settings = {"KEEPSTONE_HOME": str(cli.home), "COLUMNS": "50"}
+    lines = CliRunner().invoke(app, ["sessions", "list"], env=settings).stdout.splitlines()
+    assert lines[:2] == ["The day of the release", f"  {session}"]
+    assert lines[2].endswith("1 entry")

@@ -489,3 +489,35 @@ def test_recall_of_one_session_is_not_stale_once_the_index_is_free(
     hits = agent.recall("almond", sessions=["s"])
     assert "new" in {hit.entry.id for hit in hits}
     assert not hits.stale
+
+
+def test_lines_of_live_entries_are_as_long_as_the_log(home: Home, agent: Agent) -> None:
+    session = agent.session("live")
+    session.add("note", {"content": "walnut"})
+    session.add("message", {"role": "user", "content": "größer"}, id="it", tags=["a"])
+    size = (home.root / "agents/a/memory/sessions/live.ndjson").stat().st_size
+    with home._store._using("a") as logs:  # type: ignore[attr-defined]  # noqa: SLF001
+        logs.catch_up("live", logs.log("live"), within=9)
+        assert logs.index.live_bytes("live") == size
+
+
+def test_a_line_without_time_has_the_same_one_after_a_compaction_and_a_rebuild(
+    home: Home, agent: Agent
+) -> None:
+    session = agent.session("s")
+    session.put({"id": "x", "type": "note", "text": "walnut", "ts": "2026-01-01T00:00:00Z"})
+    session.put({"id": "y", "type": "note", "text": "pecan", "ts": "2026-01-02T00:00:00Z"})
+    session.delete("y")
+    session.compact()
+    with (home.root / "agents/a/memory/sessions/s.ndjson").open("a") as log:
+        log.write('{"id":"z","type":"note","text":"almond"}\n')
+    before = [(entry.id, entry.ts) for entry in session.entries()]
+    home.rebuild()
+    assert [(entry.id, entry.ts) for entry in session.entries()] == before
+
+
+def test_a_type_that_no_column_can_hold_is_that_of_the_line(home: Home, agent: Agent) -> None:
+    agent.session("s").add("note", text="walnut")
+    with (home.root / "agents/a/memory/sessions/s.ndjson").open("a") as log:
+        log.write('{"id":"z","ts":"2026-01-02T00:00:00.000000Z","type":"a\\ud800b","text":"pecan"}\n')
+    assert [entry.type for entry in agent.session("s").entries() if entry.id == "z"] == ["a\ud800b"]

@@ -5,18 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.embed.conftest import static_folder
+from tests.embed.conftest import minilm_folder, static_folder
 
 import keepstone
 from keepstone import Agent, Notes
 from keepstone.chat.conversation import Conversation
 from keepstone.chat.offline import OfflineResponder
 from keepstone.cli import sample
+from keepstone.embed.minilm import MiniLM
 from keepstone.embed.static import Static
 from keepstone.model import Scope
 from keepstone.recall.echo import is_question, says_same
 
-__all__ = ["static_folder"]
+__all__ = ["minilm_folder", "static_folder"]
 
 RIGHT = ("passkeys", "double-charge", "lena-summaries")
 
@@ -27,11 +28,19 @@ def ask(agent: Agent, question: str, folder: Path) -> str:
     return "".join(delta.text for delta in chat.send(question))
 
 
-@pytest.mark.parametrize("name", ["none", "static"])
+def embedder_of(name: str, request: pytest.FixtureRequest) -> Static | MiniLM | str:
+    """Return an embedder by its name; the test is skipped where its model cannot be had."""
+    if name == "none":
+        return name
+    folder: Path = request.getfixturevalue(f"{name}_folder")
+    return Static(folder) if name == "static" else MiniLM(folder)
+
+
+@pytest.mark.parametrize("name", ["none", "static", "minilm"])
 def test_the_sample_answers_its_questions_however_often_they_are_asked(
     tmp_path: Path, request: pytest.FixtureRequest, name: str
 ) -> None:
-    embedder = "none" if name == "none" else Static(request.getfixturevalue("static_folder"))
+    embedder = embedder_of(name, request)
     sample.copy_to(tmp_path / "home")
     with keepstone.open(tmp_path / "home", embedder=embedder, durability="os") as home:
         agent = home.agent("default")

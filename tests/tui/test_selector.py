@@ -190,3 +190,14 @@ def test_without_a_model_the_answer_quotes_the_note(chat: Chat, tmp_path: Path) 
 
     chat.run(steps)
     assert tmp_path.exists()
+
+
+def test_the_chosen_place_has_a_mark_and_not_only_a_colour(chat: Chat) -> None:
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("# Use pnpm")
+        assert "▌ Project" in terminal.text
+        await terminal.press("down")
+        assert "▌ User" in terminal.text
+        assert "▌ Project" not in terminal.text
+
+    chat.run(steps)

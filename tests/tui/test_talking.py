@@ -517,3 +517,24 @@ def test_keys_are_answered_while_a_recall_runs(
         assert "walnut" not in terminal.text  # The page is in front.
 
     chat.run(steps)
+
+
+def test_the_beginning_of_a_long_answer_stays_in_view(chat: Chat, server: ModelServer) -> None:
+    server.replies = ["The first line.\n\n" + "\n\n".join(f"Line {number}." for number in range(60))]
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.say("Tell me all.")
+        assert "The first line." in terminal.text
+        await terminal.say("And now?")
+        assert "> And now?" in terminal.text
+
+    chat.run(steps)
+
+
+def test_the_heading_names_what_the_session_is_about(chat: Chat) -> None:
+    async def steps(terminal: Terminal) -> None:
+        assert "new session" in terminal.text
+        await terminal.say("Which database?")
+        assert "· Which database?" in terminal.text
+
+    chat.run(steps)

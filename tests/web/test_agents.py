@@ -85,3 +85,17 @@ def test_a_reader_of_some_agents_sees_and_purges_no_other(shared: Site, browse: 
     expect(page.locator(".agents .name")).to_have_text(["mine you are here"])
     expect(page.locator(".facts")).to_contain_text("1 session")
     expect(page.get_by_role("button", name="Purge")).to_have_count(0)
+
+
+def test_agents_are_switched_by_a_menu_with_a_filter(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.session("s").add("note", {"content": "here"})
+    other = site.home.agent(f"{agent.slug}-other")
+    other.session("s").add("note", {"content": "there"})
+    page = browse(site.url(agent.slug, "timeline"))
+    page.get_by_role("button", name=f"Agent {agent.slug}, switch").click()
+    page.get_by_label("Filter agents").fill("no such agent")
+    expect(page.get_by_text("No agent has this in its name.")).to_be_visible()
+    page.get_by_label("Filter agents").fill(other.slug.upper())
+    expect(page.get_by_role("list", name="Agents").get_by_role("link")).to_have_count(1)
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/a/{other.slug}/timeline")

@@ -102,6 +102,12 @@ UNFOLDED = {
     "past chats": ("chat", ["summary:has-text('Past chats')"], ".past li"),
     "filters of recall": ("recall", ["summary:has-text('Filters')", "[aria-label^=Types]"], "[role=option]"),
     "filters of the timeline": ("timeline", ["[aria-label^=Tags]"], "[role=option]"),
+    "more filters of recall": (
+        "recall",
+        ["summary:has-text('Filters')", "summary:has-text('More filters')"],
+        "[aria-label='Payload values']",
+    ),
+    "agents": ("recall", [".agent"], "[role=dialog] li"),
     "finder": ("overview", ["key Control+k", "key p", "key a"], "[role=dialog] li"),
     "actions of a session": ("sessions", ["summary:has-text('More')"], ".menu-items"),
     "actions of an entry": ("session", [".entry summary:has-text('More')"], ".menu-items"),

@@ -49,7 +49,8 @@ def test_hits_that_are_not_about_the_question_are_called_uncertain(
     ask(page, "passkeys")
     expect(page.locator(".answer-line")).not_to_contain_text("Nothing certain")
     expect(page.locator(".hits .scale").first).to_have_class("scale strong")
-    page.locator("summary", has_text="Filters").click()
+    page.get_by_text("Filters", exact=True).click()
+    page.locator("summary", has_text="More filters").click()
     page.get_by_label("Relevance").fill("0.9")
     ask(page, "which plumber chose the boiler?")
     expect(page.locator(".hits > li")).to_have_count(0)
@@ -58,7 +59,7 @@ def test_hits_that_are_not_about_the_question_are_called_uncertain(
 def test_filters_narrow_what_is_found(site: Site, agent: Agent, browse: Browse) -> None:
     filled(agent)
     page = browse(site.url(agent.slug, "recall"))
-    page.locator("summary", has_text="Filters").click()
+    page.get_by_text("Filters", exact=True).click()
     choose(page, "Types", "decision")
     ask(page, "passkeys")
     expect(page.locator(".hits .text")).to_have_text(["We chose passkeys for sign-in"])
@@ -100,7 +101,7 @@ def test_filters_offer_the_types_tags_and_sessions_that_entries_have(
     filled(agent)
     agent.session("one").set_title("Sign-in talks")
     page = browse(site.url(agent.slug, "recall"))
-    page.locator("summary", has_text="Filters").click()
+    page.get_by_text("Filters", exact=True).click()
     for label, values in (
         ("Sessions", ["two", "Sign-in talks · one"]),
         ("Types", ["note", "decision"]),
@@ -118,7 +119,7 @@ def test_a_chosen_session_narrows_at_once_and_stays_in_the_address(
     filled(agent)
     page = browse(site.url(agent.slug, "recall", q="passkeys"))
     expect(page.locator(".hits > li").first).to_be_visible()
-    page.locator("summary", has_text="Filters").click()
+    page.get_by_text("Filters", exact=True).click()
     choose(page, "Sessions", "two")
     expect(page.locator(".hits .text")).to_have_text(["The passkeys of two phones were lost"])
     page.wait_for_url("**session=two**")
@@ -127,7 +128,7 @@ def test_a_chosen_session_narrows_at_once_and_stays_in_the_address(
 def test_a_value_that_no_recent_entry_has_can_be_typed(site: Site, agent: Agent, browse: Browse) -> None:
     filled(agent)
     page = browse(site.url(agent.slug, "recall", q="passkeys"))
-    page.locator("summary", has_text="Filters").click()
+    page.get_by_text("Filters", exact=True).click()
     page.get_by_label("Types").fill("rare")
     page.keyboard.press("Enter")
     expect(page.locator(".box h2")).to_have_text("Nothing found")
@@ -147,7 +148,8 @@ def test_a_number_out_of_range_is_refused_at_its_field(
 ) -> None:
     filled(agent)
     page = browse(site.url(agent.slug, "recall"))
-    page.locator("summary", has_text="Filters").click()
+    page.get_by_text("Filters", exact=True).click()
+    page.get_by_text("More filters").click()
     page.get_by_label(label).fill(typed)
     ask(page, "passkeys")
     expect(page.locator(".q-field", has=page.get_by_label(label)).get_by_role("alert")).to_have_text(told)
@@ -200,7 +202,8 @@ def test_only_entries_of_the_chosen_trust_are_found(site: Site, agent: Agent, br
     agent.session("s").add("note", text="Ada says passkeys", origin={"by": "user"})
     page = browse(site.url(agent.slug, "recall", q="passkeys"))
     expect(page.locator(".hits > li")).to_have_count(2)
-    page.locator("summary", has_text="Filters").click()
+    page.get_by_text("Filters", exact=True).click()
+    page.get_by_text("More filters").click()
     choose(page, "Trust", "user")
     expect(page.locator(".hits .text")).to_have_text(["Ada says passkeys"])
     page.wait_for_url("**trust=user**")
@@ -208,3 +211,34 @@ def test_only_entries_of_the_chosen_trust_are_found(site: Site, agent: Agent, br
     expect(page.locator(".entry .text")).to_have_text(["Ada says passkeys"])
     choose(page, "Trust", "any")
     expect(page.locator(".entry .text")).to_have_count(2)
+
+
+def test_filters_open_with_four_fields(site: Site, agent: Agent, browse: Browse) -> None:
+    page = browse(site.url(agent.slug, "recall"))
+    page.get_by_text("Filters", exact=True).click()
+    expect(page.locator(".filters .q-field:visible")).to_have_count(4)
+    page.get_by_text("More filters").click()
+    expect(page.get_by_label("Payload values")).to_be_visible()
+
+
+def test_each_filter_that_is_on_is_a_chip_that_takes_it_off(site: Site, agent: Agent, browse: Browse) -> None:
+    filled(agent)
+    page = browse(site.url(agent.slug, "recall", q="passkeys", type="decision", limit="5"))
+    chips = page.locator(".chips button")
+    expect(chips).to_have_text(["Types: decision ✕", "Hits: 5 ✕"])
+    chips.first.click()
+    expect(page.locator(".hits > li")).to_have_count(3)
+    chips.first.click()
+    expect(chips).to_have_count(0)
+    page.wait_for_url("**/recall?q=passkeys")
+
+
+def test_a_field_without_a_value_shows_no_example(site: Site, agent: Agent, browse: Browse) -> None:
+    page = browse(site.url(agent.slug, "recall"))
+    page.get_by_text("Filters", exact=True).click()
+    opacity = "field => getComputedStyle(field, '::placeholder').opacity"
+    since = page.get_by_label("Made since")
+    assert since.evaluate(opacity) == "0"
+    since.focus()
+    page.wait_for_function(f"({opacity})(document.activeElement) === '1'")
+    assert since.get_attribute("placeholder") == "e.g. yesterday, 2026-03-01"

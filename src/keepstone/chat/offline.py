@@ -9,7 +9,7 @@ from keepstone.model import Entry, Hit
 from keepstone.notes.notes import MemoryEntry
 from keepstone.recall.echo import OFFLINE, is_question
 from keepstone.recall.relevance import SECOND, worth_telling
-from keepstone.text.display import clipped
+from keepstone.text.display import clipped, one_line
 from keepstone.text.tokenizer import STOP_WORDS, stem, words_of
 
 _LOOKED_AT, _QUOTED = 30, 5
@@ -40,6 +40,8 @@ class OfflineResponder:
             return
         yield "This is what I remember about that:"
         yield from quotes
+        if more := len(notes[_QUOTED:]) + len(entries[_QUOTED:]):
+            yield Transient(f"\n\n{more} more: /recall {one_line(question)}")
 
 
 def _near(hits: Sequence[Hit]) -> list[Hit]:

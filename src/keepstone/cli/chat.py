@@ -20,7 +20,9 @@ from keepstone.errors import install_command
 from keepstone.text.display import one_line
 
 if TYPE_CHECKING:
+    from keepstone.agent import Agent
     from keepstone.home import Home
+    from keepstone.session import Session
 
 app = typer.Typer()
 
@@ -42,6 +44,7 @@ ContinuedOption = Annotated[
         autocompletion=complete_sessions,
     ),
 ]
+LastOption = Annotated[bool, typer.Option("--continue", help="Continue the session with the newest message.")]
 ToolsOption = Annotated[
     bool, typer.Option("--tools/--no-tools", help="Whether the model may search and save memory itself.")
 ]
@@ -52,6 +55,7 @@ def chat(
     home: "Home",
     model: ModelOption = None,
     session: ContinuedOption = None,
+    last: LastOption = False,
     agent: AgentOption = "default",
     folder: ProjectOption = Path(),
     user_file: UserFileOption = None,
@@ -68,7 +72,7 @@ def chat(
     from keepstone.tui.app import ChatApp
 
     whose = home.agent(agent)
-    opened = None if session is None else whose.session(session)
+    opened = _session_of(whose, session, last=last)
     screen = ChatApp(home, whose, Notes(folder, user_file), choose(model, uses_tools=tools), opened)
     ended = screen.run()
     # The agent may have been switched.
@@ -81,6 +85,22 @@ def chat(
     again = f"Continue with: {shlex.join(words)}"
     view = Text(again if ended else "The session is empty.", no_wrap=True, overflow="ignore")
     return Answer({"agent": slug, "session": ended}, view)
+
+
+def _session_of(agent: "Agent", named: str | None, *, last: bool) -> "Session | None":
+    """Return the session to continue; None for a new one.
+
+    Raises:
+        ValueError: Both the newest session and another one were asked for, or there is none.
+    """
+    if not last:
+        return None if named is None else agent.session(named)
+    if named is not None:
+        raise ValueError(f"--continue and --session {named!r:.80} exclude one another: leave one out")
+    newest = next((one.id for one in agent.session_summaries(texts=False) if one.entries), None)
+    if newest is None:
+        raise ValueError(f"agent {agent.slug!r} has no session to continue: leave --continue out")
+    return agent.session(newest)
 
 
 def _check_terminal() -> None:

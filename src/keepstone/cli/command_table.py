@@ -46,7 +46,7 @@ COMMANDS = {
     ),
     "history": (
         "entries",
-        "List the versions of an entry, oldest first.",
+        "List the versions of an entry, oldest first, and what each changed.",
     ),
     "vouch": (
         "vouching",

@@ -33,7 +33,7 @@ def demo(
 ) -> None:
     """Write sample sessions, files, notes, typed entries and vectors, query them and show their files.
 
-    The sample is the memory of a software team's assistant: six sessions over three months, a file, notes
+    The sample is the memory of a software team's assistant: six sessions over three weeks, a file, notes
     and more. A second run starts clean.
     """
     from keepstone.cli.demo_home import make

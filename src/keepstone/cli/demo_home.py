@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +95,7 @@ def save_notes(notes: Notes) -> tuple[SaveResult, ...]:
 
 def fade(root: Path) -> tuple[FadedEntry, ...]:
     """Query the typed entries at several ages, query the finding again, and archive faded entries."""
-    evening = datetime.fromisoformat(sample.FADING_DAY)
+    evening = sample.fading_evening()
     days = [evening + timedelta(days=age) for age in AGES]
     with keepstone.open(root, layout="bmad") as home:
         session = home.agent(AGENT).session(sample.FADING_SESSION)

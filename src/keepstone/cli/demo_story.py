@@ -24,7 +24,7 @@ from keepstone.operations.documents import saved_words
 from keepstone.text.display import clipped, counted, harmless, one_line
 
 _STEPS = (
-    ("recall 'who carries the pager in May' --explain", "ask your own question"),
+    ("recall 'how long is an unpaid hold kept' --explain", "ask your own question"),
     ("add 'Mr. Dunn cannot tell red from green' --type preference", "add an entry"),
     ("sessions show payments", "read a session"),
     ("notes list --dir {project}", "list the project's notes and your own"),

@@ -1,6 +1,7 @@
 """``keepstone add``, ``update``, ``supersede``, ``delete``, ``purge`` and so on: one entry at a time."""
 
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,6 +11,7 @@ from rich.text import Text
 from keepstone.cli.command import Answer, agent_command, argument_or_input, confirm
 from keepstone.cli.options import EntryArgument, SessionOption, YesOption, complete_sessions
 from keepstone.cli.screen import table
+from keepstone.errors import EntryNotFoundError
 from keepstone.model import Entry, Purged, Record, Version
 from keepstone.operations.documents import added_document, entry_document, purged_document, version_document
 from keepstone.text.display import clipped, counted, harmless, moment, one_line
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
+_UNTOLD = frozenset({"id", "ts", "batch", "origin", "embedding", "access", "deleted", "modified"})
+"""Keys whose changes say nothing of what is remembered."""
+_SHORT = 40
+"""Characters of a value that is named."""
 _SHAPE = """'{"key": "value"}'"""
 
 NewText = Annotated[
@@ -226,15 +232,51 @@ def _purged_view(found: Purged, *, dry_run: bool) -> RenderableType:
 
 @agent_command(app, "keepstone history retry-policy")
 def history(agent: "Agent", entry_id: EntryArgument, session: SessionOption = None) -> Answer:
-    """List the versions of an entry, oldest first."""
+    """List the versions of an entry, oldest first, and what each changed."""
     versions = agent.history(entry_id, session=session)
-    rows = [(moment(version.written), version.type, _text_of(version)) for version in versions]
+    rows = [
+        (moment(version.written), _change(before, version, agent), version.type, _text_of(version))
+        for before, version in zip((None, *versions), versions, strict=False)
+    ]
     document = {"versions": [version_document(version) for version in versions]}
-    return Answer(document, table(("written (UTC)", "type", "text"), rows))
+    return Answer(document, table(("written (UTC)", "change", "type", "text"), rows))
 
 
 def _text_of(version: Version) -> str:
     return "(deleted)" if version.deleted else clipped(version.text)
+
+
+def _change(before: Version | None, version: Version, agent: "Agent") -> str:
+    """Return in words what a version changed."""
+    if before is None:
+        return "added"
+    if version.deleted:
+        return "deleted"
+    if before.deleted:
+        return "restored"
+    old, new = before.line, version.line
+    keys = sorted(key for key in {*old, *new} - _UNTOLD if old.get(key) != new.get(key))
+    told = [_told(key, new.get(key)) for key in keys]
+    if "valid_to" in keys and (newer := _newer(version, agent)):
+        told[keys.index("valid_to")] = f"superseded by {newer}"
+    return ", ".join(told) or "written again"
+
+
+def _told(key: str, value: object) -> str:
+    """Return what became of a key: short values are named, texts and payloads are in the next column."""
+    if value is None:
+        return f"{key} taken away"
+    is_short = isinstance(value, bool | int | float) or (isinstance(value, str) and len(value) <= _SHORT)
+    return f"{key}: {value}" if is_short and key != "text" else f"{key} edited"
+
+
+def _newer(version: Version, agent: "Agent") -> str:
+    """Return the ids of the entries that supersede an entry."""
+    link = {"rel": "supersedes", "to": version.id}
+    found: list[Entry] = []
+    with suppress(EntryNotFoundError):  # It was deleted later: what superseded it is no longer linked.
+        found = agent.related(version.id, "supersedes")
+    return ", ".join(one.id for one in found if any(link.items() <= dict(each).items() for each in one.links))
 
 
 def _added(entry: Entry, verb: str) -> Answer:

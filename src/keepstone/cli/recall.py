@@ -1,6 +1,7 @@
 """``keepstone recall``: search an agent's memory."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -35,6 +36,8 @@ from keepstone.text.pasting import placed
 
 if TYPE_CHECKING:
     from keepstone.agent import Agent
+
+_INSTALL = re.compile(r"keepstone model install [a-z0-9]+")
 
 app = typer.Typer()
 
@@ -171,6 +174,13 @@ def _pair(word: str) -> tuple[str, Any]:
         return key, value
 
 
+def _words_only(hits: Hits) -> str:
+    """Return in a line that no meaning was compared, and the first of the commands that mend it."""
+    reason = one_line(hits.reason)
+    found = _INSTALL.search(reason)
+    return f"By words only. For meaning: {found[0]}" if found else f"By words only: {reason}"
+
+
 def hits_view(hits: Hits, nothing: str, *, explain: bool, own: str) -> RenderableType:
     """Return hits for people; without hits the text ``nothing``. Agents other than ``own`` are named."""
     shown = (
@@ -183,7 +193,9 @@ def hits_view(hits: Hits, nothing: str, *, explain: bool, own: str) -> Renderabl
     )
     notes = [Text(f"{hits.took_ms:.1f} ms", "dim")] if explain else []
     if hits.lexical_only and (explain or hits.reason != UNWANTED):
-        notes.append(Text(f"By words only: {one_line(hits.reason)}", "yellow"))
+        notes.append(
+            Text(f"By words only: {one_line(hits.reason)}" if explain else _words_only(hits), "yellow")
+        )
     elif explain:
         notes.append(Text(f"By words and vectors: {hits.embedder}, {one_line(hits.reason)}", "dim"))
     if hits and hits.nothing_relevant:

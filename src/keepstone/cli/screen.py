@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, Group
+from rich.console import Console, ConsoleOptions, Group
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -36,10 +37,13 @@ def console(*, stderr: bool = False) -> Console:
 
     If the output is not a terminal, lines are not wrapped, so that ``grep`` sees whole lines.
     """
-    stream = sys.stderr if stderr else sys.stdout
-    free = not stream.isatty() and "COLUMNS" not in os.environ
-    width = _UNBOUNDED if free else None
+    width = _UNBOUNDED if _is_piped(sys.stderr if stderr else sys.stdout) else None
     return Screen(stderr=stderr, markup=False, emoji=False, highlight=False, width=width)
+
+
+def _is_piped(stream: TextIO) -> bool:
+    """Return whether a stream goes to a program, which wants whole lines; COLUMNS asks for a screen."""
+    return not stream.isatty() and "COLUMNS" not in os.environ
 
 
 def print_view(view: RenderableType) -> None:
@@ -58,14 +62,34 @@ def print_view(view: RenderableType) -> None:
     screen.file.flush()
 
 
-def table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> Table:
-    """Return rows as a table of literal, escaped one-line cells."""
+class Rows:
+    """Rows of cells with a tab between them, which Rich would make spaces of in a text."""
+
+    def __init__(self, rows: Sequence[tuple[str, ...]]) -> None:
+        self._rows = rows
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        """Yield each row as a line."""
+        for row in self._rows:
+            yield Segment("\t".join(row))
+            yield Segment.line()
+
+
+def table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> Table | Rows:
+    """Return rows as a table of literal, escaped one-line cells; for a program, with tabs between them."""
+    if _is_piped(sys.stdout):
+        return Rows([tuple(headings), *(tuple(one_line(cell) for cell in row) for row in rows)])
     grid = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
     for heading in headings:
         grid.add_column(heading, overflow="fold")
     for row in rows:
         grid.add_row(*(Text(one_line(cell)) for cell in row))
     return grid
+
+
+def is_narrow(columns: int) -> bool:
+    """Return whether a person's screen has fewer columns than these."""
+    return not _is_piped(sys.stdout) and console().width < columns
 
 
 @contextmanager

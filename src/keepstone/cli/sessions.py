@@ -10,7 +10,7 @@ from rich.text import Text
 
 from keepstone.cli.command import Answer, agent_command, argument_or_input, confirm
 from keepstone.cli.options import SessionArgument, TypesOption, YesOption
-from keepstone.cli.screen import table
+from keepstone.cli.screen import is_narrow, table
 from keepstone.errors import SessionNotFoundError
 from keepstone.model import Entry
 from keepstone.operations.documents import entry_document, session_document, summary_document
@@ -18,7 +18,10 @@ from keepstone.operations.payload import unindexed
 from keepstone.text.display import clipped, counted, harmless, moment, one_line, size
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from keepstone.agent import Agent
+    from keepstone.model import SessionSummary
 
 app = typer.Typer(
     name="sessions",
@@ -27,6 +30,9 @@ app = typer.Typer(
     epilog="Example: keepstone sessions list",
 )
 
+
+_NARROW = 72
+"""Columns below which the sessions are listed in lines, as a table would break their titles and ids."""
 
 LimitOption = Annotated[
     int | None, typer.Option("--limit", metavar="N", help="Only the newest N entries.", show_default=False)
@@ -43,8 +49,21 @@ def list_sessions(agent: "Agent") -> Answer:
         for one in found
     ]
     columns = ("session", "title", "entries", "last change (UTC)", "size")
-    document = [{**summary_document(one), **session_document(infos[one.id])} for one in found]
-    return Answer({"sessions": document}, table(columns, rows) if rows else Text("no sessions yet"))
+    document = {"sessions": [{**summary_document(one), **session_document(infos[one.id])} for one in found]}
+    if not rows:
+        return Answer(document, Text("no sessions yet"))
+    return Answer(document, _in_lines(found) if is_narrow(_NARROW) else table(columns, rows))
+
+
+def _in_lines(found: "Sequence[SessionSummary]") -> Group:
+    """Return each session in lines of its own, for screens that are too narrow for a table."""
+    shown: list[Text] = []
+    for one in found:
+        about = f"{moment(one.changed)}  {counted(one.entries, 'entry')}"
+        for place, words in enumerate(filter(None, (one.title, one.id, about))):
+            line = Text("  " * bool(place), "" if place else "bold", no_wrap=True, overflow="ellipsis")
+            shown.append(line.append(one_line(words)))
+    return Group(*shown)
 
 
 NameArgument = Annotated[

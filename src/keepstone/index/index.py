@@ -181,7 +181,8 @@ class Index:
             vector_table.forget_kept(database, known.sid)
             after = new.stat
             compacted = after.size if folded else known.compacted
-            state = replace(known, stat=after, offset=after.size, compacted=compacted)
+            ts = reading.last_time(new.written, after.size)
+            state = replace(known, stat=after, offset=after.size, ts=ts, compacted=compacted)
             session_table.save_known(database, session, reading.checksummed(state, new.written))
             put()
             return True

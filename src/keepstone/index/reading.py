@@ -22,7 +22,7 @@ from keepstone.log import fold
 from keepstone.log.line import id_of, is_put, is_tombstone, microseconds, read_time
 from keepstone.log.log_file import CHECKED, Extent, Log, Stat, checksum, stat_of
 from keepstone.log.rewrite import only_counts
-from keepstone.log.scan import Line, Scan
+from keepstone.log.scan import Line, Scan, backwards
 from keepstone.log.titles import is_title, title_of
 from keepstone.model import Record
 
@@ -325,6 +325,15 @@ def _begun(known: LogState) -> Stat | None:
 def _unfinished(begun: Stat) -> Stat:
     """Return what stands for the state of a log that is read in part: no file has such a length."""
     return Stat(~begun.size, begun.mtime, begun.inode)
+
+
+def last_time(fd: int, end: int) -> int | None:
+    """Return the time of the last line that has one, which lines behind it without a time get."""
+    for line in backwards(fd, end):
+        moment = read_time((line.record or {}).get("ts"))
+        if moment is not None:
+            return microseconds(moment)
+    return None
 
 
 def checksummed(known: LogState, fd: int) -> LogState:

@@ -25,9 +25,11 @@ _KEYS = ("id", "ts", "type")
 def rest_of(record: Record, ts: int) -> str:
     """Return the JSON of what a record says beside the columns of its row.
 
-    That is all of it where id, time and type do not come first, or the time is written otherwise.
+    That is all of it where id, time and type do not come first, or the time is written otherwise, or a column
+    cannot hold the type.
     """
-    if tuple(record)[:3] == _KEYS and format_time(EPOCH + ts * MICROSECOND) == record["ts"]:
+    is_first = tuple(record)[:3] == _KEYS and storable(record["type"]) == record["type"]
+    if is_first and format_time(EPOCH + ts * MICROSECOND) == record["ts"]:
         record = {key: value for key, value in record.items() if key not in _KEYS}
     return dump_read(record)[:-1].decode()
 
@@ -88,7 +90,7 @@ class WaitingTexts(dict[int, str]):
 
     def keep(self, digest: int | None, text: str) -> None:
         """Keep a text unless there are many already."""
-        if digest is not None and self._size < _MOST:
+        if digest is not None and digest not in self and self._size < _MOST:
             self[digest] = text
             self._size += len(text)
 

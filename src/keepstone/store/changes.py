@@ -61,6 +61,9 @@ class Place:
     move: tuple[str, str, Position | None] | None = None
     """The move after ``before``: agent, session and its new position; None at the beginning."""
 
+    def __deepcopy__(self, _: object) -> Place:
+        return self  # It never changes, and what came before it may be hundreds of places.
+
     def __str__(self) -> str:
         moved: dict[str, dict[str, Position | None]] = {}
         place: Place | None = self

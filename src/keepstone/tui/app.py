@@ -123,8 +123,14 @@ class ChatApp(App[str]):
         self.query_one(Transcript).begin(turns)
         asked = (words_of_turn(turn) for turn in turns if turn.data.get("role") == "user")
         self.query_one(Composer).begin(asked)
-        place = (conversation.agent.slug, conversation.model.name, conversation.session.id)
-        line = " · ".join((f"{SIGN} keepstone", *place))
+        self._show_place()
+
+    def _show_place(self) -> None:
+        """Show whose chat it is, what answers, and what it is about."""
+        talk = self.conversation
+        found = talk.agent.session_summaries([talk.session.id])
+        title = next((one.title for one in found if one.title), "new session")
+        line = " · ".join((f"{SIGN} keepstone", talk.agent.slug, talk.model.name, title))
         self.query_one("#place", Static).update(Content(one_line(line)))
 
     def on_composer_submitted(self, event: Composer.Submitted) -> None:
@@ -245,6 +251,7 @@ class ChatApp(App[str]):
                 self._growing = answer_of(self.conversation.model.name)
                 await self.query_one(Transcript).mount(self._growing)
             await self._growing.grow(delta.text)
+            self.call_after_refresh(self.query_one(Transcript).keep_beginning, self._growing)
             return
         await self._end_text()
         self._say(delta.kind, wording.tool(delta.text) if delta.kind == "tool" else delta.text)
@@ -253,6 +260,7 @@ class ChatApp(App[str]):
         if self._growing is not None:
             await self._growing.end()
             self._growing = None
+            self._show_place()
 
     def _say(self, kind: str, text: str) -> None:
         self.query_one(Transcript).say(kind, text)

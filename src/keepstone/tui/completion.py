@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from textual.content import Content
-from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from keepstone.chat.slash import completions
+from keepstone.tui.choices import Choices
 
 
-class Completion(OptionList, can_focus=False):
+class Completion(Choices, can_focus=False):
     """Commands to choose from while one is typed; the composer keeps the focus and moves the highlight."""
 
     def offer(self, text: str) -> None:

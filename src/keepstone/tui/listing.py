@@ -14,6 +14,7 @@ from textual.widgets.option_list import Option
 
 from keepstone.errors import KeepstoneError
 from keepstone.text.display import harmless
+from keepstone.tui.choices import Choices
 
 Row = TypeVar("Row")
 Outcome = TypeVar("Outcome")
@@ -42,7 +43,7 @@ class Listing(Screen[Outcome], Generic[Row, Outcome]):
     def compose(self) -> ComposeResult:
         """Build the page."""
         yield Static(Content(self.heading), classes="title")
-        yield OptionList(id="rows")
+        yield Choices(id="rows")
         yield Static("", id="said")
         yield Static(Content(self.keys), classes="keys")
 

@@ -13,6 +13,7 @@ from textual.screen import ModalScreen, Screen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from keepstone.tui.choices import Choices
 from keepstone.tui.composer import Filter
 
 
@@ -54,7 +55,7 @@ class Confirm(ModalScreen[bool]):
         """Build the dialog."""
         with Vertical(classes="dialog"):
             yield Static(Content(self._question))
-            yield OptionList(Option(Content(self._no), "no"), Option(Content(self._yes), "yes"))
+            yield Choices(Option(Content(self._no), "no"), Option(Content(self._yes), "yes"))
             yield Static(Content("↑↓ choose · Enter · y yes · n or Esc no"), classes="keys")
 
     def on_mount(self) -> None:

@@ -16,6 +16,7 @@ from keepstone.errors import KeepstoneError
 from keepstone.notes.notes import SaveResult
 from keepstone.services.input_manager import InputManager
 from keepstone.text.display import harmless
+from keepstone.tui.choices import Choices
 from keepstone.tui.composer import NoteEditor
 
 
@@ -35,7 +36,7 @@ class SelectorScreen(ModalScreen[SaveResult | None]):
             yield Static(Content("Save this note"))
             text = self._manager.selector.message
             yield NoteEditor(text, id="note", tab_behavior="focus", highlight_cursor_line=False)
-            yield OptionList(
+            yield Choices(
                 Option("Project: AGENTS.md, for everyone who works here", "project"),
                 Option("User: your own notes, in all projects", "user"),
                 id="types",

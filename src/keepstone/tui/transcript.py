@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from markdown_it import MarkdownIt
 from textual.containers import VerticalScroll
 from textual.content import Content
+from textual.widget import Widget
 from textual.widgets import Markdown, Static
 from textual.widgets.markdown import MarkdownStream
 
@@ -17,6 +18,10 @@ from keepstone.text.display import harmless
 
 _PREFIXES = {"user": "> ", "tool": "· ", "error": "! "}
 """Prefixes that show a text's kind without colours."""
+
+
+_ABOVE = 2
+"""Lines above an answer that stay in view with its beginning: the end of the question, and a gap."""
 
 
 class PlainText(Static):
@@ -77,7 +82,10 @@ def _parser() -> MarkdownIt:
 
 
 class Transcript(VerticalScroll):
-    """The conversation, newest last; it stays scrolled to the end unless the user scrolls up."""
+    """The conversation, newest last; it stays scrolled to the end unless the user scrolls up.
+
+    Of an answer that is longer than the screen the beginning stays in view.
+    """
 
     def on_mount(self) -> None:
         """Stay at the end."""
@@ -85,7 +93,15 @@ class Transcript(VerticalScroll):
 
     def say(self, kind: str, text: str) -> None:
         """Append a literal text of kind ``user``, ``assistant``, ``tool``, ``notice`` or ``error``."""
+        if kind in {"user", "error"}:
+            self.anchor()
         self.mount(PlainText(kind, text))
+
+    def keep_beginning(self, answer: Widget) -> None:
+        """Follow an answer's growth no further than its first line; the next message is followed again."""
+        if self.is_anchored and answer.virtual_region.height > self.scrollable_content_region.height:
+            self.anchor(anchor=False)
+            self.scroll_to(y=answer.virtual_region.y - _ABOVE, animate=False, force=True)
 
     def begin(self, turns: Iterable[Entry]) -> None:
         """Replace the content with other turns."""

@@ -47,6 +47,10 @@ class Choosers:
         """Return the chosen values as in an address."""
         return ", ".join(self.chosen(name))
 
+    def clear(self, name: str) -> None:
+        """Choose nothing in a filter; ``changed`` is called."""
+        self._fields[name].value = []
+
     async def offer(self, agent: Agent) -> None:
         """Offer the values that the agent's entries have."""
         for name, values in (await aside(known_values, agent)).items():

@@ -154,6 +154,6 @@ async def asked(title: str, label: str, verb: str, hint: str = "") -> str | None
 
 
 def field(label: str, hint: str = "", value: str = "", classes: str = "wide") -> ui.input:
-    """Show a field for a line of text."""
-    made = ui.input(label, placeholder=hint, value=value)
-    return made.props("outlined dense stack-label" if hint else "outlined dense").classes(classes)
+    """Show a field for a line of text; the hint is shown while it has the focus, and looks like no value."""
+    made = ui.input(label, placeholder=f"e.g. {hint}" if hint else None, value=value)
+    return made.props("outlined dense").classes(classes)

@@ -9,6 +9,7 @@ from urllib.parse import quote
 from nicegui import ui
 
 from keepstone.text.brand import MARK
+from keepstone.web.agent_menu import AgentMenu
 from keepstone.web.elements import box, button, dialog, link, say
 from keepstone.web.finder import open_finder
 from keepstone.web.live import Live
@@ -98,9 +99,7 @@ def _side(place: Place, current: str) -> None:
         with box("a", "brand", href="/", aria_label="keepstone"):
             box("img", src=f"data:image/svg+xml,{quote(MARK)}", alt="")
             say("span", "keepstone")
-        with box("a", "agent", href=place.link("agents"), aria_label=f"Agent {place.agent.slug}, switch"):
-            say("small", "Agent")
-            say("span", place.agent.slug)
+        AgentMenu(place, current).build()
         with box("nav", aria_label="Pages"):
             for name, title, key in PAGES:
                 if name in WITH_NOTES and not place.sees_notes:

@@ -75,7 +75,7 @@ def welcome(place: Place) -> None:
                 say("h3", "Or look around first")
                 say(
                     "p",
-                    "Three months of a small team, as an agent named demo that you can purge again.",
+                    "Three weeks of a small team, as an agent named demo that you can purge again.",
                     "hint",
                 )
                 load = button("Load the demo", lambda: _load(place, load))

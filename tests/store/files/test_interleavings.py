@@ -15,7 +15,7 @@ import pytest
 from filelock import FileLock, Timeout
 
 import keepstone
-from keepstone import Agent, Home, StoreError
+from keepstone import Agent, EntryExistsError, Home, StoreError
 from keepstone.index import Index, UnavailableError, reading
 from keepstone.log.log_file import Log
 from keepstone.store.files import live_entries, purge, writing
@@ -154,6 +154,57 @@ def test_no_writer_takes_in_a_long_log_while_it_holds_the_lock(
     write(agent)
     assert len(locked) <= 3
     assert agent.count() == left
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda session: session.put({"id": "g5", "text": "changed"}),
+        lambda session: session.add("note", text="changed"),
+        lambda session: session.update("g5", text="changed"),
+        lambda session: session.delete("g5"),
+    ],
+)
+def test_a_writer_that_finds_the_index_damaged_writes_once(
+    home: Home, agent: Agent, write: Callable[[Any], object]
+) -> None:
+    session = agent.session("s")
+    session.add_many({"type": "note", "text": f"walnut {n}", "id": f"g{n}"} for n in range(300))
+    agent.recall("walnut")
+    home.close()
+    session.entries()
+    (path,) = (home.root / ".index").rglob("index.db")
+    with path.open("r+b") as file:
+        file.seek(512)
+        file.write(os.urandom(path.stat().st_size - 512))
+    path.with_name("index.db-wal").write_bytes(b"")
+    with home._store._using("a") as logs:  # type: ignore[attr-defined]  # noqa: SLF001
+        logs.index.release_memory()
+    write(session)
+    lines = (home.root / "agents/a/memory/sessions/s.ndjson").read_bytes().splitlines()
+    assert len(lines) == 301
+    assert len({entry.id for entry in session.entries()}) == len({line[:12] for line in lines}) - (
+        b'"deleted"' in lines[-1]
+    )
+
+
+def test_an_index_exchanged_while_a_writer_asks_it_hides_no_entry(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = agent.session("s")
+    session.add("note", text="walnut", id="g")
+    follow = AgentLogs.follow
+
+    def exchanged(logs: AgentLogs, *args: Any, **kwargs: Any) -> bool:
+        done = follow(logs, *args, **kwargs)
+        logs.index.discard()
+        return done
+
+    monkeypatch.setattr(Index, "at", lambda *_: None)
+    monkeypatch.setattr(live_entries, "search", lambda *_, **__: None)
+    monkeypatch.setattr(AgentLogs, "follow", exchanged)
+    with pytest.raises(EntryExistsError):
+        session.add("note", text="pecan", id="g")
 
 
 def test_an_index_refuses_to_follow_a_locked_log_without_a_bound(home: Home, agent: Agent) -> None:

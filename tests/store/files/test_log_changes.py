@@ -1,5 +1,6 @@
 """What a watch tells of sessions, in whatever process they change."""
 
+import copy
 import multiprocessing
 import subprocess
 import sys
@@ -115,7 +116,7 @@ def test_each_of_many_cursors_goes_on_after_its_change(
         home.agent("ab"[number % 2]).session(f"s{number % 3}").add("note", text="x", id=f"n{number}")
     session.remove()
     changes = list(watch)
-    for number, change in enumerate(changes, 1):
+    for number, change in enumerate(copy.deepcopy(changes), 1):
         assert told(home.watch(since=change.cursor, timeout=0)) == told(changes[number:])
 
 

@@ -1,12 +1,15 @@
-"""The sample of ``keepstone demo``: three fictional months of a small team and its assistant.
+"""The sample of ``keepstone demo``: three fictional weeks of a small team and its assistant.
 
 A ferry line replaces its booking system. The folder ``home`` is a home as stored on the disk, with the
-project's AGENTS.md before it has notes.
+project's AGENTS.md before it has notes. Its days are written for one day, and are moved with the calendar
+when it is read: the team's last session is always yesterday's.
 """
 
 from __future__ import annotations
 
 import json
+import re
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
     from keepstone.home import Home
 
 _HOME = Path(__file__).with_name("home")
+_WRITTEN_FOR = date(2026, 4, 8)
+_DAY = re.compile(r"\b2026-\d\d-\d\d")
 AGENT = "default"
 DEMO = "demo"
 """The agent to which the sample is added in a home of one's own."""
@@ -45,8 +50,6 @@ TYPED_MESSAGES: tuple[tuple[str, Literal["project", "user"]], ...] = (
 """Maya's messages, and where she chooses to save them."""
 FADING_SESSION = "storm-week"
 """The session of typed entries that fade."""
-FADING_DAY = "2026-03-16T18:00:00Z"
-"""The evening of the day on which they are made."""
 DESK, CALLS = "harbour-desk", "calls"
 """The agent and the session of what callers asked."""
 TOPICS = ("payment", "refund", "vehicle", "sign-in", "storm", "boarding", "pets", "access")
@@ -64,7 +67,11 @@ def copy_to(root: Path) -> None:
             target = root / path.relative_to(_HOME)
             with Folder(target.parent, create=True) as folder:
                 replace_file(
-                    folder, target.name, [path.read_bytes()], temporary=f"{target.name}.tmp", durable=False
+                    folder,
+                    target.name,
+                    [_read(path).encode()],
+                    temporary=f"{target.name}.tmp",
+                    durable=False,
                 )
 
 
@@ -73,7 +80,7 @@ def add_to(home: Home) -> str:
     agent = home.agent(DEMO)
     for session in SESSIONS:
         agent.session(session).add_many(turns(session))
-    agent.files.write(FILE, (_HOME / "agents" / AGENT / "files" / FILE).read_text(encoding="utf-8"))
+    agent.files.write(FILE, _read(_HOME / "agents" / AGENT / "files" / FILE))
     return agent.slug
 
 
@@ -87,6 +94,11 @@ def fading() -> list[Record]:
     return _lines(f"{BMAD}/sessions/{FADING_SESSION}.jsonl")
 
 
+def fading_evening() -> datetime:
+    """Return the evening of the day on which the typed entries are made."""
+    return datetime.fromisoformat(fading()[0]["ts"]).replace(hour=18, minute=0)
+
+
 def gist(payload: Record) -> str:
     """Return a short text of a typed entry's payload."""
     if "key" in payload:
@@ -95,4 +107,10 @@ def gist(payload: Record) -> str:
 
 
 def _lines(name: str) -> list[Record]:
-    return [json.loads(line) for line in (_HOME / name).read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in _read(_HOME / name).splitlines()]
+
+
+def _read(path: Path) -> str:
+    """Return the text of a file of the sample, with its days moved to the weeks before today."""
+    moved = datetime.now(UTC).date() - _WRITTEN_FOR
+    return _DAY.sub(lambda day: str(date.fromisoformat(day[0]) + moved), path.read_text(encoding="utf-8"))

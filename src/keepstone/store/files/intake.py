@@ -7,6 +7,7 @@ that no reader waits for a long log: its answer may miss entries of that log, an
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 from keepstone.errors import CorruptLogError, InvalidSessionIdError, KeepstoneError, LockTimeoutError
 from keepstone.filesystem.confine import MovedError
 from keepstone.index import DamagedError, Index, UnavailableError
+from keepstone.index.index import MOST_UNDER_LOCK
 from keepstone.log.log_file import Log, Stat, stat_of
 
 if TYPE_CHECKING:
@@ -192,8 +194,12 @@ def _take_in_at_once(logs: AgentLogs, changed: Mapping[str, int]) -> None:
         try:
             if (log := _log(logs, session)) is None:
                 logs.index.drop(session, None)
-            else:
-                logs.index.catch_up(session, log)
+            # A writer that found the index damaged looks while others wait for the log.
+            elif not logs.index.catch_up(
+                session, log, within=MOST_UNDER_LOCK if log.lock.is_mine else math.inf
+            ):
+                logs.arrears.leave({session: changed[session]})
+                continue
         except (KeepstoneError, UnavailableError) as error:
             _put_off(logs, session, object(), error, changed[session])
         else:

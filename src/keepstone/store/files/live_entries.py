@@ -107,8 +107,8 @@ class LiveEntries:
         """
         logs = self._logs
         try:
+            epoch = logs.index.epoch  # Before it follows: one that others exchange then may be empty.
             if self._stat and logs.follow(self._session, self._log, self._stat, within=MOST_UNDER_LOCK):
-                epoch = logs.index.epoch
                 found = logs.asking(question, *args, **kwargs)
                 if logs.index.epoch == epoch:
                     return found

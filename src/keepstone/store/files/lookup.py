@@ -26,7 +26,7 @@ def find(logs: AgentLogs, entry_id: str, session: str | None) -> list[Entry]:
     )
     if behind:
         logs.reach(behind)
-        found = logs.answer(behind, Index.holders, entry_id)
+        found = logs.answer(None, Index.holders, entry_id)
     return _entries(logs, [row for row, _ in found])
 
 

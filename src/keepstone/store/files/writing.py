@@ -143,6 +143,10 @@ def count(logs: AgentLogs, session: str, increments: Mapping[str, int], *, wait:
     log = logs.log(session)
     if log.stat() is None:
         return True
+    if wait:
+        ready_unlocked(logs, session, log, [*increments])
+    elif not logs.follow(session, log, log.stat(), within=0):
+        return False  # A reader does not wait until the index has read the log.
     after = None
     try:
         with log.locked(TIMEOUT if wait else 0):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -37,12 +37,14 @@ from keepstone.web.views import View, hit_views
 
 _LEAD = "Ask a question or enter some words. Each hit shows why it was found."
 _TEXTS = (
-    ("where", "Payload values", "role=user, with commas"),
-    ("since", "Made since", "2026-03-01"),
+    ("since", "Made since", "yesterday, 2026-03-01"),
     ("until", "Made before", "2026-04-01"),
     ("as_of", "As memory was at", "2026-03-01T12:00:00Z"),
+    ("where", "Payload values", "role=user, with commas"),
     ("shared", "Also shared by agents", "team, with commas"),
 )
+_FIRST = 1
+"""Texts that are shown at once with what is chosen; all other filters are behind *More filters*."""
 _CHOSEN = ("session", "type", "tag")
 _NUMBERS = (
     ("limit", "Hits", 10.0, 1.0, 100.0),
@@ -51,6 +53,14 @@ _NUMBERS = (
     ("min_relevance", "Relevance, at least", 0.0, 0.0, 1.0),
 )
 """Filters that are numbers: name, label, default, least and most. Those up to 1 need not be whole."""
+_USUAL = {name: f"{usual:g}" for name, _, usual, *_ in _NUMBERS}
+_LABELS = {
+    "session": "Sessions",
+    "type": "Types",
+    "tag": "Tags",
+    "trust": "Trust, at least",
+    **{name: label for name, label, *_ in (*_TEXTS, *_NUMBERS)},
+}
 
 
 class RecallPage:
@@ -72,6 +82,7 @@ class RecallPage:
             with box(classes="beside"):
                 self._filters()
                 with box():
+                    self.chips = box(classes="chips", role="group", aria_label="Filters that are on")
                     self.sum = say("p", "", "answer-line", role="status")
                     self.list = HitList()
                     is_tested = self.place.is_admin and has_tests(self.place.site.home)
@@ -84,25 +95,36 @@ class RecallPage:
             ui.timer(0, self._ask, once=True)
 
     def _filters(self) -> None:
-        names = (*_CHOSEN, "trust", *(name for name, *_ in (*_TEXTS, *_NUMBERS)))
-        is_open = any(self.place.query.get(name) for name in names)
+        more = ("trust", *(text[0] for text in _TEXTS[_FIRST:]), *_USUAL)
+        is_more = any(self.place.query.get(name) for name in more)
+        is_open = is_more or any(self.place.query.get(name) for name in (*_CHOSEN, _TEXTS[0][0]))
         with box("details", data_wide="", **({"open": ""} if is_open else {})):
             say("summary", "Filters")
             with box(classes="filters"):
                 self.choosers = Choosers(_CHOSEN, self.place.query, self._ask)
-                self.trust = trust_field(self.place.query.get("trust", ""), self._ask)
-                for name, label, hint in _TEXTS:
-                    made = field(label, hint, self.place.query.get(name, ""))
-                    made.on("keydown.enter", self._ask, args=[])
-                    self.fields[name] = made
-                for name, label, usual, least, most in _NUMBERS:
-                    made = field(label, value=self.place.query.get(name) or f"{usual:g}")
-                    made.props(f"type=number min={least:g} max={most:g} step={0.1 if most == 1 else 1}")
-                    made.on("keydown.enter", self._ask, args=[])
-                    made.on("blur", self._numbers, args=[])
-                    self.fields[name] = made
-                self._numbers()
+                self._text_fields(_TEXTS[:_FIRST])
+            with box("details", "more-filters", **({"open": ""} if is_more else {})):
+                say("summary", "More filters")
+                with box(classes="filters"):
+                    self._text_fields(_TEXTS[_FIRST:])
+                    self.trust = trust_field(self.place.query.get("trust", ""), self._ask)
+                    self._number_fields()
         ui.timer(0, lambda: self.choosers.offer(self.place.agent), once=True)
+
+    def _text_fields(self, texts: Sequence[tuple[str, str, str]]) -> None:
+        for name, label, hint in texts:
+            made = field(label, hint, self.place.query.get(name, ""))
+            made.on("keydown.enter", self._ask, args=[])
+            self.fields[name] = made
+
+    def _number_fields(self) -> None:
+        for name, label, usual, least, most in _NUMBERS:
+            made = field(label, value=self.place.query.get(name) or f"{usual:g}")
+            made.props(f"type=number min={least:g} max={most:g} step={0.1 if most == 1 else 1}")
+            made.on("keydown.enter", self._ask, args=[])
+            made.on("blur", self._numbers, args=[])
+            self.fields[name] = made
+        self._numbers()
 
     async def _ask(self) -> None:
         query = str(self.query.value or "").strip()
@@ -120,7 +142,9 @@ class RecallPage:
             self._fail(message_of(error))
             return
         self.asked = query
-        self._remember(query, numbers)
+        on = self._on(numbers)
+        self._remember(query, on)
+        self._show_chips(on)
         self._draw(hits)
 
     def _bounds(self, numbers: dict[str, float]) -> dict[str, Any]:
@@ -154,13 +178,36 @@ class RecallPage:
                 found[name] = number
         return found if len(found) == len(_NUMBERS) else None
 
-    def _remember(self, query: str, numbers: dict[str, float]) -> None:
-        """Put the query and its filters into the address, so that it can be bookmarked."""
+    def _on(self, numbers: dict[str, float]) -> dict[str, str]:
+        """Return the filters that are on, by their names in the address."""
         given = {name: self.choosers.text(name) for name in _CHOSEN} | self._texts()
         given["trust"] = self.trust.value
         changed = {name: f"{numbers[name]:g}" for name, _, usual, *_ in _NUMBERS if numbers[name] != usual}
-        kept = {"q": query} | {name: value for name, value in given.items() if value} | changed
-        ui.run_javascript(f"history.replaceState(null, '', {json.dumps(self.place.link('recall', **kept))})")
+        return {name: value for name, value in given.items() if value} | changed
+
+    def _remember(self, query: str, on: dict[str, str]) -> None:
+        """Put the query and its filters into the address, so that it can be bookmarked."""
+        href = self.place.link("recall", q=query, **on)
+        ui.run_javascript(f"history.replaceState(null, '', {json.dumps(href)})")
+
+    def _show_chips(self, on: dict[str, str]) -> None:
+        """Show each filter that is on, with what takes it off."""
+        self.chips.clear()
+        with self.chips:
+            for name, value in on.items():
+                words = f"{_LABELS[name]}: {value}"
+                button(f"{words} ✕", partial(self._off, name), "chip", aria_label=f"Without {shown(words)}")
+
+    async def _off(self, name: str) -> None:
+        """Take a filter off, and ask again."""
+        if name in _CHOSEN:
+            self.choosers.clear(name)  # Which asks again, as any choice does.
+            return
+        if name == "trust":
+            self.trust.value = ""
+            return
+        self.fields[name].value = _USUAL.get(name, "")
+        await self._ask()
 
     def _draw(self, hits: Hits) -> None:
         self.list.show(hits=hit_views(hits, self.place))

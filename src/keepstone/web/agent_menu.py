@@ -1,0 +1,78 @@
+"""The menu in the frame of every page that leads to the same page of another agent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nicegui import ui
+
+from keepstone.web.components import LinkList
+from keepstone.web.elements import aside, attempt, box, dialog, field, link, say
+from keepstone.web.phrases import shown
+from keepstone.web.site import Place, address
+
+_LISTED = 50
+"""Agents that are listed; a filter finds the others."""
+_OF_ANY_AGENT = frozenset("sessions timeline changes chat recall context files inbox overview".split())
+"""The pages that another agent has just as well; of other pages one comes to its sessions."""
+
+
+class AgentMenu:
+    """Names the agent of a page, and on request lists the others, with a filter."""
+
+    def __init__(self, place: Place, page: str) -> None:
+        self._place = place
+        self._page = page if page in _OF_ANY_AGENT else "sessions"
+        self._slugs: list[str] = []
+
+    def build(self) -> None:
+        """Draw the button that opens the menu."""
+        slug = self._place.agent.slug
+        made = box(
+            "button", "agent", type="button", aria_haspopup="dialog", aria_label=f"Agent {slug}, switch"
+        )
+        with made:
+            say("small", "Agent")
+            say("span", slug)
+        made.on("click", self._open, args=[])
+
+    async def _open(self) -> None:
+        with attempt():
+            self._slugs = await aside(self._place.agents)
+            with ui.context.client.layout:
+                self._draw()
+
+    def _draw(self) -> None:
+        with dialog("Switch agent", "finder") as menu:
+            line = field("Filter agents").props("autofocus type=search")
+            listed = LinkList()
+            none = say("p", "No agent has this in its name.", "hint")
+            link("All agents", self._place.link("agents"), "all-agents")
+
+        def show(words: str) -> None:
+            found = self._items(words.strip().casefold())
+            listed.show(items=found, label="Agents")
+            none.set_visibility(not found)
+
+        def follow() -> None:
+            if found := self._items(str(line.value or "").strip().casefold()):
+                ui.navigate.to(found[0]["href"])
+
+        line.on_value_change(lambda event: show(str(event.value or "")))
+        line.on("keydown.enter", follow, args=[])
+        menu.on("hide", menu.delete)
+        show("")
+        menu.open()
+
+    def _items(self, words: str) -> list[dict[str, Any]]:
+        """Return the agents with these words in their names."""
+        return [
+            {
+                "name": shown(slug),
+                "detail": "this one" if slug == self._place.agent.slug else "",
+                "href": address(slug, self._page),
+                "current": slug == self._place.agent.slug,
+            }
+            for slug in self._slugs
+            if words in slug.casefold()
+        ][:_LISTED]
