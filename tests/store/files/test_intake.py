@@ -296,9 +296,9 @@ def broken(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
         if request.param == "denied" and session in broken:
             raise AccessDeniedError(f"permission denied for {session}")
 
-    def catch_up(index: Index, session: str, *others: Any) -> None:
+    def catch_up(index: Index, session: str, *others: Any, **bound: Any) -> bool:
         refuse(session)
-        at_once(index, session, *others)
+        return at_once(index, session, *others, **bound)
 
     def step(index: Index, session: str, log: Log) -> int | None:
         refuse(session)

@@ -108,13 +108,13 @@ def test_a_long_log_is_taken_in_before_a_writer_locks_it(
     free: list[bool] = []
     catch_up = Index.catch_up
 
-    def watched(index: Index, *args: Any, **kwargs: Any) -> None:
+    def watched(index: Index, *args: Any, **kwargs: Any) -> bool:
         try:
             FileLock(folder / "s.lock").acquire(timeout=0).lock.release()
             free.append(True)
         except Timeout:
             free.append(False)
-        catch_up(index, *args, **kwargs)
+        return catch_up(index, *args, **kwargs)
 
     monkeypatch.setattr(Index, "catch_up", watched)
     agent.session("s").add("note", text="pecan")

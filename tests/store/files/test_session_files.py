@@ -151,7 +151,7 @@ def test_changes_during_an_unusable_index_are_found_later(
 ) -> None:
     append(folder / "s1.ndjson")
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise UnavailableError("busy")
 
     with monkeypatch.context() as busy:
