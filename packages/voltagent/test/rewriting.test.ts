@@ -11,12 +11,12 @@ import { firstLine, newFolder, python, sessionsOf } from "./places.js";
 const COMPACT = `
 import sys, keepstone
 from keepstone.store.files.placing import IndexedPlacing
-prepare = IndexedPlacing.prepare
+catch_up = IndexedPlacing.catch_up
 def preparing(*arguments, **keywords):
-    prepare(*arguments, **keywords)
+    catch_up(*arguments, **keywords)
     print("prepared", flush=True)
     sys.stdin.readline()
-IndexedPlacing.prepare = preparing
+IndexedPlacing.catch_up = preparing
 with keepstone.open(sys.argv[1], embedder="none") as home:
     home.agent("a").session("s").compact()
 `;
