@@ -45,6 +45,11 @@ _PAUSE, _LONGEST_LOAD, _MOMENT = 0.5, 60.0, 0.05
 """Seconds without a write after which a load is over, that one lasts at most, and between two looks."""
 
 
+def bound_of(log: Log) -> float:
+    """Return for how many seconds an index may follow a log: few while this thread holds its lock."""
+    return MOST_UNDER_LOCK if log.lock.is_mine else math.inf
+
+
 class Index:
     """One agent's index. Any thread may call; calls wait for one another.
 

@@ -207,6 +207,23 @@ def test_an_index_exchanged_while_a_writer_asks_it_hides_no_entry(
         session.add("note", text="pecan", id="g")
 
 
+def test_a_change_that_asks_for_other_entries_sees_what_was_appended_at_its_lock(
+    home: Home, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent.session("s").add("note", text="walnut", id="source")
+    agent.add("pecan", id="made", session="s", derived_from=["source"])
+    modify = type(home._store).modify  # noqa: SLF001
+
+    def overtaken(*args: Any) -> Any:
+        with (home.root / "agents/a/memory/sessions/s.ndjson").open("a") as file:
+            file.write(LINE % (1, "some words"))
+        return modify(*args)
+
+    monkeypatch.setattr(type(home._store), "modify", overtaken)  # noqa: SLF001
+    assert agent.vouch("made").trust == "user"
+    assert agent.count() == 3
+
+
 def test_an_index_refuses_to_follow_a_locked_log_without_a_bound(home: Home, agent: Agent) -> None:
     agent.session("s").add("note", text="walnut")
     with home._store._using("a") as logs:  # type: ignore[attr-defined]  # noqa: SLF001

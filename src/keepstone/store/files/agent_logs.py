@@ -19,6 +19,7 @@ from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import Layout
 from keepstone.index import DamagedError, Index, UnavailableError
 from keepstone.index.database import SCHEMA
+from keepstone.index.index import bound_of
 from keepstone.log.log_file import Log, Stat
 from keepstone.store.files.index_file import open_index, second_connection
 from keepstone.store.files.intake import Arrears, follow_folder
@@ -310,7 +311,9 @@ class AgentLogs:
         try:
             for session in stats.keys() - self.asking(Index.current, stats) if stats else ():
                 with suppress(InvalidSessionIdError):
-                    self.asking(Index.catch_up, session, self.log(session))
+                    log = self.log(session)
+                    if not self.catch_up(session, log, within=bound_of(log)):
+                        return False
         except UnavailableError as error:
             self.lag(error)
             return False

@@ -7,7 +7,6 @@ that no reader waits for a long log: its answer may miss entries of that log, an
 from __future__ import annotations
 
 import logging
-import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING
 from keepstone.errors import CorruptLogError, InvalidSessionIdError, KeepstoneError, LockTimeoutError
 from keepstone.filesystem.confine import MovedError
 from keepstone.index import DamagedError, Index, UnavailableError
-from keepstone.index.index import MOST_UNDER_LOCK
+from keepstone.index.index import bound_of
 from keepstone.log.log_file import Log, Stat, stat_of
 
 if TYPE_CHECKING:
@@ -195,9 +194,7 @@ def _take_in_at_once(logs: AgentLogs, changed: Mapping[str, int]) -> None:
             if (log := _log(logs, session)) is None:
                 logs.index.drop(session, None)
             # A writer that found the index damaged looks while others wait for the log.
-            elif not logs.index.catch_up(
-                session, log, within=MOST_UNDER_LOCK if log.lock.is_mine else math.inf
-            ):
+            elif not logs.index.catch_up(session, log, within=bound_of(log)):
                 logs.arrears.leave({session: changed[session]})
                 continue
         except (KeepstoneError, UnavailableError) as error:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from keepstone.filesystem.lock import TIMEOUT
 from keepstone.index import Index, UnavailableError
-from keepstone.index.index import MOST_UNDER_LOCK
+from keepstone.index.index import MOST_UNDER_LOCK, bound_of
 from keepstone.log.log_file import Log, Stat
 from keepstone.log.replacement import Placing, Replacement
 from keepstone.store.files.agent_logs import AgentLogs
@@ -49,8 +48,7 @@ class IndexedPlacing(Placing):
 
     def catch_up(self) -> None:
         """Let the index hold what the log has now, so that under the lock little is to be read."""
-        within = MOST_UNDER_LOCK if self.is_held else math.inf
-        self._logs.follow(self._session, self._log, self._log.stat(), within=within)
+        self._logs.follow(self._session, self._log, self._log.stat(), within=bound_of(self._log))
 
     def put(self, new: Replacement, gone: Collection[str], *, folded: bool) -> Stat:
         """Put the log in place in one step with what the index says of it. The lock is held.

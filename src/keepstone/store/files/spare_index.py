@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from keepstone.errors import InvalidSessionIdError
 from keepstone.index import Index
+from keepstone.index.index import bound_of
 from keepstone.log.log_file import Log
 from keepstone.store.files.intake import AT_ONCE
 
@@ -33,7 +34,7 @@ class SpareIndex:
     def holding(self, sessions: Sequence[str], log_of: Callable[[str], Log], *, is_all: bool) -> Index | None:
         """Return it once it holds some sessions, and no others if these are all.
 
-        None if their logs are longer than ``AT_ONCE`` together.
+        None if their logs are longer than ``AT_ONCE`` together, or others wait for one that takes long.
         """
         logs: dict[str, Log] = {}
         size = 0
@@ -45,8 +46,8 @@ class SpareIndex:
         if size > AT_ONCE:
             return None
         index = self._opened()
-        for session, log in logs.items():
-            index.catch_up(session, log)
+        if not all(index.catch_up(session, log, within=bound_of(log)) for session, log in logs.items()):
+            return None
         for session in index.known().keys() - logs.keys() if is_all else ():
             index.drop(session, None)
         return index

@@ -139,7 +139,7 @@ def revise(logs: AgentLogs, session: str, revision: Revision, ids: Sequence[str]
 
 
 def count(logs: AgentLogs, session: str, increments: Mapping[str, int], *, wait: bool) -> bool:
-    """Add to the access counts of live entries; False without ``wait`` if a writer is at work."""
+    """Add to access counts; False without ``wait`` if a writer is at work, or the index is behind."""
     log = logs.log(session)
     if log.stat() is None:
         return True
