@@ -91,6 +91,7 @@ check: environment
 	$(BIN)/lint-imports
 	$(BIN)/mkdocs build --strict
 	$(BIN)/python scripts/release_fields.py --check
+	$(BIN)/python scripts/contract_reference.py --check
 	$(BIN)/python scripts/llms_txt.py --check
 	$(BIN)/python scripts/figures_chart.py --check
 	$(BIN)/python scripts/wording.py
