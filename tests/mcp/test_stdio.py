@@ -11,12 +11,10 @@ from typing import Any
 
 import pytest
 from mcp import Client
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 import keepstone
 from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.lock import Lock
-from keepstone.mcp.handshake import HANDSHAKE_VERSIONS, MODERN_VERSIONS, early_answer
 from keepstone.mcp.instructions import INSTRUCTIONS
 from keepstone.mcp.project import agent_of
 
@@ -241,32 +239,11 @@ def test_several_servers_share_one_home(home: Path) -> None:
 
 
 @pytest.mark.parametrize("request_", [INITIALIZE, DISCOVER], ids=["initialize", "discover"])
-def test_the_early_answer_is_that_of_the_package(home: Path, request_: dict[str, Any]) -> None:
-    early = early_answer(json.dumps(request_).encode(), INSTRUCTIONS)
-    # What the package skips as malformed comes first, so that its own answer is the one sent.
-    assert answers(piped(home, ["garbage", request_])) == {request_["id"]: early}
-
-
-def test_early_answers_know_the_versions_of_the_package() -> None:
-    assert (HANDSHAKE_VERSIONS, MODERN_VERSIONS) == (HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS)
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        b"",
-        b"garbage",
-        b"[]",
-        b"[" * 5000,
-        json.dumps(INITIALIZE | {"id": None}).encode(),
-        json.dumps(INITIALIZE | {"id": True}).encode(),
-        json.dumps(INITIALIZE | {"params": {"protocolVersion": "1999-01-01"}}).encode(),
-        json.dumps(INITIALIZE | {"params": {"protocolVersion": "2025-06-18"}}).encode(),
-        json.dumps(calling("memory_save", text="x")).encode(),
-    ],
-)
-def test_requests_out_of_the_ordinary_are_left_to_the_package(line: bytes) -> None:
-    assert early_answer(line, INSTRUCTIONS) is None
+def test_clients_of_both_generations_learn_who_answers(home: Path, request_: dict[str, Any]) -> None:
+    result = answers(piped(home, [request_]))[request_["id"]]["result"]
+    server = result.get("serverInfo") or result["_meta"]["io.modelcontextprotocol/serverInfo"]
+    assert (server["name"], server["version"]) == ("keepstone", keepstone.__version__)
+    assert result["instructions"] == INSTRUCTIONS
 
 
 def test_a_cancelled_call_is_not_answered_and_others_are(home: Path) -> None:
@@ -283,15 +260,3 @@ def test_a_cancelled_call_is_not_answered_and_others_are(home: Path) -> None:
         done = piped(home, [*messages, calling("memory_search", query="tea")])
     assert done.returncode == 0
     assert set(answers(done)) == {1, "memory_search"}
-
-
-def test_the_first_answer_needs_no_engine_and_no_model() -> None:
-    heavy = ["numpy", "apsw", "mcp", "pydantic", "tokenizers"]
-    program = f"""
-import sys, keepstone.cli.mcp, keepstone.mcp.handshake
-from keepstone.mcp.handshake import early_answer
-assert early_answer({json.dumps(INITIALIZE)!r}.encode(), "now")
-print([name for name in {heavy!r} if name in sys.modules])
-"""
-    done = subprocess.run([COMMAND[0], "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n", done.stderr

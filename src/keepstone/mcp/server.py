@@ -20,7 +20,6 @@ from mcp_types import INTERNAL_ERROR
 import keepstone
 from keepstone.errors import KeepstoneError
 from keepstone.mcp import resources
-from keepstone.mcp.handshake import NAME, TITLE
 from keepstone.mcp.instructions import INSTRUCTIONS
 from keepstone.mcp.resources import View
 from keepstone.mcp.subscriptions import Subscriptions, listen
@@ -60,9 +59,9 @@ def create_server(
         else {}
     )
     server = Server(
-        NAME,
+        "keepstone",
         version=keepstone.__version__,
-        title=TITLE,
+        title="Keepstone memory",
         instructions=instructions,
         on_list_tools=handlers.list_tools,
         on_call_tool=handlers.call_tool,

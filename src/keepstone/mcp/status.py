@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keepstone.mcp.clients import command_of
-from keepstone.mcp.handshake import HANDSHAKE_VERSIONS
 
 _SECONDS = 10
 """As long as impatient clients wait."""
@@ -22,7 +21,7 @@ _REQUEST = {
     "id": 1,
     "method": "initialize",
     "params": {
-        "protocolVersion": HANDSHAKE_VERSIONS[-1],
+        "protocolVersion": "2025-11-25",
         "capabilities": {},
         "clientInfo": {"name": "keepstone mcp status", "version": "1"},
     },

@@ -1,7 +1,4 @@
-"""The MCP server over standard input and output, for one agent.
-
-Importing this module is cheap: what takes long is loaded while the client gets its first answer.
-"""
+"""The MCP server over standard input and output, for one agent."""
 
 from __future__ import annotations
 
@@ -10,10 +7,8 @@ import logging
 import os
 import sys
 from collections.abc import AsyncIterator, Collection
-from threading import Thread
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from keepstone.mcp.handshake import early_answer
 from keepstone.mcp.instructions import instructions_of
 
 if TYPE_CHECKING:
@@ -27,8 +22,6 @@ _LONGEST_LINE = 32 * 1024 * 1024
 """Bytes of a message: as the server allows over HTTP."""
 _INVALID_PARAMS = -32602
 """JSON-RPC's code."""
-_FIRST = 0.1
-"""Seconds that the first request may take to arrive before loading begins, which slows its answer."""
 _LAST_ANSWERS = 10.0
 """Seconds that calls in progress get to complete when the input ends."""
 
@@ -52,7 +45,7 @@ def serve(
     found.count(shared=shared, ids=())  # Raises unless all of them share something.
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="keepstone: %(message)s")
     instructions = instructions_of(profile, read_only=read_only)
-    wire = _Wire(instructions)
+    wire = _Wire()
 
     import anyio
     from mcp.server.stdio import stdio_server
@@ -79,27 +72,12 @@ class _Wire:
     input is empty.
     """
 
-    def __init__(self, instructions: str) -> None:
+    def __init__(self) -> None:
         self._input = _claimed(0, "rb", os.open(os.devnull, os.O_RDONLY))
         self._output = _claimed(1, "wb", os.dup(2))
-        self._instructions = instructions
-        self._first = b""
-        self._answered: int | str | None = None
-        """The id of the request that was answered early."""
         self._asked: set[int | str] = set()
         """The ids of requests without an answer."""
         self._is_open = True
-        self._opening = Thread(target=self._open, daemon=True)
-        self._opening.start()
-        self._opening.join(_FIRST)
-
-    def _open(self) -> None:
-        self._first = self._line()
-        is_valid = not _has_lone_surrogate(self._first)
-        answer = early_answer(self._first, self._instructions) if is_valid else None
-        if answer is not None:
-            self._answered = answer["id"]
-            self._send(json.dumps(answer, ensure_ascii=False) + "\n")
 
     def _line(self) -> bytes:
         """Return the next line; one that is too long is skipped and logged."""
@@ -114,15 +92,12 @@ class _Wire:
         import anyio
         from anyio.to_thread import run_sync
 
-        await run_sync(self._opening.join, abandon_on_cancel=True)
-        line = self._first
-        while line:
+        while line := await run_sync(self._line, abandon_on_cancel=True):
             if _has_lone_surrogate(line):
                 await run_sync(self._refuse, line)
             else:
                 self._note(line)
                 yield line.decode("utf-8", "replace")
-            line = await run_sync(self._line, abandon_on_cancel=True)
         with anyio.move_on_after(_LAST_ANSWERS):
             while self._asked and self._is_open:  # noqa: ASYNC110  It ends once, and nobody waits for it.
                 await anyio.sleep(0.01)
@@ -149,13 +124,10 @@ class _Wire:
             self._asked.add(message["id"])
 
     async def write(self, text: str) -> None:
-        """Send a message, unless it is the answer that the client already has."""
+        """Send a message."""
         message = _object(text)
         if "method" not in message and "id" in message:
             self._asked.discard(message["id"])
-            if "result" in message and message["id"] == self._answered:
-                self._answered = None
-                return
         from anyio.to_thread import run_sync
 
         await run_sync(self._send, text)
