@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import stat
@@ -25,16 +26,11 @@ NAMES = [client.name for client in CLIENTS]
 
 
 def run(*words: str, status: int = 0, cwd: Path | None = None) -> str:
-    done = subprocess.run(
-        [*COMMAND, "mcp", *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=cwd,
-        stdin=subprocess.DEVNULL,
-    )
-    assert done.returncode == status, done.stderr
-    return done.stdout + done.stderr
+    """Run the command in this process, in a folder, and return what it printed."""
+    with contextlib.chdir(cwd or Path.cwd()):
+        done = CliRunner().invoke(app, ["mcp", *words])
+    assert done.exit_code == status, done.output
+    return done.output
 
 
 def entry_of(client: ClientKind) -> dict[str, object]:
