@@ -14,8 +14,8 @@ from typing import Any
 
 from keepstone.mcp.clients import command_of
 
-_SECONDS = 10
-"""As long as impatient clients wait."""
+_SECONDS = 30
+"""As long as Claude Code waits for a server to start."""
 _REQUEST = {
     "jsonrpc": "2.0",
     "id": 1,
