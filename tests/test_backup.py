@@ -44,7 +44,7 @@ def target(tmp_path: Path) -> Path:
 
 
 def contents(root: Path) -> dict[str, bytes]:
-    """All truth below a folder, by path; what is told to other devices is copied as it was at the beginning."""
+    """All truth below a folder, by path, without what is told to other devices."""
     left_out = {".index", "sync"}
     files = [path for path in root.rglob("*") if path.is_file() and left_out.isdisjoint(path.parts)]
     kept = [path for path in files if not path.name.endswith("lock")]
