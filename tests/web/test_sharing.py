@@ -1,4 +1,4 @@
-"""The recall page with what other agents share: it says whose memory one sees, and changes none of it."""
+"""What agents share: recall says whose memory one sees, and the settings list, add and revoke grants."""
 
 from __future__ import annotations
 
@@ -29,3 +29,33 @@ def test_shared_hits_name_their_agent_and_have_no_menu(site: Site, agent: Agent,
     team.revoke(agent.slug)
     ask(page, "passkeys")
     expect(page.locator(".hits > li")).to_have_count(0)
+
+
+def test_grants_of_an_agent_and_to_it_are_listed(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.grant("coder", "write", types=["decision"], tags=["auth"], until="7d", by="Ada")
+    site.home.agent("team").grant(agent.slug)
+    page = browse(site.url(agent.slug, "settings"))
+    own = page.get_by_role("list", name="Granted to others").get_by_role("listitem")
+    expect(own).to_have_count(1)
+    expect(own).to_contain_text("coder")
+    expect(own).to_contain_text("read and write, of type decision, with #auth")
+    expect(own).to_contain_text("by Ada")
+    received = page.get_by_role("list", name="Granted by others").get_by_role("listitem")
+    expect(received).to_contain_text("team")
+    expect(received.get_by_role("button")).to_have_count(0)
+
+
+def test_access_is_granted_and_revoked_in_the_settings(site: Site, agent: Agent, browse: Browse) -> None:
+    page = browse(site.url(agent.slug, "settings"))
+    page.get_by_role("button", name="Grant access").click()
+    asking = page.get_by_role("dialog", name="Grant access")
+    asking.get_by_label("Agent").fill("coder")
+    asking.get_by_label("Tags").fill("auth, sign-in")
+    asking.get_by_role("button", name="Grant", exact=True).click()
+    own = page.get_by_role("list", name="Granted to others").get_by_role("listitem")
+    expect(own).to_contain_text("read, with #auth and #sign-in")
+    assert [(one.to, one.may, one.tags) for one in agent.grants()] == [("coder", "read", ("auth", "sign-in"))]
+    page.get_by_role("button", name="Revoke the access of coder").click()
+    page.get_by_role("button", name="Revoke", exact=True).last.click()
+    expect(own).to_have_count(0)
+    assert agent.grants() == []
