@@ -343,13 +343,13 @@ def test_a_write_during_the_sync_is_not_lost(devices: Devices, monkeypatch: pyte
 
     def late(device: Device, agent: str, file: str) -> bytes | None:
         if file.startswith(".file-"):
-            devices.write(1, "plans/today.md", "written meanwhile\n")
+            devices.write(1, "plans/today.md", "written during it\n")
         return read(device, agent, file)
 
     with monkeypatch.context() as patched:
         patched.setattr(Device, "read", late)
         assert len(devices.sync(1).pending) == 1
-    assert sorted(devices.settled().values()) == ["from 0\n", "written meanwhile\n"]
+    assert sorted(devices.settled().values()) == ["from 0\n", "written during it\n"]
 
 
 def test_files_travel_over_ssh(tmp_path: Path) -> None:

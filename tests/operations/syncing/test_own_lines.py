@@ -137,7 +137,7 @@ def test_a_damaged_line_elsewhere_is_named_and_not_taken(devices: Devices) -> No
     assert devices.granted() == [[], ["coder"]]
 
 
-def test_so_many_grants_that_the_file_would_count_as_damaged_are_not_taken(devices: Devices) -> None:
+def test_grants_that_would_make_the_file_too_long_are_not_taken(devices: Devices) -> None:
     line = devices.grants(0).read_bytes()
     for number in (0, 1):
         long = json.loads(line) | {"to": f"x{number}", "by": "x" * (MOST_BYTES // 2)}

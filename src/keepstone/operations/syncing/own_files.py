@@ -90,7 +90,7 @@ class OwnFiles:
         self._known = known
         self._all: dict[str, _Agent] = {}
         self.deletions: list[Deletion] = []
-        """What was deleted here since the last exchange, and counts."""
+        """The deletions here since the last exchange."""
 
     def take(self, devices: list[Device]) -> None:
         """Take in what other devices wrote and deleted."""
