@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
 from playwright.sync_api import expect
-from tests.web.conftest import Browse, Site
+from tests.web.conftest import Browse, Site, serve
 from tests.web.test_recall import ask
 
 from keepstone import Agent
+
+
+@pytest.fixture(scope="module")
+def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    yield from serve(tmp_path_factory.mktemp("limited"), ONLY="default")
 
 
 def test_shared_hits_name_their_agent_and_have_no_menu(site: Site, agent: Agent, browse: Browse) -> None:
@@ -59,3 +67,11 @@ def test_access_is_granted_and_revoked_in_the_settings(site: Site, agent: Agent,
     page.get_by_role("button", name="Revoke", exact=True).last.click()
     expect(own).to_have_count(0)
     assert agent.grants() == []
+
+
+def test_who_may_not_reach_all_agents_only_reads_the_grants(limited: Site, browse: Browse) -> None:
+    limited.home.agent("default").grant("coder")
+    page = browse(limited.url("default", "settings"))
+    expect(page.get_by_role("list", name="Granted to others")).to_contain_text("coder")
+    expect(page.get_by_role("button", name="Grant access")).to_have_count(0)
+    expect(page.get_by_role("button", name="Revoke the access of coder")).to_have_count(0)

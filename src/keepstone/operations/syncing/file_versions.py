@@ -36,7 +36,7 @@ class Version:
     is_live: bool = True
 
     def knows(self, sha256: str) -> bool:
-        """Return whether it was made by somebody who had this content."""
+        """Return whether it was made where this content was known."""
         return sha256[:_SHORT] in self.seen
 
 
