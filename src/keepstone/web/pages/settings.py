@@ -28,8 +28,8 @@ from keepstone.web.elements import (
     tell,
 )
 from keepstone.web.frame import frame
+from keepstone.web.grant_lists import Sharing
 from keepstone.web.phrases import moment, shown
-from keepstone.web.sharing import Sharing
 from keepstone.web.site import Place
 
 _LEAD = "How this browser shows the pages, what answers and finds, and who has access."
