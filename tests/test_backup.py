@@ -16,9 +16,11 @@ from tests.memories import Letters
 
 import keepstone
 from keepstone import Home, StoreError
+from keepstone.filesystem.layout import TESTS
 from keepstone.model import BackupInfo
 from keepstone.store.files.maintenance import backup as making
 from keepstone.store.files.maintenance.copying import Copy
+from keepstone.store.memory_tests import MemoryTest, add_test
 
 SESSIONS = "agents/a/memory/sessions"
 
@@ -42,8 +44,9 @@ def target(tmp_path: Path) -> Path:
 
 
 def contents(root: Path) -> dict[str, bytes]:
-    """All truth below a folder, by path."""
-    files = [path for path in root.rglob("*") if path.is_file() and ".index" not in path.parts]
+    """All truth below a folder, by path, without what is told to other devices."""
+    left_out = {".index", "sync"}
+    files = [path for path in root.rglob("*") if path.is_file() and left_out.isdisjoint(path.parts)]
     kept = [path for path in files if not path.name.endswith("lock")]
     return {str(path.relative_to(root)): path.read_bytes() for path in kept}
 
@@ -59,6 +62,12 @@ def test_a_backup_holds_suggestions(home: Home, target: Path) -> None:
     home.backup(target)
     with keepstone.open(target) as copy:
         assert copy.agent("a").suggestions() == [made]
+
+
+def test_a_backup_holds_the_tests_of_memory(home: Home, target: Path) -> None:
+    add_test(home.root, MemoryTest("1", "ana", "passkeys?", expect=("x",)))
+    home.backup(target)
+    assert (target / TESTS).read_bytes() == (home.root / TESTS).read_bytes()
 
 
 def test_a_backup_says_what_is_in_it(home: Home, target: Path) -> None:

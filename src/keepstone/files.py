@@ -42,7 +42,8 @@ class AgentFiles:
 
     The first write creates the folder. With ``root``, which must contain ``folder``, no part below ``root``
     may be a link. ``durable=False`` leaves syncing to the system. ``refuse`` is called before and after the
-    folder is opened, and cancels the call by raising.
+    folder is opened, and cancels the call by raising. ``deleting`` is called with the path and the bytes of a
+    file before it is deleted.
 
     Every method raises PathEscapeError for a path that may leave the folder and ValueError for a malformed
     one, before any access; and AccessDeniedError, StoreError or LockTimeoutError if the system or another
@@ -56,7 +57,7 @@ class AgentFiles:
         ['plans/today.md']
     """
 
-    __slots__ = ("_durable", "_folder", "_refuse", "_root")
+    __slots__ = ("_deleting", "_durable", "_folder", "_refuse", "_root")
 
     def __init__(
         self,
@@ -65,9 +66,11 @@ class AgentFiles:
         root: Path | None = None,
         durable: bool = True,
         refuse: Callable[[], None] = lambda: None,
+        deleting: Callable[[str, bytes], None] = lambda *_: None,
     ) -> None:
         self._folder = folder
         self._refuse = refuse
+        self._deleting = deleting
         self._root = root
         self._durable = durable
 
@@ -169,8 +172,10 @@ class AgentFiles:
         with _found(name), self._open() as folder:
             _check(folder.stat(name), name)
             with locked_files(folder):
+                content = _read(folder, name)
                 if check is not None:
-                    check(_decoded(_read(folder, name)))
+                    check(_decoded(content))
+                self._deleting(name, content)
                 folder.unlink(name)
                 if self._durable:
                     folder.sync(_parent_of(name))

@@ -1,12 +1,20 @@
-"""The recall page with what other agents share: it says whose memory one sees, and changes none of it."""
+"""What agents share: recall says whose memory one sees, and the settings list, add and revoke grants."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
 from playwright.sync_api import expect
-from tests.web.conftest import Browse, Site
+from tests.web.conftest import Browse, Site, serve
 from tests.web.test_recall import ask
 
 from keepstone import Agent
+
+
+@pytest.fixture(scope="module")
+def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    yield from serve(tmp_path_factory.mktemp("limited"), ONLY="default")
 
 
 def test_shared_hits_name_their_agent_and_have_no_menu(site: Site, agent: Agent, browse: Browse) -> None:
@@ -29,3 +37,41 @@ def test_shared_hits_name_their_agent_and_have_no_menu(site: Site, agent: Agent,
     team.revoke(agent.slug)
     ask(page, "passkeys")
     expect(page.locator(".hits > li")).to_have_count(0)
+
+
+def test_grants_of_an_agent_and_to_it_are_listed(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.grant("coder", "write", types=["decision"], tags=["auth"], until="7d", by="Ada")
+    site.home.agent("team").grant(agent.slug)
+    page = browse(site.url(agent.slug, "settings"))
+    own = page.get_by_role("list", name="Granted to others").get_by_role("listitem")
+    expect(own).to_have_count(1)
+    expect(own).to_contain_text("coder")
+    expect(own).to_contain_text("read and write, of type decision, with #auth")
+    expect(own).to_contain_text("by Ada")
+    received = page.get_by_role("list", name="Granted by others").get_by_role("listitem")
+    expect(received).to_contain_text("team")
+    expect(received.get_by_role("button")).to_have_count(0)
+
+
+def test_access_is_granted_and_revoked_in_the_settings(site: Site, agent: Agent, browse: Browse) -> None:
+    page = browse(site.url(agent.slug, "settings"))
+    page.get_by_role("button", name="Grant access").click()
+    asking = page.get_by_role("dialog", name="Grant access")
+    asking.get_by_label("Agent").fill("coder")
+    asking.get_by_label("Tags").fill("auth, sign-in")
+    asking.get_by_role("button", name="Grant", exact=True).click()
+    own = page.get_by_role("list", name="Granted to others").get_by_role("listitem")
+    expect(own).to_contain_text("read, with #auth and #sign-in")
+    assert [(one.to, one.may, one.tags) for one in agent.grants()] == [("coder", "read", ("auth", "sign-in"))]
+    page.get_by_role("button", name="Revoke the access of coder").click()
+    page.get_by_role("button", name="Revoke", exact=True).last.click()
+    expect(own).to_have_count(0)
+    assert agent.grants() == []
+
+
+def test_who_may_not_reach_all_agents_only_reads_the_grants(limited: Site, browse: Browse) -> None:
+    limited.home.agent("default").grant("coder")
+    page = browse(limited.url("default", "settings"))
+    expect(page.get_by_role("list", name="Granted to others")).to_contain_text("coder")
+    expect(page.get_by_role("button", name="Grant access")).to_have_count(0)
+    expect(page.get_by_role("button", name="Revoke the access of coder")).to_have_count(0)

@@ -1,16 +1,20 @@
-/** How many lives of an id are over, by the journal of erasures beside the logs (docs/formats/log.md). */
-import { createHash } from "node:crypto";
-import { closeSync, constants, readFileSync } from "node:fs";
+/** The journal of erasures beside the logs: how many lives of an id are over (docs/formats/log.md). */
+import { createHash, randomUUID } from "node:crypto";
+import { closeSync, constants, fstatSync, fsyncSync, readFileSync, readSync, writeSync } from "node:fs";
 
 import { type Folder, ifThere } from "./folder.js";
-import { sessionOf } from "./layout.js";
-import { lifeOf, parse } from "./line.js";
+import type { Item } from "./json.js";
+import { sessionOf, TEMPORARY } from "./layout.js";
+import { dump, idOf, isPut, isTombstone, lifeOf, parse } from "./line.js";
+import { Lock } from "./lock.js";
+import { Scan } from "./scan.js";
 
 const JOURNAL = ".purged.ndjson";
+const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR } = constants;
 
 /** Return how many lives of some ids of a session were erased; ids without any are left out. */
 export function erasedLives(folder: Folder, logName: string, ids: readonly string[]): Map<string, number> {
-  const fd = ids.length ? ifThere(() => folder.open(JOURNAL, constants.O_RDONLY)) : null;
+  const fd = ids.length ? ifThere(() => folder.open(JOURNAL, O_RDONLY)) : null;
   const found = new Map<string, number>();
   if (fd === null) {
     return found;
@@ -31,9 +35,88 @@ export function erasedLives(folder: Folder, logName: string, ids: readonly strin
   return found;
 }
 
-/** Return the digest of an entry's id in its session, as Python's `json.dumps` writes both. */
-export function digest(session: string, id: string): string {
+/** Return the last life of each id that some files of a session have lines of, the archive first. */
+export function livesIn(folder: Folder, names: readonly string[]): Map<string, number> {
+  const lives = new Map<string, number>();
+  const live = new Set<string>();
+  for (const name of names) {
+    const fd = ifThere(() => folder.open(name, O_RDONLY));
+    if (fd === null) {
+      continue;
+    }
+    try {
+      new Scan().read(fd, ({ record }) => {
+        const id = record && idOf(record);
+        if (!record || id === null) {
+          return;
+        }
+        const last = lives.get(id) ?? 0;
+        if (isTombstone(record)) {
+          live.delete(id);
+        } else if (isPut(record)) {
+          lives.set(id, Math.max(lifeOf(record), live.has(id) ? last : last + 1));
+          live.add(id);
+        }
+        lives.set(id, Math.max(lives.get(id) ?? 0, 1));
+      });
+    } finally {
+      closeSync(fd);
+    }
+  }
+  return lives;
+}
+
+/**
+ * Record that lives of a session's entries are over, synced, before their bytes go: others that sync or merge then
+ * erase them, too. `isGone` says that the session goes with them. The result takes the lines back, for an erasure
+ * that has erased nothing.
+ */
+export async function recordErased(
+  folder: Folder, logName: string, lives: ReadonlyMap<string, number>, isGone = false,
+): Promise<() => Promise<void>> {
+  const session = sessionOf(logName) ?? logName;
+  const ended = Array.from(lives, ([id, life]): Item => ({ purged: digest(session, id), ...(life > 1 ? { life } : {}) }));
+  const lines = [...ended, ...(isGone ? [{ removed: digest(session), mark: randomUUID() }] : [])].map(dump);
+  const lock = new Lock(folder, `${JOURNAL}.lock`);
+  if (lines.length > 0) {
+    await lock.hold(async () => append(folder, lines));
+  }
+  return () => lock.hold(async () => withdraw(folder, new Set(lines)));
+}
+
+function append(folder: Folder, lines: readonly string[]): void {
+  const fd = folder.open(JOURNAL, O_RDWR | O_APPEND | O_CREAT);
+  try {
+    const { size } = fstatSync(fd);
+    const last = Buffer.alloc(1);
+    const isTorn = size > 0 && readSync(fd, last, 0, 1, size - 1) === 1 && last.toString() !== "\n";
+    const data = Buffer.from((isTorn ? "\n" : "") + lines.join(""));
+    for (let at = 0; at < data.length; ) {
+      at += writeSync(fd, data, at);
+    }
+    fsyncSync(fd);
+    folder.sync();
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function withdraw(folder: Folder, lines: ReadonlySet<string>): void {
+  const fd = ifThere(() => folder.open(JOURNAL, O_RDONLY));
+  if (fd !== null && lines.size > 0) {
+    try {
+      const there = readFileSync(fd, "latin1").split(/(?<=\n)/);
+      const kept = there.filter((line) => !lines.has(line));
+      folder.replace(JOURNAL, kept.map((line) => Buffer.from(line, "latin1")), JOURNAL + TEMPORARY);
+    } finally {
+      closeSync(fd);
+    }
+  }
+}
+
+/** Return the digest of a session, or of an entry's id in it, as Python's `json.dumps` writes both. */
+export function digest(...names: string[]): string {
   const ascii = (text: string): string =>
     JSON.stringify(text).replace(/[\u007f-\uffff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
-  return createHash("sha256").update(`[${ascii(session)}, ${ascii(id)}]`).digest("hex");
+  return createHash("sha256").update(`[${names.map(ascii).join(", ")}]`).digest("hex");
 }

@@ -8,7 +8,7 @@ import { type Folder, ifThere } from "./folder.js";
 import type { Item } from "./json.js";
 import { ARCHIVE, archiveFile, lockFile, logOf, PREPARED, TEMPORARY } from "./layout.js";
 import { apply, checkSize, create, dump, inBatch, inNextLife, saidBy } from "./line.js";
-import { erasedLives } from "./lives.js";
+import { erasedLives, livesIn, recordErased } from "./lives.js";
 import { type Held, Lock } from "./lock.js";
 import { without } from "./rewriting.js";
 import { whole } from "./scan.js";
@@ -131,21 +131,26 @@ export class Log {
   /**
    * Remove every line of some entries from the log, its archive and copies of both; return how many lines those were.
    *
-   * The log comes last: a process that is killed before has removed nothing of what the log still shows.
+   * The log comes last: a process that is killed before has removed nothing of what the log still shows. The journal of
+   * erasures comes first: what it names is erased by the next sync or merge, also after a kill.
    */
   async purge(ids: ReadonlySet<string>): Promise<number> {
     if (this.size() === null && this.#archived().length === 0) {
       return 0;
     }
-    return this.#holding(async (held) => {
+    return this.#holding(async (held) => this.#erasing(ids, false, (begun) => {
       held.mark();
       this.#removePrepared();
       const temporaryOf = (name: string): string => (name === this.name ? this.name : archiveFile(this.name)) + TEMPORARY;
       const names = [...this.#archived().map((name) => join(ARCHIVE, name)), ...(this.size() === null ? [] : [this.name])];
-      const removed = names.map((name) => without(this.#folder, name, ids, temporaryOf(name)));
+      const removed = names.map((name) => {
+        const count = without(this.#folder, name, ids, temporaryOf(name));
+        begun(count > 0);
+        return count;
+      });
       held.unmark();
       return removed.reduce((sum, count) => sum + count, 0);
-    });
+    }));
   }
 
   /**
@@ -159,12 +164,15 @@ export class Log {
     }
     return this.#writing(async (fd) => {
       check?.();
-      const size = fstatSync(fd).size;
-      this.#removePrepared();
-      this.#removeArchive();
-      ftruncateSync(fd, 0);
-      fsyncSync(fd);
-      return size;
+      return this.#erasing(null, false, (begun) => {
+        const size = fstatSync(fd).size;
+        begun(true);
+        this.#removePrepared();
+        this.#removeArchive();
+        ftruncateSync(fd, 0);
+        fsyncSync(fd);
+        return size;
+      });
     });
   }
 
@@ -176,13 +184,32 @@ export class Log {
     return this.#holding(async (held) => {
       check?.();
       const there = this.size() !== null;
-      this.#removePrepared();
-      this.#removeArchive();
-      this.#folder.unlink(this.name);
-      this.#folder.sync();
+      await this.#erasing(null, true, (begun) => {
+        begun(true);
+        this.#removePrepared();
+        this.#removeArchive();
+        this.#folder.unlink(this.name);
+        this.#folder.sync();
+      });
       held.remove();
       return there;
     });
+  }
+
+  /** Record that entries, or all, are erased; take that back if `act` fails before it has begun to erase. */
+  async #erasing<T>(ids: ReadonlySet<string> | null, isGone: boolean, act: (begun: (is: boolean) => void) => T): Promise<T> {
+    const lives = livesIn(this.#folder, [archiveFile(this.name), this.name]);
+    const ended = new Map(Array.from(lives).filter(([id]) => ids?.has(id) ?? true));
+    const withdraw = await recordErased(this.#folder, this.name, ended, isGone);
+    let isBegun = false;
+    try {
+      return act((is) => (isBegun ||= is));
+    } catch (error) {
+      if (!isBegun) {
+        await withdraw();
+      }
+      throw error;
+    }
   }
 
   /** Remove what Python prepares to take the place of log or archive: it begins again when it notices. */

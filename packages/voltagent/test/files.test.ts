@@ -156,7 +156,7 @@ test("of two files of one session the canonical one is used, and none comes back
     assert.deepEqual((await memory.load("a:b")).map(({ n }) => n), [2]);
     assert.deepEqual((await memory.list()).map(({ id }) => id).sort(), ["a:b", "other"]);
     assert.equal(await memory[act]("a:b"), true);
-    const left = readdirSync(folder).filter((name) => name.endsWith(".ndjson") && name !== "other.ndjson");
+    const left = readdirSync(folder).filter((name) => /^[^.].*\.ndjson$/.test(name) && name !== "other.ndjson");
     assert.deepEqual([left, readdirSync(join(folder, ".archive"))], [act === "clear" ? ["a%3Ab.ndjson"] : [], []]);
     assert.deepEqual(await memory.load("a:b"), []);
   }
@@ -211,11 +211,11 @@ test("clearing is reported through VoltAgent's logger with agent, session and by
   assert.deepEqual(attributes, { event: "memory.clear", agent: "coder", session: "s", bytes });
 });
 
-test("a deleted session leaves no file and no place in the list", async () => {
+test("a deleted session leaves no file but the journal of erasures, and no place in the list", async () => {
   const { memory, folder } = adapter();
   await memory.save({ n: 1 }, "s");
   assert.equal(await memory.delete("s"), true);
-  assert.deepEqual(readdirSync(folder), []);
+  assert.deepEqual(readdirSync(folder), [".purged.ndjson", ".purged.ndjson.lock"]);
   assert.deepEqual(await memory.list(), []);
   assert.equal(await memory.delete("s"), false);
   assert.equal(await memory.clear("s"), false);

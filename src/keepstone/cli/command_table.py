@@ -194,7 +194,7 @@ COMMANDS = {
     ),
     "sync": (
         "moving",
-        "Exchange entries, deletions and purges with other homes, over a shared folder or ssh.",
+        "Exchange entries, files, grants and purges with other homes, over a shared folder or ssh.",
     ),
     "git": (
         "git",

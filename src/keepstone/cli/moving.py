@@ -233,11 +233,11 @@ def sync(
     layout: LayoutOption = "default",
     as_json: JsonOption = False,
 ) -> None:
-    """Exchange entries, deletions and purges with other homes, over a shared folder or ssh.
+    """Exchange entries, files, grants and purges with other homes, over a shared folder or ssh.
 
     In a folder each home writes only files of its own; what has not arrived whole is left for the next time.
-    Over ssh (keepstone sync ada@laptop:agents) both homes end in the same state at once. Agents' own files
-    are not exchanged.
+    Over ssh (keepstone sync ada@laptop:agents) both homes end in the same state at once. Of two edits of one
+    file the later stays, and the other is kept beside it.
     """
     from keepstone.filesystem.layout import layout_of
     from keepstone.operations.syncing import sync as exchange
@@ -263,16 +263,18 @@ def sync(
     document = {
         "devices": result.devices,
         "changed": result.changed,
+        "files": result.files,
         "purged": result.purged,
         "pending": result.pending,
         "skipped": result.skipped,
         "merged_copies": result.merged_copies,
     }
     words = f"read {counted(result.devices, 'other home')}: {counted(len(result.changed), 'session')} changed"
+    words += f", {counted(len(result.files), 'file')} written or deleted" if result.files else ""
     words += f", {counted(result.purged, 'entry')} purged"
     lines = [words, *(f"merged the conflicting copy {name}" for name in result.merged_copies)]
-    lines += [f"not whole yet, left for the next time: {name}" for name in result.pending]
-    lines += [f"damaged, left out: {name}" for name in result.skipped]
+    lines += [f"left for the next time: {name}" for name in result.pending]
+    lines += [f"left out: {name}" for name in result.skipped]
     show(Answer(document, Text("\n".join(map(one_line, lines)))), as_json=as_json)
 
 

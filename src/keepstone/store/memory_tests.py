@@ -109,7 +109,7 @@ def add_test(root: Path, test: MemoryTest, name: str = TESTS) -> None:
     def added(lines: list[bytes]) -> list[bytes]:
         return [*lines, line]
 
-    _rewrite(root, added, name, create=True)
+    rewrite(root, added, name, create=True)
 
 
 def remove_test(root: Path, test_id: str) -> None:
@@ -118,7 +118,7 @@ def remove_test(root: Path, test_id: str) -> None:
     def without(lines: list[bytes]) -> list[bytes]:
         return [line for line in lines if _id_of(line) != test_id]
 
-    _rewrite(root, without)
+    rewrite(root, without)
 
 
 def purge_ids(root: Path, agent: str, ids: Collection[str]) -> None:
@@ -128,7 +128,7 @@ def purge_ids(root: Path, agent: str, ids: Collection[str]) -> None:
     def without(lines: list[bytes]) -> list[bytes]:
         return [line for given in lines for line in _without(given, agent, gone)]
 
-    _rewrite(root, without)
+    rewrite(root, without)
 
 
 def purge_text(root: Path, agent: str, text: str) -> None:
@@ -138,7 +138,7 @@ def purge_text(root: Path, agent: str, text: str) -> None:
     def without(lines: list[bytes]) -> list[bytes]:
         return [line for line in lines if not (_is_of(line, agent) and contains(_readable(line)))]
 
-    _rewrite(root, without)
+    rewrite(root, without)
 
 
 def _without(line: bytes, agent: str, gone: set[str]) -> Iterator[bytes]:
@@ -180,9 +180,10 @@ def _readable(line: bytes) -> str:
     return line.decode("utf-8", "replace") if test is None else json.dumps(test, ensure_ascii=False)
 
 
-def _rewrite(
+def rewrite(
     root: Path, change: Callable[[list[bytes]], list[bytes]], name: str = TESTS, *, create: bool = False
 ) -> None:
+    """Write what a function makes of the lines of a home's tests, under their lock."""
     if not create and not (root / name).exists():
         return
     with Folder(root, create=True) as folder, closing(Lock(folder, TESTS_LOCK)) as lock, lock.hold():

@@ -44,6 +44,7 @@ from keepstone.testing.lifecycle import (
     check_copy_and_fork,
     check_lines,
     check_rename,
+    check_rename_over_ended_lives,
     check_restore,
     check_titles,
 )
@@ -127,6 +128,7 @@ __all__ = [
     "check_puts_and_patches",
     "check_rebuild_and_doctor",
     "check_rename",
+    "check_rename_over_ended_lives",
     "check_restore",
     "check_revise",
     "check_search",
@@ -193,6 +195,7 @@ CHECKS: tuple[Check, ...] = (
     check_restore,
     check_titles,
     check_rename,
+    check_rename_over_ended_lives,
     check_copy_and_fork,
     check_lines,
     check_changes,

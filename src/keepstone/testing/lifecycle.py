@@ -82,6 +82,25 @@ def check_rename(factory: Factory) -> None:
         same(len(store.find(AGENT, "b", None)), 2, "the old id can begin again")
 
 
+def check_rename_over_ended_lives(factory: Factory) -> None:
+    """A session that takes the name of a removed one has later lives than those that ended there."""
+    with factory() as store:
+        store.append(AGENT, "new", [record("a", "gone"), record("t", "gone, too")])
+        store.remove(AGENT, "new")
+        store.append(AGENT, "s1", [record("a", "walnut"), record("b", "two", minute=1)])
+        amend(store, "s1", {"id": "a", "ts": time_at(5), "type": "note", "data": {"content": "pecan"}})
+        amend(store, "s1", tombstone("b"))
+        store.copy(AGENT, "s1", "copied")
+        store.rename(AGENT, "s1", "new")
+        for session, life in (("new", 2), ("copied", None)):
+            (found,) = store.entries(AGENT, session, None, None)
+            same((found.id, found.line.get("life")), ("a", life), f"the life of an entry in {session}")
+        written = [(line["id"], line.get("life")) for line in store.lines(AGENT, "new") if "data" in line]
+        same(written, [("a", 2), ("b", None), ("a", 2)], "what the lines say")
+        same(search(store, ["pecan"]), ["a", "a"], "what is found")
+        same(len(store.history(AGENT, "a", "new")), 2, "the history")
+
+
 def check_copy_and_fork(factory: Factory) -> None:
     """A copy has the entries, ids and history of a session; a fork those up to an entry."""
     with factory() as store:

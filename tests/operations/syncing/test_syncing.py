@@ -185,7 +185,13 @@ def test_the_command_says_what_it_did(tmp_path: Path) -> None:
         home.agent("a").session("main").add("note", text="x")
     words = ["sync", str(tmp_path / "shared"), "--home"]
     done = CliRunner().invoke(app, [*words, str(tmp_path / "home"), "--json"])
-    lists: dict[str, list[str]] = {"changed": [], "pending": [], "skipped": [], "merged_copies": []}
+    lists: dict[str, list[str]] = {
+        "changed": [],
+        "pending": [],
+        "skipped": [],
+        "merged_copies": [],
+        "files": [],
+    }
     assert json.loads(done.stdout) == {"devices": 0, "purged": 0} | lists
     done = CliRunner().invoke(app, [*words, str(tmp_path / "other")])
     assert "1 other home: 1 session changed" in done.stdout

@@ -17,8 +17,12 @@ from keepstone.filesystem.lock import Lock
 from keepstone.home import Home
 from keepstone.operations.syncing.devices import Device, check_format, device_name
 from keepstone.operations.syncing.exchanged import Exchanged
+from keepstone.operations.syncing.file_versions import Known
 from keepstone.operations.syncing.giving import give
+from keepstone.operations.syncing.own_files import OwnFiles
+from keepstone.operations.syncing.own_lines import HOME, OwnLines
 from keepstone.operations.syncing.taking import Here, Synced, entries
+from keepstone.store.files import file_deletions
 from keepstone.store.opening import is_database
 
 __all__ = ["Synced", "exchange", "one_sync", "sync"]
@@ -82,7 +86,13 @@ def exchange(home: Home, layout: Layout, there: Path) -> Synced:
             here.take_erasures(device)
         for device in devices:
             here.take(device)
-        give(here, shared, f"devices/{name}")
+        known = Known.load(home.root)
+        own = OwnFiles(here, known), OwnLines(here, known)
+        for one in own:
+            one.take(devices)
+        known.save(home.root)  # First: what is published must not change later.
+        file_deletions.forget(home.root, own[0].deletions)
+        give(here, shared, f"devices/{name}", own, [*known.agents(), HOME])
         exchanged.save(home.root)
     if result.changed or result.merged_copies:
         home.sync()  # The index takes in what was written beside it.

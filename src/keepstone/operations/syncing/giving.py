@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import closing, suppress
-from typing import Any
+from typing import Any, Protocol
 
 from keepstone.filesystem.atomic import replace_file
 from keepstone.filesystem.confine import Folder
@@ -26,23 +26,34 @@ from keepstone.store.files import purge_digests, suggestion_file
 _Listed = dict[tuple[str, str], tuple[int, str]]
 
 
-def give(here: Here, shared: Folder, place: str) -> None:
-    """Write this home's sessions and journals."""
+class Own(Protocol):
+    """A part of a home beside its sessions."""
+
+    def give(self, giver: Giver, agent: str) -> None:
+        """Publish what is of an agent, or of one that is known by the digest of its name."""
+
+
+def give(here: Here, shared: Folder, place: str, own: Iterable[Own], known: Iterable[str]) -> None:
+    """Write this home's sessions and journals, and what it has beside them, also of ``known`` agents."""
     root, layout = here.home.root, here.layout
     shared.make_folder(place)
     before = Device(shared, place).listed
     listed: _Listed = {}
-    giver = _Giver(here, shared, place, before, listed)
+    giver = Giver(here, shared, place, before, listed)
     agents = here.home.agents()
     there = {purge_digests.gone_name(agent) for agent in agents}
-    gone = [name for name in purge_digests.vanished_agents(root) if name not in there]
+    gone = {*purge_digests.vanished_agents(root), *known} - there
     for agent in sorted([*agents, *gone]):
         shared.make_folder(f"{place}/{agent}")
         giver.agent = agent
         erased = purge_digests.erased_of(root, layout, agent)
         giver.write(PURGED, b"".join(map(dump_read, erased.lines())))
+        for one in own:
+            one.give(giver, agent)
+        if agent not in agents:
+            continue
         with here.folder(agent) as folder:
-            if folder is not None and agent in agents:
+            if folder is not None:
                 giver.sessions_of(folder)
                 if "{agent}" in layout.sessions:
                     there_now = suggestion_file.read(layout.beside(root, agent, SUGGESTIONS), root)
@@ -56,7 +67,7 @@ def give(here: Here, shared: Folder, place: str) -> None:
     write_manifest(root, shared, place, listing(listed))
 
 
-class _Giver:
+class Giver:
     """Writes the files of one agent after another."""
 
     agent = ""
@@ -78,6 +89,13 @@ class _Giver:
             replace_file(self._shared, f"{self._place}/{self.agent}/{file}", [raw], temporary=temporary)
         self._listed[self.agent, file] = entry
         return entry
+
+    def keep(self, file: str, entry: tuple[int, str]) -> bool:
+        """List a file that is there with this length and digest; False if it is not."""
+        if self._before.get((self.agent, file)) != entry:
+            return False
+        self._listed[self.agent, file] = entry
+        return True
 
     def sessions_of(self, folder: Folder) -> None:
         """Write the sessions of the agent, those alone that have changed since the last exchange."""

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, cast
 
 from keepstone.errors import InvalidAgentIdError
+from keepstone.files import AgentFiles
 from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import ARCHIVE, DROPPED, PURGED, SUGGESTIONS, Layout, lock_file
 from keepstone.filesystem.lock import Lock
@@ -53,6 +54,8 @@ class Synced:
     """Conflicting copies in this home that were merged and removed, as ``agent/session``."""
     device: str = ""
     """The folder below ``devices`` that this home wrote."""
+    files: list[str] = field(default_factory=list)
+    """Files of agents that were written or deleted here, as ``agent/path``."""
 
 
 class Here:
@@ -64,7 +67,7 @@ class Here:
         self.exchanged = exchanged
         self.taken: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(dict)
         """The digests of what each device has published of a session, once it is merged."""
-        self._result = result
+        self.result = result
         self._store = cast("FileStore", home._store)  # noqa: SLF001  A home in a database was refused.
 
     @contextmanager
@@ -82,6 +85,17 @@ class Here:
         name = sessions(folder, self.layout).get(session) or self.layout.session_file(session)
         lock = Lock(folder, lock_file(name, self.layout.extension))
         return Log(folder, name, lock), Log(folder, f"{ARCHIVE}/{name}", lock)
+
+    def files_of(self, agent: str) -> AgentFiles:
+        """Return an agent's own files."""
+        return self._store.files(agent)
+
+    def remove_emptied(self, agent: str) -> None:
+        """Remove an agent without sessions whose last file was deleted elsewhere, if it was purged there."""
+        root = self.home.root
+        is_purged = purge_digests.is_there(purge_digests.vanished(root, agent))
+        if is_purged and not self.layout.sessions_folder(root, agent).is_dir():
+            self._store.remove_purged(agent)
 
     def state(self, folder: Folder, log: Log, archive: Log) -> list[Any]:
         """Return what changes when a session does, or the journal."""
@@ -111,29 +125,30 @@ class Here:
                     continue
                 self._merge(agent, original, side_of(content(folder, names[copy])))
                 self.home.agent(agent).session(copy).remove()
-                self._result.merged_copies.append(f"{agent}/{copy}")
+                self.result.merged_copies.append(f"{agent}/{copy}")
 
     # Other devices
 
     def take_erasures(self, device: Device) -> None:
         """Erase here what another device erased."""
         if not device.is_whole:
-            self._result.pending.append(device.name("", MANIFEST).replace("//", "/"))
+            self.result.pending.append(device.name("", MANIFEST).replace("//", "/"))
             return
         names = {purge_digests.gone_name(agent): agent for agent in self.home.agents()}
         for agent in sorted({agent for agent, _ in device.listed}):
             raw = device.read(agent, PURGED) if (agent, PURGED) in device.listed else None
             lines = purge_digests.erased_in((raw or b"").splitlines()).lines()
             if purge_digests.is_gone_name(agent) and agent not in names:
-                purge_digests.take_gone(self.home.root, agent, lines)
+                if told := [*lines]:
+                    purge_digests.take_gone(self.home.root, agent, told)
                 continue
             try:
                 known = self.layout.check_agent(names.get(agent, agent))
             except InvalidAgentIdError:
-                self._result.pending.append(f"{agent!r:.80}: it is not an agent's slug")
+                self.result.pending.append(f"{agent!r:.80}: it is not an agent's slug")
                 device.leave_out(agent)
                 continue
-            self._result.purged += self._store.take_erased(known, lines)
+            self.result.purged += self._store.take_erased(known, lines)
 
     def take(self, device: Device) -> None:
         """Merge the sessions of another device, and take out of its files what was erased since."""
@@ -167,16 +182,16 @@ class Here:
                     return {}
         raw = {name: device.read(agent, name) for name in names}
         if missing := [name for name, each in raw.items() if each is None]:
-            self._result.pending.extend(device.name(agent, name) for name in missing)
+            self.result.pending.extend(device.name(agent, name) for name in missing)
             return {}
         theirs = side_of(raw.get(file) or b"", raw.get(f"{ARCHIVE}/{file}") or b"")
         if theirs.damaged:
             name = device.name(agent, file)
-            self._result.skipped.append(f"{counted(theirs.damaged, 'line')} of {name}")
+            self.result.skipped.append(f"{counted(theirs.damaged, 'line')} of {name}")
         theirs.log = [line for line in theirs.log if line.life]
         theirs.archive = [line for line in theirs.archive if line.life]
         if self._merge(agent, session, theirs):
-            self._result.changed.append(f"{agent}/{session}")
+            self.result.changed.append(f"{agent}/{session}")
         self.taken[agent, session][device.place] = digests
         purged = self.erased(agent, session)
         changed: dict[tuple[str, str], bytes] = {}

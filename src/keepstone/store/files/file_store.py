@@ -32,6 +32,7 @@ from keepstone.store.changes import Change
 from keepstone.store.decay import Decay
 from keepstone.store.files import (
     deletion,
+    file_deletions,
     filtering,
     lists,
     lookup,
@@ -173,6 +174,7 @@ class FileStore:
             root=self.root,
             durable=self._durable,
             refuse=partial(self._layout.refuse_twin, self.root, agent),
+            deleting=partial(file_deletions.record, self.root, agent, durable=self._durable),
         )
 
     def sessions(self, agent: str, limit: int | None = None, cursor: str | None = None) -> Page[SessionInfo]:
@@ -361,7 +363,12 @@ class FileStore:
             raise AgentNotFoundError(
                 f"there is no agent {agent!r} in {self.root}: see home.agents(), or keepstone agents list"
             )
+        file_deletions.record_all(self.root, agent, self.files(agent))
         self._purge_agent(agent, told=True)
+
+    def remove_purged(self, agent: str) -> None:
+        """Remove what is left of an agent that was purged elsewhere."""
+        self._purge_agent(agent, told=False)
 
     def _purge_agent(self, agent: str, *, told: bool) -> None:
         forget_grants_to(self.root, self._layout, agent)  # First: a later agent of this name has no access.
@@ -597,7 +604,8 @@ class FileStore:
         """Take in what another home's journal tells of an agent; return how many entries it erased here."""
         with self._erasing(agent) as logs:
             if logs is None:
-                purge_digests.take_gone(self.root, agent, lines)
+                if told := [*lines]:
+                    purge_digests.take_gone(self.root, agent, told)
                 return 0
             count, is_gone = self._eraser.take(logs, lines)
         if is_gone:

@@ -171,6 +171,8 @@ def vanished_agents(root: Path) -> list[str]:
 def erased_of(root: Path, layout: Layout, agent: str) -> Erased:
     """Return what a home tells of an agent, those purged before under its name included."""
     whole = _erased_at(vanished(root, agent), root, ERASED)
+    if is_gone_name(agent) and not layout.has_agents:
+        return whole
     return both(whole, _erased_at(layout.sessions_folder(root, agent), root))
 
 

@@ -15,11 +15,10 @@ from keepstone.errors import EntryNotFoundError, SessionNotFoundError
 from keepstone.filesystem.layout import ARCHIVE
 from keepstone.index import Index, UnavailableError
 from keepstone.index.index import MOST_UNDER_LOCK
-from keepstone.log.line import dump_read, entry_of, id_of, is_put, is_tombstone, life_of
+from keepstone.log.line import entry_of, id_of
 from keepstone.log.log_file import Log
 from keepstone.log.mentioned_ids import all_lines, mentioned
-from keepstone.log.rewrite import explicit
-from keepstone.log.scan import Line
+from keepstone.log.renumbering import Numbering
 from keepstone.log.sides import read_side
 from keepstone.store.files import purge_digests
 from keepstone.store.files.agent_logs import AgentLogs
@@ -38,7 +37,7 @@ def copy(logs: AgentLogs, session: str, new: str, until: str | None = None) -> N
     """Copy a session, or its entries up to one, into a new session; see ``Store.copy``."""
     with _both(logs, session, new) as (source, target), _undone_if_killed(logs, new, target) as marks:
         ids = None if until is None else _up_to(logs, session, until)
-        numbering = _Numbering(logs, source, new)
+        numbering = _numbering(logs, source, new)
         for part in (archive_of(logs.folder, source), source):  # The session is there once its log is.
             _write(logs, part, source, target, ids, numbering)
         marks.remove([{"session": new}])
@@ -52,7 +51,7 @@ def rename(logs: AgentLogs, session: str, new: str) -> None:
         logs.follow(session, source, source.stat(), within=MOST_UNDER_LOCK)
         before = source.stat()
         with _undone_if_killed(logs, new, target) as marks:
-            numbering = _Numbering(logs, source, new)
+            numbering = _numbering(logs, source, new)
             archived, *originals = parts(logs.folder, source)[1:]
             for part in (*originals, archived, source):
                 _write(logs, part, source, target, None, numbering)
@@ -131,34 +130,14 @@ def _up_to(logs: AgentLogs, session: str, until: str) -> frozenset[str]:
     return frozenset(ids[: ids.index(until) + 1])
 
 
-class _Numbering:
-    """Numbers lives on where the new session has had some of the ids before, and lost them."""
-
-    def __init__(self, logs: AgentLogs, source: Log, new: str) -> None:
-        self._had: dict[str, int] = {}
-        if erased := purge_digests.erased(logs.folder).lives:
-            with source.reading() as fd, archive_of(logs.folder, source).reading() as old:
-                ids = read_side(fd, old).states
-            self._had = {one: life for one in ids if (life := erased.get(digest(new, one), 0)) > 0}
-        self._lives: dict[str, int] = {}
-        self._live: set[str] = set()
-
-    def __bool__(self) -> bool:
-        return bool(self._had)
-
-    def numbered(self, line: Line) -> bytes:
-        """Return a line as the new session has it; those of the archive come first."""
-        record, entry_id = line.record or {}, id_of(line.record or {})
-        had = self._had.get(entry_id or "", 0)
-        if is_tombstone(record):
-            self._live.discard(entry_id or "")
-        if entry_id is None or not had or is_tombstone(record) or not is_put(record):
-            return explicit(line)
-        life = max(life_of(record), self._lives.get(entry_id, 0) + (entry_id not in self._live))
-        self._lives[entry_id] = life
-        self._live.add(entry_id)
-        plain = {key: value for key, value in record.items() if key != "batch"}
-        return dump_read(plain | {"life": life + had})
+def _numbering(logs: AgentLogs, source: Log, new: str) -> Numbering:
+    """Return how lines are numbered that a new session gets from another one."""
+    erased = purge_digests.erased(logs.folder).lives
+    if not erased:
+        return Numbering({})
+    with source.reading() as fd, archive_of(logs.folder, source).reading() as old:
+        ids = read_side(fd, old).states
+    return Numbering({one: life for one in ids if (life := erased.get(digest(new, one), 0)) > 0})
 
 
 def _write(
@@ -167,7 +146,7 @@ def _write(
     source: Log,
     target: Log,
     ids: frozenset[str] | None,
-    numbering: _Numbering,
+    numbering: Numbering,
 ) -> None:
     """Write what a file of one session holds, or only the lines of some entries, to that of the other."""
     folder, _, name = part.name.rpartition("/")

@@ -94,6 +94,16 @@ def purged_life(held: LockedSession, entry_id: str) -> int:
     return int(rows[0][0] or 0)
 
 
+def lives_over(held: LockedSession) -> dict[str, int]:
+    """Return how many lives were purged of the ids that a session has lines of, if any were."""
+    digests = {digest(held.name, one): one for one in lives_of(held, None)}
+    rows = held.connection.execute(
+        "SELECT digest, max(life) FROM purged WHERE agent = %s AND digest = ANY(%s) GROUP BY digest",
+        (held.agent, [*digests]),
+    )
+    return {digests[one]: life for one, life in rows}
+
+
 def forget(connections: Connections, held: LockedSession, lives: Mapping[str, int]) -> None:
     """Record purged ids with their last lives, and remove the responses that may quote them."""
     digests = digests_of(held.name, lives)

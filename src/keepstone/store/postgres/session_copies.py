@@ -13,16 +13,17 @@ from keepstone.log.line import (
     id_of,
     read_time,
 )
+from keepstone.log.renumbering import Numbering
 from keepstone.log.rewrite import only_counts
 from keepstone.log.scan import Line
 from keepstone.log.titles import is_title, title_of
 from keepstone.model import Record
 from keepstone.store.decay import Decay
+from keepstone.store.postgres import purged_rows
 from keepstone.store.postgres.connecting import Connections
 from keepstone.store.postgres.entry_lists import line_rows
 from keepstone.store.postgres.entry_rows import stored
 from keepstone.store.postgres.locked_session import LockedSession, locked
-from keepstone.store.postgres.purged_rows import forget_all
 from keepstone.store.postgres.refolding import fill, lines_in, unfold
 from keepstone.store.postgres.session_lines import insert_lines, remove_vectors, tell
 from keepstone.store.postgres.session_removal import SESSION_TABLES, info_in, recount
@@ -145,6 +146,7 @@ def copy(connections: Connections, agent: str, session: str, new: str, until: st
             f"WHERE agent = %s AND session = %s {chosen}",
             (stored(new), *held.place, *values),
         )
+        _renumber(target)
         fill(target, keep_made=False)
         target.do(
             "WITH added AS (INSERT INTO vectors SELECT n.agent, v.space, n.key, n.session, v.embedding "
@@ -179,6 +181,23 @@ def _begun(held: LockedSession, new: str) -> LockedSession:
     return target
 
 
+def _renumber(target: LockedSession) -> bool:
+    """Number lives on where the session had some of the ids before; return whether it did."""
+    target.flush()
+    numbering = Numbering(purged_rows.lives_over(target))
+    if not numbering:
+        return False
+    lines = lines_in(target.connection, target.agent, target.name, "true")
+    for line, _, folded in sorted(lines, key=lambda row: not row[1]):
+        raw = numbering.numbered(line)[:-1] if line.raw else line.raw
+        if raw != line.raw:
+            target.do(
+                "UPDATE lines SET line = %s WHERE agent = %s AND session = %s AND seq = %s AND folded = %s",
+                (raw, *target.place, line.offset, folded),
+            )
+    return True
+
+
 def _up_to(held: LockedSession, until: str) -> list[str]:
     """Return the ids of the entries up to one by (time, place), archived ones too."""
     ids = [str(record["id"]) for record in state_in(held, None)]
@@ -209,7 +228,7 @@ def rename(connections: Connections, agent: str, session: str, new: str) -> None
         if held is None:
             raise SessionNotFoundError(agent, session)
         target = _begun(held, new)
-        forget_all(connections, held)  # Its entries live on under the new name alone.
+        purged_rows.forget_all(connections, held)  # Its entries live on under the new name alone.
         for table in SESSION_TABLES:
             held.do(
                 f"UPDATE {table} SET session = %s WHERE agent = %s AND session = %s",
@@ -221,6 +240,9 @@ def rename(connections: Connections, agent: str, session: str, new: str) -> None
             "WHERE s.agent = %s AND s.session = %s AND t.agent = %s AND t.session = %s",
             (*held.place, *target.place),
         )
+        held.flush()
+        if _renumber(target):
+            fill(target, keep_made=True)
         held.do("DELETE FROM events WHERE agent = %s AND session = %s", held.place)
         held.do("DELETE FROM sessions WHERE agent = %s AND session = %s", held.place)
         tell(held, [("remove", None)])

@@ -40,6 +40,10 @@ class GrantsFile:
         """Add a grant, synced, in one step; errors as for ``read``."""
         self._change(lambda text: with_grant(text, grant, drop_later=drop_later), create=True)
 
+    def revise(self, change: Callable[[bytes], bytes]) -> None:
+        """Write what a function makes of the file, in one step; it may raise. Errors as for ``read``."""
+        self._change(change, create=True)
+
     def forget(self, to: str) -> None:
         """Remove all lines of grants to an agent; a file that is not a regular one stays as it is."""
 
@@ -81,8 +85,10 @@ class GrantsFile:
             closing(Lock(folder, name + LOCK)) as lock,
             lock.hold(),
         ):
-            text = change(self._bytes())
-            replace_file(folder, name, [text], temporary=name + TEMPORARY, durable=self._durable)
+            before = self._bytes()
+            text = change(before)
+            if text != before:
+                replace_file(folder, name, [text], temporary=name + TEMPORARY, durable=self._durable)
 
 
 def forget_grants_to(root: Path, layout: Layout, to: str) -> None:

@@ -1,4 +1,4 @@
-"""The settings page: theme and times of this browser, the model, the embedder, and access tokens."""
+"""The settings page: theme and times of this browser, the model, the embedder, sharing, and access tokens."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from keepstone.web.elements import (
     tell,
 )
 from keepstone.web.frame import frame
+from keepstone.web.grant_lists import Sharing
 from keepstone.web.phrases import moment, shown
 from keepstone.web.site import Place
 
@@ -59,6 +60,8 @@ class SettingsPage:
                 self.embedder = box(role="status")
                 with self.embedder:
                     say("p", "Asking the index …", "hint")
+            with box(classes="source"):
+                await Sharing(self.place).build()
             if self.place.site.tokens is not None and self.place.is_admin:
                 with box(classes="source"):
                     await self._build_tokens(self.place.site.tokens)

@@ -27,7 +27,10 @@ from keepstone.filesystem.layout import (
     PURGED,
     STATE,
     SUGGESTIONS,
+    SYNC,
     TEMPORARY,
+    TESTS,
+    TESTS_LOCK,
     Layout,
 )
 from keepstone.filesystem.lock import Lock
@@ -80,6 +83,9 @@ class BackupRun:
         return replace(info, folder=target)
 
     def _copied(self, made: Path, progress: Progress | None, *, vectors: bool) -> BackupInfo:
+        self._copy_state(
+            made, of_sync=True
+        )  # What it knows of files may be older than they are, never newer.
         for _ in range(_ROUNDS):
             self._copy_all(made, progress)
             info = self._check(made)
@@ -126,7 +132,7 @@ class BackupRun:
         """Copy what is new or was rewritten since the last round; return whether there was any."""
         agents = self._layout.agents(self._root)
         changed = [self._copy_agent(agent, made, tell) for agent in agents]
-        return any([*changed, self._leave_only(agents, made)])
+        return any([*changed, self._copy_tests(made, tell), self._leave_only(agents, made)])
 
     def _leave_only(self, agents: Collection[str], made: Path) -> bool:
         """Remove agents from the copy that were purged during it."""
@@ -151,6 +157,13 @@ class BackupRun:
             unit = Unit(AgentFiles(place, root=self._root).list, lambda: locked_files(folder))
             changed = copy.follow(folder, {"files": unit}) or changed
         return changed
+
+    def _copy_tests(self, made: Path, tell: Callable[[int], None]) -> bool:
+        if not (self._root / TESTS).is_file():
+            return False
+        with Folder(self._root) as folder:
+            unit = Unit(lambda: [TESTS], lambda: _locked(folder, TESTS_LOCK))
+            return self._copies.setdefault(made / TESTS, Copy(made, made, tell)).follow(folder, {"": unit})
 
     def _copy_suggestions(self, agent: str, made: Path, tell: Callable[[int], None]) -> bool:
         if "{agent}" not in self._layout.sessions:
@@ -189,13 +202,15 @@ class BackupRun:
             findings = tuple(finding for finding in store.maintenance.doctor() if finding.level == "error")
         derived = self._layout.derived_folder(made)
         shutil.rmtree(derived, ignore_errors=True)
-        self._copy_state(made)
+        self._copy_state(made, of_sync=False)
         size = sum(copy.count()[1] for copy in self._copies.values())
         return BackupInfo(made, len(agents), len(sessions), entries, files, size, findings)
 
-    def _copy_state(self, made: Path) -> None:
+    def _copy_state(self, made: Path, *, of_sync: bool) -> None:
         """Copy what the home must not forget beside its memory; its space names it, and is made again."""
         for path in sorted((self._root / STATE).rglob("*")):
+            if path.is_relative_to(self._root / SYNC) != of_sync:
+                continue
             if path.is_file() and not path.is_symlink() and path.suffix not in (LOCK, TEMPORARY):
                 place = (made / path.relative_to(self._root)).parent
                 with Folder(place, root=made, create=True) as folder:

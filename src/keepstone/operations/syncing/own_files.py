@@ -1,0 +1,385 @@
+"""Exchanging agents' own files: the last version of each, a deletion, and copies of what lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from keepstone.errors import KeepstoneError, StoreError
+from keepstone.files import file_name, locked_files
+from keepstone.filesystem.atomic import replace_file
+from keepstone.filesystem.confine import FILE_MODE, Folder, check_file
+from keepstone.filesystem.layout import FILES_TEMPORARY, RESERVED
+from keepstone.operations.syncing.devices import Device, content, digest
+from keepstone.operations.syncing.exchanged import Told
+from keepstone.operations.syncing.file_versions import (
+    Known,
+    Version,
+    Versions,
+    dump,
+    ended,
+    joined,
+    known_to_any,
+    parsed,
+    written,
+)
+from keepstone.operations.syncing.giving import Giver
+from keepstone.operations.syncing.taking import Here
+from keepstone.store.files import file_deletions, purge_digests
+from keepstone.store.files.file_deletions import Deletion, name_digest, packed
+from keepstone.text.display import one_line, size
+
+VERSIONS = ".files.json"
+_FILE = ".file-"
+"""How the names of files begin in a device's folder; the digest of the path follows."""
+MOST_BYTES = 64 << 20
+"""The longest file that is exchanged."""
+_LONGEST_NAME = 255
+_FAILED = (KeepstoneError, ValueError, FileNotFoundError, NotADirectoryError)
+
+
+def told_of(
+    here: Here, devices: Iterable[Device], file: str
+) -> dict[str, list[tuple[Device, str, Versions]]]:
+    """Return what devices tell of the versions in a file, by the digest of the agent's name."""
+    found: dict[str, list[tuple[Device, str, Versions]]] = defaultdict(list)
+    for device in devices:
+        for agent in sorted({one for one, name in device.listed if name == file and device.is_whole}):
+            raw = device.read(agent, file)
+            if raw is None:
+                here.result.pending.append(device.name(agent, file))
+                continue
+            try:
+                versions = parsed(raw)
+            except (ValueError, RecursionError) as error:
+                here.result.skipped.append(f"{device.name(agent, file)}: {error}")
+                continue
+            name = agent if purge_digests.is_gone_name(agent) else purge_digests.gone_name(agent)
+            found[name].append((device, agent, versions))
+    return found
+
+
+def left_here(here: Here, name: str, versions: Versions, *, is_here: bool) -> None:
+    """Forget what a person took away with an agent's whole folder, as for logs; not what was purged."""
+    if not is_here and not purge_digests.is_there(purge_digests.vanished(here.home.root, name)):
+        for key in [key for key, one in versions.items() if one.is_live]:
+            del versions[key]
+
+
+@dataclass(slots=True)
+class _Found:
+    """A file as it is here. Its digest and length are those of what is published: its path, and its bytes."""
+
+    path: str
+    sha256: str
+    length: int
+    time: int
+    state: list[Any]
+
+
+class OwnFiles:
+    """The exchange of the files of all agents."""
+
+    def __init__(self, here: Here, known: Known) -> None:
+        self._here = here
+        self._known = known
+        self._all: dict[str, _Agent] = {}
+        self.deletions: list[Deletion] = []
+        """The deletions here since the last exchange."""
+
+    def take(self, devices: list[Device]) -> None:
+        """Take in what other devices wrote and deleted."""
+        here = [*self._here.home.agents()]
+        self._take_deletions()
+        told = told_of(self._here, devices, VERSIONS)
+        slugs = {agent for device in devices for agent, _ in device.listed} | {*here}
+        names = {purge_digests.gone_name(one): one for one in slugs if not purge_digests.is_gone_name(one)}
+        for name in sorted({*told, *map(purge_digests.gone_name, here), *self._known.groups}):
+            if purge_digests.is_gone_name(name):
+                agent = names.get(name)
+                left_here(self._here, name, self._known.of(name), is_here=agent in here)
+                found = _Agent(self._here, self._known.of(name), agent, is_here=agent in here)
+                self._all[name] = found
+                found.exchange(told.get(name, []))
+
+    def _take_deletions(self) -> None:
+        """Count what was deleted since the last exchange, and may be there again."""
+        self.deletions = file_deletions.read(self._here.home.root)
+        for one in self.deletions:
+            versions = self._known.of(one.agent)
+            old = versions.get(one.name)
+            if old is None or not old.is_live or old.sha256 != one.sha256:
+                old = written(old, one.sha256, one.time)
+            versions[one.name] = ended(old)
+
+    def give(self, giver: Giver, agent: str) -> None:
+        """Publish the files of an agent, which may be given by the digest of its name."""
+        name = agent if purge_digests.is_gone_name(agent) else purge_digests.gone_name(agent)
+        if name in self._all:
+            self._all[name].give(giver)
+
+
+class _Agent:
+    """The files of one agent during an exchange."""
+
+    def __init__(self, here: Here, ours: Versions, agent: str | None, *, is_here: bool) -> None:
+        self._here = here
+        self._result = here.result
+        self._ours = ours
+        self._agent = agent or ""
+        self._is_here = is_here
+        self._found: dict[str, _Found] = {}
+        self._late: set[str] = set()
+        self._is_emptied = False
+
+    def exchange(self, told: list[tuple[Device, str, Versions]]) -> None:
+        """Find what changed here, and join it with what others tell."""
+        held = self._scan() if self._is_here else set()
+        self._find_changes([versions for _, _, versions in told], held)
+        for device, name, versions in told:
+            for key, version in sorted(versions.items()):
+                if version != self._ours.get(key) and key not in held:
+                    self._try(device, name, key, version)
+        for key in self._found.keys() - self._late:
+            self._keep(key, self._found[key])
+        for device, name, _ in told:
+            self._take_out(device, name)
+        if self._is_emptied and not self._found:
+            self._here.remove_emptied(self._agent)
+
+    def _find_changes(self, theirs: list[Versions], held: set[str]) -> None:
+        """Count what was deleted and written here since the last exchange."""
+        for key, version in self._ours.items():
+            if version.is_live and key not in self._found and key not in held:
+                self._ours[key] = ended(version)
+        for key, one in self._found.items():
+            old = self._ours.get(key)
+            # A content that others had before is theirs: of a backup, a clone, or a sync that was killed.
+            if (old is not None and old.knows(one.sha256)) or not known_to_any(
+                one.sha256, (versions.get(key) for versions in theirs)
+            ):
+                self._keep(key, one)
+
+    def _scan(self) -> set[str]:
+        """Find the files; return the keys of those that are not exchanged as they are."""
+        held: set[str] = set()
+        with self._here.files_of(self._agent).folder() as folder:
+            pending = [""] if folder is not None else []
+            while folder is not None and pending:
+                sub = pending.pop()
+                for entry in [(one.name, one.is_dir(follow_symlinks=False)) for one in folder.scan(sub)]:
+                    path = f"{sub}/{entry[0]}" if sub else entry[0]
+                    if entry[1]:
+                        pending.append(path)
+                    elif not path.startswith(RESERVED) and not self._look(folder, path):
+                        held.add(name_digest(path.encode(errors="surrogateescape").decode(errors="replace")))
+        return held
+
+    def _look(self, folder: Folder, path: str) -> bool:
+        """Record a file as it is; False for one that is not exchanged."""
+        try:
+            name = file_name(path)
+            status = folder.stat(name)
+            check_file(status, name)
+            state = _state(status)
+            if status.st_nlink > 1 or status.st_size > MOST_BYTES:
+                why = "a hard link" if status.st_nlink > 1 else size(status.st_size)
+                self._result.skipped.append(f"{self._agent}/{one_line(path)}, which is {why}")
+                return False
+            key = name_digest(name)
+            known = self._here.exchanged.known(self._agent, f"\0{key}", state)
+            length, sha256 = known.given[""] if known else self._measured(folder, name)
+        except FileNotFoundError:
+            return True  # Deleted just now.
+        except (KeepstoneError, ValueError):
+            return False  # A link or a device, which agents cannot read either.
+        self._found[key] = _Found(name, sha256, length, status.st_mtime_ns, state)
+        return True
+
+    @staticmethod
+    def _measured(folder: Folder, name: str) -> list[Any]:
+        raw = packed(name, content(folder, name, MOST_BYTES))
+        return [len(raw), digest(raw)]
+
+    def _keep(self, key: str, one: _Found) -> None:
+        """Count what is here as a version of its own, unless it is the last one."""
+        old = self._ours.get(key)
+        if old is None or not old.is_live or old.sha256 != one.sha256:
+            self._ours[key] = written(old, one.sha256, one.time)
+
+    def _try(self, device: Device, name: str, key: str, theirs: Version) -> None:
+        try:
+            self._join(device, name, key, theirs)
+        except _FAILED as error:
+            self._late.add(key)
+            self._result.pending.append(f"{device.name(name, _FILE + key)}: {one_line(str(error))}")
+
+    def _join(self, device: Device, name: str, key: str, theirs: Version) -> None:
+        ours, here = self._ours.get(key), self._found.get(key)
+        new = joined(ours, theirs)
+        if new == ours or (new.is_live and not self._agent):
+            return
+        if (
+            theirs.is_live
+            and self._is_here
+            and (not new.is_live or new.sha256 != theirs.sha256)
+            and not (ours is not None and ours.knows(theirs.sha256))
+        ):
+            self._copy(*self._read(device, name, key, theirs.sha256), theirs.time)
+        if here is not None and (not new.is_live or here.sha256 != new.sha256):
+            if not theirs.knows(here.sha256):
+                self._copy(here.path, self._content(here), ours.time if ours is not None else here.time)
+            if not new.is_live:
+                self._delete(key, here)
+        if new.is_live and (here is None or here.sha256 != new.sha256):
+            path, raw = self._read(device, name, key, new.sha256)
+            new = self._write(path, raw, new)
+        self._ours[key] = new
+
+    def _read(self, device: Device, name: str, key: str, sha256: str) -> tuple[str, bytes]:
+        """Return path and content of a file as another device has it."""
+        length, listed = device.listed.get((name, _FILE + key), (0, ""))
+        if length > MOST_BYTES + (1 << 16):
+            raise ValueError(f"it has {size(length)}, more than {size(MOST_BYTES)}")
+        raw = device.read(name, _FILE + key) if listed == sha256 else None
+        if raw is None:
+            raise StoreError("it has not arrived")
+        head, _, rest = raw.partition(b"\n")
+        path = file_name(json.loads(head))
+        if name_digest(path) != key:
+            raise ValueError(f"it is of another path, {path!r:.80}")
+        return path, rest
+
+    def _content(self, one: _Found) -> bytes:
+        with self._here.files_of(self._agent).folder() as folder:
+            if folder is None or _packed_digest(folder, one.path) != one.sha256:
+                raise StoreError(f"{one.path!r} changed during the sync: sync again")
+            return content(folder, one.path, MOST_BYTES)
+
+    def _copy(self, path: str, raw: bytes, time: int) -> None:
+        """Keep what lost in a file of its own, which is the same on every device."""
+        name = conflict_name(path, digest(packed(path, raw)))
+        if name_digest(name) not in self._ours:
+            sha256 = digest(packed(name, raw))
+            new = self._write(name, raw, written(None, sha256, time))
+            self._ours[name_digest(name)] = new
+
+    def _write(self, path: str, raw: bytes, new: Version) -> Version:
+        """Write a file; return its version: an end, if a folder with files of this name is in the way."""
+        self._here.layout.refuse_twin(self._here.home.root, self._agent)
+        for end in [at for at, char in enumerate(path) if char == "/"]:
+            if (parent := self._found.get(name_digest(path[:end]))) is not None:
+                self._copy(parent.path, self._content(parent), parent.time)
+                self._delete(name_digest(parent.path), parent)
+                last = self._ours[name_digest(parent.path)]
+                self._ours[name_digest(parent.path)] = ended(last)
+        place = self._here.layout.files_folder(self._here.home.root, self._agent)
+        with Folder(place, root=self._here.home.root, create=True) as folder, locked_files(folder):
+            if self._is_folder_in_use(folder, path):
+                self._result.pending.append(f"{self._agent}/{path}: a folder of its name has files")
+                in_way = True
+            else:
+                in_way = False
+                mode = self._unchanged(folder, path)
+                if parent_of_it := path.rpartition("/")[0]:
+                    folder.make_folder(parent_of_it)
+                status = replace_file(folder, path, [raw], temporary=FILES_TEMPORARY, mode=mode)
+                length = len(packed(path, raw))
+                self._found[name_digest(path)] = _Found(path, new.sha256, length, new.time, _state(status))
+                self._result.files.append(f"{self._agent}/{path}")
+        if in_way:
+            self._copy(path, raw, new.time)
+            return ended(new)
+        return new
+
+    @staticmethod
+    def _is_folder_in_use(folder: Folder, path: str) -> bool:
+        try:
+            is_folder = stat.S_ISDIR(folder.stat(path).st_mode)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        if not is_folder:
+            return False
+        try:
+            folder.remove_folder(path)
+        except OSError:
+            return True
+        return False
+
+    def _delete(self, key: str, one: _Found) -> None:
+        with self._here.files_of(self._agent).folder(locked=True) as folder:
+            if folder is not None:
+                self._unchanged(folder, one.path)
+                folder.unlink(one.path)
+                folder.sync(one.path.rpartition("/")[0])
+        del self._found[key]
+        self._is_emptied = True
+        self._result.files.append(f"{self._agent}/{one.path}")
+
+    def _unchanged(self, folder: Folder, path: str) -> int:
+        """Return the mode of a file that is as it was found, and for a new file that of new ones."""
+        one = self._found.get(name_digest(path))
+        try:
+            status = folder.stat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return FILE_MODE
+        check_file(status, path)
+        if one is None or one.state != _state(status):
+            raise StoreError(f"{path!r} changed during the sync: sync again")
+        return status.st_mode
+
+    def _take_out(self, device: Device, name: str) -> None:
+        """Take deleted files out of a device's folder."""
+        gone = {
+            (name, _FILE + key): b""
+            for key, one in self._ours.items()
+            if not one.is_live and key not in self._late and (name, _FILE + key) in device.listed
+        }
+        if gone:
+            device.rewrite(gone)
+
+    def give(self, giver: Giver) -> None:
+        """Publish the files and their versions."""
+        for key, one in sorted(self._found.items()):
+            version = self._ours.get(key)
+            if version is None or not version.is_live or version.sha256 != one.sha256:
+                continue
+            entry = one.length, one.sha256
+            if not giver.keep(_FILE + key, entry):
+                try:
+                    giver.write(_FILE + key, packed(one.path, self._content(one)))
+                except _FAILED as error:
+                    self._result.pending.append(f"{self._agent}/{one.path}: {one_line(str(error))}")
+                    continue
+            told = Told(one.state, {"": [*entry]})
+            self._here.exchanged.keep(self._agent, f"\0{key}", told)
+        if self._ours:
+            giver.write(VERSIONS, dump(self._ours))
+
+
+def _state(status: os.stat_result) -> list[Any]:
+    return [status.st_size, status.st_mtime_ns, status.st_ino]
+
+
+def _packed_digest(folder: Folder, path: str) -> str:
+    return digest(packed(path, content(folder, path, MOST_BYTES)))
+
+
+def conflict_name(path: str, sha256: str) -> str:
+    """Return where the content that lost is kept.
+
+    Examples:
+        >>> conflict_name("plans/today.md", "f00dcafe" * 8)
+        'plans/today (conflict f00dcafe).md'
+    """
+    folder, slash, name = path.rpartition("/")
+    stem, dot, extension = name.rpartition(".")
+    stem, end = (stem, dot + extension) if stem else (name, "")
+    mark = f" (conflict {sha256[:8]}){end}"
+    kept = stem.encode()[: max(1, _LONGEST_NAME - len(mark.encode()))].decode(errors="ignore")
+    return f"{folder}{slash}{kept}{mark}"

@@ -1,0 +1,204 @@
+"""Exchanging files of lines, an agent's grants and the home's tests: those of all devices, less the removed.
+
+A line that a device wrote to its own folder counts here like one that git would merge: who may write to the
+shared folder may grant.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection
+from typing import NamedTuple
+
+from keepstone.errors import StoreError
+from keepstone.filesystem.layout import DEFAULT_AGENT, GRANTS, TESTS
+from keepstone.operations.syncing.devices import Device, digest
+from keepstone.operations.syncing.file_versions import Known, Versions, dump, ended, joined, written
+from keepstone.operations.syncing.giving import Giver
+from keepstone.operations.syncing.own_files import left_here, told_of
+from keepstone.operations.syncing.taking import Here
+from keepstone.store import memory_tests
+from keepstone.store.files import purge_digests
+from keepstone.store.sharing.grants import MOST_BYTES, DamagedGrantsError, parsed
+from keepstone.store.sharing.grants_file import GrantsFile
+from keepstone.store.suggestion_lines import lines_of
+
+HOME = purge_digests.gone_name("")
+"""In the place of an agent: what is of the whole home."""
+_MOST_TESTS = 16 << 20
+
+
+class _Kind(NamedTuple):
+    """A kind of file."""
+
+    name: str
+    most: int
+    check: Callable[[bytes], object]
+    """Raises ValueError or StoreError for a line that is damaged."""
+
+
+_KINDS = (
+    _Kind(GRANTS, MOST_BYTES, parsed),
+    _Kind(TESTS, _MOST_TESTS, lambda line: memory_tests.test_of(json.loads(line))),
+)
+_WRONG = (ValueError, TypeError, RecursionError, StoreError)
+
+
+class OwnLines:
+    """The exchange of grants and tests."""
+
+    def __init__(self, here: Here, known: Known) -> None:
+        self._here = here
+        self._known = known
+        self._lines: dict[tuple[str, str], list[bytes]] = {}
+
+    def take(self, devices: list[Device]) -> None:
+        """Take in the lines that other devices have, and remove those that they removed."""
+        home = self._here.home
+        agents = {purge_digests.gone_name(one): one for one in home.agents()}
+        for kind in _KINDS:
+            told = told_of(self._here, devices, _versions(kind.name))
+            slugs = {one for device in devices for one, _ in device.listed}
+            named = {purge_digests.gone_name(one): one for one in slugs} | agents
+            for name in [HOME] if kind.name == TESTS else sorted({*told, *agents} - {HOME}):
+                if kind.name == GRANTS and not self._here.layout.has_agents:
+                    continue
+                ours = self._known.of(_group(name, kind.name))
+                left_here(self._here, name, ours, is_here=name in agents or name == HOME)
+                self._exchange(kind, name, named.get(name, DEFAULT_AGENT), ours, told.get(name, []))
+
+    def _exchange(
+        self,
+        kind: _Kind,
+        name: str,
+        agent: str,
+        ours: Versions,
+        told: list[tuple[Device, str, Versions]],
+    ) -> None:
+        arrived = self._arrived(kind, told)
+        before = dict(ours)
+
+        def united(lines: list[bytes]) -> list[bytes]:
+            ours.clear()
+            ours.update(before)
+            there = {digest(line): line for line in lines if line.strip()}
+            _found(ours, there)
+            texts = arrived | there
+            for _, _, versions in told:
+                for key, version in versions.items():
+                    new = joined(ours.get(key), version)
+                    if not new.is_live or key in texts:
+                        ours[key] = new
+            live = {key for key in texts if key in ours and ours[key].is_live}
+            if sum(len(texts[key]) for key in live) > kind.most:
+                self._here.result.skipped.append(
+                    f"{agent}/{kind.name}: more than {kind.most:,} bytes together"
+                )
+                live &= there.keys()
+            if live == there.keys():
+                self._lines[name, kind.name] = [*there.values()]
+                return lines
+            kept = [texts[key] for key in sorted(live, key=lambda key: (ours[key].time, key))]
+            self._lines[name, kind.name] = kept
+            return kept
+
+        has_more = any(
+            key in arrived and joined(before.get(key), version).is_live
+            for _, _, versions in told
+            for key, version in versions.items()
+        )
+        try:
+            self._change(kind, agent, united, has_more=has_more)
+        except DamagedGrantsError as error:  # It grants nothing, and stays as it is.
+            ours.clear()
+            ours.update(before)
+            self._here.result.skipped.append(f"{agent}/{kind.name}: {error}")
+        for device, folder, _ in told:
+            self._take_out(kind, device, folder, ours)
+
+    def _change(
+        self, kind: _Kind, agent: str, united: Callable[[list[bytes]], list[bytes]], *, has_more: bool
+    ) -> None:
+        home = self._here.home
+        if kind.name == TESTS:
+            memory_tests.rewrite(home.root, united, create=has_more)
+            if not has_more and not (home.root / TESTS).exists():
+                united([])
+            return
+        file = GrantsFile(home.root, self._here.layout, agent)
+
+        def change(text: bytes) -> bytes:
+            parsed(text)
+            lines = lines_of(text)
+            kept = united(lines)
+            return text if kept is lines else b"".join(kept)
+
+        if has_more or file.path.exists():
+            file.revise(change)
+        else:
+            united([])
+
+    def _arrived(self, kind: _Kind, told: list[tuple[Device, str, Versions]]) -> dict[str, bytes]:
+        """Return the lines of other devices by their digests."""
+        found: dict[str, bytes] = {}
+        for device, folder, _ in told:
+            given = folder, _lines(kind.name)
+            raw = device.read(*given) if given in device.listed else b""
+            if raw is None or len(raw) > kind.most:
+                self._here.result.pending.append(device.name(*given))
+                continue
+            for line in lines_of(raw):
+                try:
+                    kind.check(line)
+                except _WRONG as error:
+                    self._here.result.skipped.append(f"a line of {device.name(*given)}: {error}")
+                else:
+                    found[digest(line)] = line
+        return found
+
+    @staticmethod
+    def _take_out(kind: _Kind, device: Device, folder: str, ours: Versions) -> None:
+        """Take removed lines out of a device's folder."""
+        given = folder, _lines(kind.name)
+        raw = device.read(*given) if given in device.listed else None
+        if raw:
+            stay = [line for line in lines_of(raw) if (one := ours.get(digest(line))) is None or one.is_live]
+            if len(stay) < len(lines_of(raw)):
+                device.rewrite({given: b"".join(stay)})
+
+    def give(self, giver: Giver, agent: str) -> None:
+        """Publish the lines of an agent, or of the home, and their versions."""
+        name = agent if purge_digests.is_gone_name(agent) else purge_digests.gone_name(agent)
+        for kind in _KINDS:
+            versions = self._known.groups.get(_group(name, kind.name))
+            if versions:
+                lines = self._lines.get((name, kind.name), [])
+                live = [line for line in lines if digest(line) in versions]
+                if live:
+                    giver.write(_lines(kind.name), b"".join(live))
+                giver.write(_versions(kind.name), dump(versions))
+
+
+def _found(ours: Versions, there: Collection[str]) -> None:
+    """Bring versions up to the lines that are here, in their order, by digests."""
+    for key, version in ours.items():
+        if version.is_live and key not in there:
+            ours[key] = ended(version)
+    place = 0
+    for key in there:
+        old = ours.get(key)
+        if old is None or not old.is_live:
+            ours[key] = written(old, key, place + 1)
+        place = max(place, ours[key].time)
+
+
+def _group(name: str, file: str) -> str:
+    return f"{name}/{file}"
+
+
+def _lines(file: str) -> str:
+    return f".{file}"
+
+
+def _versions(file: str) -> str:
+    return f".{file.partition('.')[0]}.json"

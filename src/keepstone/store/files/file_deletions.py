@@ -1,0 +1,97 @@
+"""The journal of deleted files: what a home has to tell other devices when it syncs.
+
+A file that is written again leaves no sign that one was deleted before, and neither does one that an older
+backup brings back. Names and contents are recorded as digests. The next sync takes the journal over.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from contextlib import closing
+from pathlib import Path
+from time import time_ns
+from typing import NamedTuple
+
+from keepstone.errors import KeepstoneError
+from keepstone.files import AgentFiles
+from keepstone.filesystem.confine import Folder
+from keepstone.filesystem.layout import LOCK, SYNC
+from keepstone.filesystem.lock import Lock
+from keepstone.log.line import dump_read, parse
+from keepstone.log.log_file import Log
+from keepstone.store.files.purge_digests import gone_name
+
+_FILE = "deleted.ndjson"
+
+
+class Deletion(NamedTuple):
+    """A file that was deleted."""
+
+    agent: str
+    """The digest of the agent's name."""
+    name: str
+    """The digest of the path."""
+    sha256: str
+    """The digest of path and content."""
+    time: int
+    """When, in nanoseconds since 1970."""
+
+
+def name_digest(path: str) -> str:
+    """Return what stands for a path, which may say something that was deleted."""
+    return hashlib.sha256(json.dumps([path]).encode()).hexdigest()
+
+
+def packed(path: str, raw: bytes) -> bytes:
+    """Return what devices exchange of a file: its path in a line, and its bytes."""
+    return json.dumps(path).encode() + b"\n" + raw
+
+
+def record(root: Path, agent: str, path: str, raw: bytes, *, durable: bool = True) -> None:
+    """Record a file that is about to be deleted."""
+    sha256 = hashlib.sha256(packed(path, raw)).hexdigest()
+    line = Deletion(gone_name(agent), name_digest(path), sha256, time_ns())._asdict()
+    with (
+        Folder(root / SYNC, root=root, create=True, durable=durable) as folder,
+        closing(_log(folder, durable=durable)) as log,
+        log.locked(),
+    ):
+        log.append([dump_read(line)])
+
+
+def record_all(root: Path, agent: str, files: AgentFiles) -> None:
+    """Record all files of an agent that is about to be purged."""
+    for path in files.list():
+        try:
+            raw = files.read(path).encode()
+        except KeepstoneError:  # It is not text, or gone.
+            continue
+        record(root, agent, path, raw)
+
+
+def read(root: Path) -> list[Deletion]:
+    """Return what was recorded and not taken over yet; lines of another form are left out."""
+    try:
+        with Folder(root / SYNC, root=root) as folder, closing(_log(folder)) as log, log.reading() as fd:
+            raw = b"" if fd is None else os.pread(fd, os.fstat(fd).st_size, 0)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    found = []
+    for line in map(parse, raw.splitlines()):
+        match line:
+            case {"agent": str(agent), "name": str(name), "sha256": str(sha256), "time": int(time)}:
+                found.append(Deletion(agent, name, sha256, time))
+    return found
+
+
+def forget(root: Path, taken: list[Deletion]) -> None:
+    """Remove what was taken over."""
+    if taken:
+        with Folder(root / SYNC, root=root) as folder, closing(_log(folder)) as log, log.locked():
+            log.replace(dump_read(one._asdict()) for one in read(root) if one not in taken)
+
+
+def _log(folder: Folder, *, durable: bool = True) -> Log:
+    return Log(folder, _FILE, Lock(folder, _FILE + LOCK), durable=durable)
