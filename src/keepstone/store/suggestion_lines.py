@@ -16,6 +16,7 @@ from typing import Any
 
 from keepstone.log.line import dump_read, parse, read_time
 from keepstone.model import Record, Suggestion
+from keepstone.store.citations import cited
 
 DO = ("merge", "supersede", "delete", "tag", "pin", "add")
 STATES = ("open", "accepted", "rejected", "undone", "outdated")
@@ -91,6 +92,8 @@ def check(do: str, entries: Sequence[str], item: Mapping[str, Any] | None) -> No
     for key in ("id", "ts", "embedding", "origin", "cites"):
         if item is not None and key in item:
             raise ValueError(f"a suggested item has no {key}: only accepting it may decide that")
+    if item is not None and any(cited(item)):
+        raise ValueError("a suggested item cites no files: cite them once it is accepted")
     if do == "tag" and not (item and set(item) == {"tags"} and _are_names(item["tags"])):
         raise ValueError('tag takes an item with the tags to add: {"tags": ["…"]}')
 
