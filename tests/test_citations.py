@@ -253,3 +253,22 @@ def test_a_writer_from_another_machine_cites_no_file(agent: Agent) -> None:
     assert remote.update("plain", links=[link]).links == ()
     assert [entry.links for entry in agent.entries()] == [(), ()]
     assert remote.suggestions(None) == []
+
+
+@pytest.mark.usefixtures("rule")
+@pytest.mark.parametrize(
+    "remote",
+    [
+        "git@Example.com:ada/work.git",
+        "ssh://git@example.com/ada/work.git",
+        "https://token@example.com/ada/work",
+        "https://example.com/ada/work.git/",
+    ],
+)
+def test_clones_over_other_protocols_are_one_project(agent: Agent, project: Path, remote: str) -> None:
+    config = project / ".git" / "config"
+    config.parent.mkdir()
+    config.write_text('[remote "origin"]\nurl = https://example.com/ada/work\n')
+    agent.add("Text", cites=["src/auth.py"], id="cited")
+    config.write_text(f'[remote "origin"]\nurl = {remote}\n')
+    assert [one.state for one in agent.verify() if one.id == "cited"] == ["fresh"]

@@ -29,6 +29,7 @@ _WORDS = 80
 """Characters of the cited text that a link keeps."""
 _GIT_SECONDS = 10
 _PLACE = re.compile(r"(?:file:)?(?P<path>.+?)(?:#L(?P<first>\d+)(?:-L(?P<last>\d+))?)?", re.DOTALL)
+_REMOTE = re.compile(r"(?:[a-z+]+://)?(?:[^@/]*@)?(?P<host>[^/:@]+)(?::\d+/|:/*|/+)(?P<path>.+?)(?:\.git)?/*")
 _GIT = ("git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
 _NO_TRANSFER = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
 _CONFIG_BYTES = 1 << 16
@@ -199,7 +200,7 @@ class Project:
                 section = line
             elif section == '[remote "origin"]' and key.strip() == "url" and not remote:
                 remote = value.split(maxsplit=1)[0] if value.strip() else ""
-        return _digest(remote or str(self.root))[:23]
+        return _digest(_plain(remote) or str(self.root))[:23]
 
 
 def cited(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -222,6 +223,12 @@ def check_citing(writer: Writer, record: Record) -> None:
             "requests to a server cite no files, neither by cites nor by links: "
             "cite them where the project is, with keepstone add --cites"
         )
+
+
+def _plain(remote: str) -> str:
+    """Return host and path of a remote, the same for all protocols and users."""
+    found = _REMOTE.fullmatch(remote)
+    return remote if found is None else f"{found['host'].casefold()}/{found['path']}"
 
 
 def _parsed(place: str) -> tuple[str, int, int]:

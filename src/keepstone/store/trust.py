@@ -69,7 +69,7 @@ class Judge:
     def attach(self, entries: Entries) -> Entries:
         """Let entries with sources ask this judge, and return them; others need none.
 
-        What is shown next may read files anew: what was shown before takes nothing from its bound.
+        What is shown next may read as many files as before, whatever was shown already.
         """
         self.project.begin()
         for entry in entries:
