@@ -197,3 +197,78 @@ def test_a_long_configuration_of_git_is_read_to_a_bound(agent: Agent, project: P
     (project / ".git" / "config").write_text('[remote "origin"]\n' + "\n" * 1_000_000 + "url = x\n")
     entry = agent.add("Text", cites=["src/auth.py"])
     assert entry.stale is None
+
+
+def test_a_link_to_an_entry_is_no_citation_of_a_file(agent: Agent) -> None:
+    agent.add("The paper", id="paper")
+    agent.add("The summary", id="summary")
+    agent.link("summary", "paper", "cites")
+    assert agent.get("summary").stale is None
+    assert agent.verify() == []
+    assert agent.update("summary", links=[{"to": "paper", "rel": "cites"}]).links[0]["to"] == "paper"
+
+
+def test_entries_shown_one_by_one_are_all_compared(
+    target: str, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(citations, "_READS", 2)
+    with keepstone.open(target, embedder="none", project=project) as home:
+        check_one_by_one(home.agent("ada"), project)
+
+
+def check_one_by_one(agent: Agent, project: Path) -> None:
+    for number in range(4):
+        (project / f"{number}.txt").write_text("old")
+        agent.add("Text", id=f"e{number}", cites=[f"{number}.txt"])
+        (project / f"{number}.txt").write_text("new text")
+    assert sum(agent.get(f"e{number}").stale is not None for number in range(4)) == 4
+
+
+def test_only_an_entry_that_cites_something_takes_a_new_text(agent: Agent) -> None:
+    agent.add("Text", id="plain")
+    with pytest.raises(ValueError, match="'plain' cites no file"):
+        agent.verify(accept="plain")
+
+
+def test_the_folder_of_git_is_known_by_any_case(agent: Agent) -> None:
+    with pytest.raises(ValueError, match="belongs to git"):
+        agent.add("Text", cites=[".GIT/config#L1"])
+
+
+def test_a_writer_from_another_machine_cites_no_file(agent: Agent) -> None:
+    remote = agent.on_behalf("program", may_cite=False)
+    link = {"to": "file:src/auth.py", "rel": "cites", "digest": "sha256:0"}
+    remote.add("Text", id="plain")
+    remote.add("Named like a file", id="file:src/auth.py")
+    for write in (
+        lambda: remote.add("Text", links=[link]),
+        lambda: remote.add("Text", cites=["src/auth.py#L1"]),
+        lambda: remote.on_behalf("model").add("Text", cites=["src/auth.py#L1"]),
+        lambda: remote.supersede("plain", {"text": "Other", "links": [link]}),
+        lambda: remote.link("plain", "file:src/auth.py", "cites"),
+        lambda: remote.suggest("add", item={"text": "Text", "links": [link]}, why="a guess"),
+    ):
+        with pytest.raises(ValueError, match=r"cites? no files"):
+            write()
+    assert remote.update("plain", links=[link]).links == ()
+    assert [entry.links for entry in agent.entries()] == [(), ()]
+    assert remote.suggestions(None) == []
+
+
+@pytest.mark.usefixtures("rule")
+@pytest.mark.parametrize(
+    "remote",
+    [
+        "git@Example.com:ada/work.git",
+        "ssh://git@example.com/ada/work.git",
+        "https://token@example.com/ada/work",
+        "https://example.com/ada/work.git/",
+    ],
+)
+def test_clones_over_other_protocols_are_one_project(agent: Agent, project: Path, remote: str) -> None:
+    config = project / ".git" / "config"
+    config.parent.mkdir()
+    config.write_text('[remote "origin"]\nurl = https://example.com/ada/work\n')
+    agent.add("Text", cites=["src/auth.py"], id="cited")
+    config.write_text(f'[remote "origin"]\nurl = {remote}\n')
+    assert [one.state for one in agent.verify() if one.id == "cited"] == ["fresh"]

@@ -255,7 +255,7 @@ def test_any_program_may_write_a_line(filed: keepstone.Agent, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("killed_at", ["main", "b"])
-def test_a_killed_step_is_finished_by_the_next_call(
+def test_a_killed_step_is_finished_by_accepting_it_again_and_by_no_reading(
     filed: keepstone.Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed_at: str
 ) -> None:
     one, two = filed.add("Use OAuth"), filed.add("OAuth it is", session="b")
@@ -272,10 +272,15 @@ def test_a_killed_step_is_finished_by_the_next_call(
         with pytest.raises(KeyboardInterrupt):
             filed.accept(made.id, by="Ada")
     with keepstone.open(tmp_path / "home") as home:
-        assert [(one.state, one.decided_by) for one in home.agent(AGENT).suggestions(None)] == [
-            ("accepted", "Ada")
-        ]
-        assert texts(home.agent(AGENT)) == ["Use OAuth to sign in"]
+        agent = home.agent(AGENT)
+        before = (tmp_path / "home" / LINES).read_bytes(), texts(agent)
+        assert [one.state for one in agent.suggestions(None)] == ["open"]
+        with pytest.raises(ValueError, match="accept it to finish that"):
+            agent.reject(made.id)
+        assert ((tmp_path / "home" / LINES).read_bytes(), texts(agent)) == before
+        done = agent.accept(made.id, by="Eve")
+        assert (done.state, done.decided_by) == ("accepted", "Ada")
+        assert texts(agent) == ["Use OAuth to sign in"]
 
 
 def test_a_step_that_fails_in_one_session_leaves_the_other(

@@ -538,7 +538,7 @@ class Agent(BoundToProcess):
             self._store.modify(self.slug, entry.session, entry.id, taken)
         return [*self._shared.judge.verified(self.slug)]
 
-    def on_behalf(self, by: str, via: str | None = None) -> Agent:
+    def on_behalf(self, by: str, via: str | None = None, *, may_cite: bool = True) -> Agent:
         """Return this agent for a surface: what is written through it says who said it, and through what.
 
         No item that is written through it has more trust than that.
@@ -546,13 +546,16 @@ class Agent(BoundToProcess):
         Args:
             by: ``"user"``, ``"program"``, ``"model"``, ``"import"`` or ``"tool"``.
             via: The surface, such as ``"mcp/claude-code"``.
+            may_cite: Whether it may cite files of the project; not for writers from other machines, which
+                would learn what the files say.
 
         Examples:
             >>> agent.on_behalf("tool", "crawler").add("The office closes at six").trust
             'tool'
         """
-        by = least((trust_level(by), self._shared.writer.by or by))
-        return Agent(replace(self._shared, writer=Writer(by, via)), self.slug)
+        now = self._shared.writer
+        writer = Writer(least((trust_level(by), now.by or by)), via, may_cite and now.may_cite)
+        return Agent(replace(self._shared, writer=writer), self.slug)
 
     @traced("purge")
     def purge_matching(self, text: str, session: str | None = None, *, dry_run: bool = False) -> Purged:

@@ -193,6 +193,8 @@ class Writer:
     """Who writes; None for a program, whose items may name anyone."""
     via: str | None = None
     """The surface, such as ``mcp/claude-code``."""
+    may_cite: bool = True
+    """Whether what it writes may cite files of the project, and so learn what they say."""
 
     def origin(self, given: Mapping[str, Any] | None, sources: Iterable[str] = ()) -> dict[str, Any] | None:
         """Return the origin to write; None for ``program`` without more, which is the default.

@@ -118,3 +118,14 @@ def test_a_revoked_token_opens_nothing_more(server: Server) -> None:
 def test_other_origins_and_hosts_are_refused(server: Server) -> None:
     assert post(server, server.token, Origin="http://evil.example").status_code == 403
     assert post(server, server.token, Host="evil.example").status_code >= 400
+
+
+def test_no_tool_of_a_token_cites_files_of_the_server(server: Server) -> None:
+    token, _ = server.tokens.create(["citing"])
+
+    async def use(client: Client) -> Any:
+        return await client.call_tool("memory_save", {"text": "a guess", "cites": ["README.md#L1"]})
+
+    result = asked(server, use, token)
+    assert result.is_error
+    assert "cite no files" in result.content[0].text

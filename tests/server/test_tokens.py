@@ -141,3 +141,10 @@ def test_a_link_is_no_token_and_a_token_no_link(tmp_path: Path) -> None:
     link, (secret, token) = tokens.add_link(timedelta(minutes=15)), tokens.create()
     assert (tokens.holder(link), tokens.take_link(secret), tokens.all()) == (None, False, [token])
     assert link not in (tmp_path / ".tokens.json").read_text()
+
+
+@pytest.mark.parametrize("origin", ["user", "web"])
+def test_a_token_of_an_origin_it_must_not_have_is_refused(tmp_path: Path, origin: str) -> None:
+    with pytest.raises(ValueError, match=f"^origin of a token must be one of .*, not .{origin}"):
+        Tokens(tmp_path).create(origin=origin)
+    assert not (tmp_path / ".tokens.json").exists()

@@ -57,7 +57,8 @@ class _Endpoint:
         from keepstone.mcp.memory_tools import McpTools
         from keepstone.mcp.resources import View
 
-        found, read_only = self._home.agent(agent).on_behalf(access.origin), access.read_only
+        found, read_only = self._home.agent(agent), access.read_only
+        found = found.on_behalf(access.origin, may_cite=False)
         view = View(found, McpTools(found, read_only=read_only), self._home)
         server = _server(READ_ONLY if read_only else INSTRUCTIONS)
         return view, manager(app=server, stateless=True, max_request_body_size=Limits().body)

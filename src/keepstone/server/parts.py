@@ -101,7 +101,7 @@ async def _writing(request: Request, agent: AgentName) -> Agent:
     access = access_of(request)
     access.check_agent(agent)
     access.check_write()
-    return _home_of(request).agent(agent).on_behalf(access.origin)
+    return _home_of(request).agent(agent).on_behalf(access.origin, may_cite=False)
 
 
 async def _shared_reading(request: Request, agent: AgentName, of: OfQuery = None) -> Agent:

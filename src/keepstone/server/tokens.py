@@ -110,10 +110,10 @@ class Tokens:
             ValueError: The list of agents is empty, the lifetime is not positive, the name is too long or
                 not one line of printable characters, or the origin is unknown or ``user``.
         """
-        if trust_level(origin) == TRUST[0]:
+        if origin not in TRUST[1:]:
             raise ValueError(
-                "origin of a token must not be 'user': only the page and the terminal are persons; use "
-                f"{', '.join(TRUST[1:])}"
+                f"origin of a token must be one of {', '.join(TRUST[1:])}, not {origin!r:.80}: only the page "
+                "and the terminal are persons"
             )
         if agents is not None and not agents:
             raise ValueError("the list of agents must not be empty; leave it out to allow all agents")

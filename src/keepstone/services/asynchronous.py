@@ -171,9 +171,9 @@ class AsyncAgent(_Face[Agent]):
         """The agent's own text files; their methods are awaited."""
         return AsyncFiles(self._blocking.files, self._calls)
 
-    def on_behalf(self, by: str, via: str | None = None) -> AsyncAgent:
+    def on_behalf(self, by: str, via: str | None = None, *, may_cite: bool = True) -> AsyncAgent:
         """Return this agent for a surface, see ``Agent.on_behalf``."""
-        return AsyncAgent(self._blocking.on_behalf(by, via), self._calls)
+        return AsyncAgent(self._blocking.on_behalf(by, via, may_cite=may_cite), self._calls)
 
     def session(self, id: str, of: str | None = None) -> AsyncSession:  # noqa: A002
         """Return a session; see ``Agent.session``."""

@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 
 from keepstone.errors import KeepstoneError, MemoryFileNotFoundError, NotTextError
 from keepstone.filesystem.confine import Folder, check_path
-from keepstone.model import Record
+from keepstone.model import Record, Writer
 
 CITES = "cites"
 """The relation of an entry to a file of a project."""
+_FILE = "file:"
 BROKEN = ("changed", "gone")
 """The states of a citation that speak against its entry."""
 LARGEST = 4 << 20
@@ -28,6 +29,7 @@ _WORDS = 80
 """Characters of the cited text that a link keeps."""
 _GIT_SECONDS = 10
 _PLACE = re.compile(r"(?:file:)?(?P<path>.+?)(?:#L(?P<first>\d+)(?:-L(?P<last>\d+))?)?", re.DOTALL)
+_REMOTE = re.compile(r"(?:[a-z+]+://)?(?:[^@/]*@)?(?P<host>[^/:@]+)(?::\d+/|:/*|/+)(?P<path>.+?)(?:\.git)?/*")
 _GIT = ("git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
 _NO_TRANSFER = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
 _CONFIG_BYTES = 1 << 16
@@ -198,15 +200,35 @@ class Project:
                 section = line
             elif section == '[remote "origin"]' and key.strip() == "url" and not remote:
                 remote = value.split(maxsplit=1)[0] if value.strip() else ""
-        return _digest(remote or str(self.root))[:23]
+        return _digest(_plain(remote) or str(self.root))[:23]
 
 
 def cited(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Yield the links of an entry to files."""
     links = record.get("links")
     for link in links if isinstance(links, list) else ():
-        if isinstance(link, Mapping) and link.get("rel") == CITES and isinstance(link.get("to"), str):
+        if isinstance(link, Mapping) and is_citation(link):
             yield link
+
+
+def is_citation(link: Mapping[str, Any]) -> bool:
+    """Return whether a link is to a file; one of the same relation may be to an entry."""
+    return link.get("rel") == CITES and isinstance(link.get("to"), str) and link["to"].startswith(_FILE)
+
+
+def check_citing(writer: Writer, record: Record) -> None:
+    """Raise ValueError if a new line cites files, and its writer must not learn what they say."""
+    if not writer.may_cite and (record.get("cites") or any(cited(record))):
+        raise ValueError(
+            "requests to a server cite no files, neither by cites nor by links: "
+            "cite them where the project is, with keepstone add --cites"
+        )
+
+
+def _plain(remote: str) -> str:
+    """Return host and path of a remote, the same for all protocols and users."""
+    found = _REMOTE.fullmatch(remote)
+    return remote if found is None else f"{found['host'].casefold()}/{found['path']}"
 
 
 def _parsed(place: str) -> tuple[str, int, int]:
@@ -219,7 +241,7 @@ def _parsed(place: str) -> tuple[str, int, int]:
     if (found["first"] and not first) or last < first:
         raise ValueError(f"lines of a citation count from 1 and go down: {place!r:.200}")
     check_path(found["path"])
-    if ".git" in found["path"].split("/"):
+    if ".git" in found["path"].casefold().split("/"):
         raise ValueError(f"{found['path']!r:.200} belongs to git: cite a file of the project")
     return found["path"], first, last
 

@@ -2,7 +2,8 @@
 
 The first line of an id is the suggestion. Later lines with a ``sum`` are decisions. Any other line with its
 id, or another ``state`` in its own line, changes nothing. Before an accepted suggestion changes entries, a
-line with the state ``begun`` says how: the next call finishes the step of a killed process.
+line with the state ``begun`` says how: the same call again finishes the step of a killed process. Reading
+does not, as the line may have come from another device.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 from keepstone.log.line import dump_read, parse, read_time
 from keepstone.model import Record, Suggestion
+from keepstone.store.citations import cited
 
 DO = ("merge", "supersede", "delete", "tag", "pin", "add")
 STATES = ("open", "accepted", "rejected", "undone", "outdated")
@@ -91,6 +93,8 @@ def check(do: str, entries: Sequence[str], item: Mapping[str, Any] | None) -> No
     for key in ("id", "ts", "embedding", "origin", "cites"):
         if item is not None and key in item:
             raise ValueError(f"a suggested item has no {key}: only accepting it may decide that")
+    if item is not None and any(cited(item)):
+        raise ValueError("a suggested item cites no files: cite them once it is accepted")
     if do == "tag" and not (item and set(item) == {"tags"} and _are_names(item["tags"])):
         raise ValueError('tag takes an item with the tags to add: {"tags": ["…"]}')
 
@@ -127,7 +131,7 @@ def _is_decision(line: Record) -> bool:
         and isinstance(line.get("state"), str)
         and isinstance(line.get("by"), str | None)
         and read_time(line.get("ts")) is not None
-        and (line["state"] != "begun" or (line.get("to") in STATES and "steps" in line))
+        and (line["state"] != "begun" or (line.get("to") in ("accepted", "undone") and "steps" in line))
         and _are_steps(line.get("steps", []))
     )
 
@@ -159,7 +163,7 @@ def fold(lines: Iterable[bytes]) -> dict[str, Held]:
             continue
         held, state = found[line["id"]], line["state"]
         if state == "begun":
-            held.begun = line
+            held.begun = line if held.state in _FROM[line["to"]] else held.begun
             continue
         begun, held.begun = held.begun, None
         if held.state in _FROM.get(state, ()):

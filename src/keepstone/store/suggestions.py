@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from typing import Any
 
 from keepstone.errors import (
@@ -46,46 +45,52 @@ class Suggestions:
         return Held(line).value
 
     def select(self, state: str | None) -> list[Suggestion]:
-        """Return the suggestions in a state, or all of them, in the order of their lines."""
-        for held in fold(self._store.suggestion_lines(self._agent)).values():
-            self._settle(held)
+        """Return the suggestions in a state, or all of them, in the order of their lines.
+
+        Reading finishes no step that was begun: its lines may be those of another device.
+        """
         return [held.value for held in self._listed(state)]
 
     def _listed(self, state: str | None) -> list[Held]:
         found = list(fold(self._store.suggestion_lines(self._agent)).values())
-        is_open = [held for held in found if held.state == "open"]
+        is_open = [held for held in found if held.state == "open" and held.begun is None]
         ids = {eid for held in is_open for eid in held.line["entries"]}
         there = list(self._store.select(Scope(self._agent, ids=tuple(ids)))) if ids else []
         for held in is_open:
             held.state = "outdated" if _targets(held.line, there) is None else "open"
         return [held for held in found if state in (None, held.state)]
 
-    def get(self, suggestion: str) -> Held:
-        """Return a suggestion; a step that a killed process began is finished first."""
+    def _get(self, suggestion: str) -> Held:
         held = fold(self._store.suggestion_lines(self._agent)).get(suggestion)
         if held is None:
             raise self._missing(suggestion)
-        if held.begun is None:
-            return held
-        self._settle(held)
-        return self.get(suggestion)
+        return held
 
     def _missing(self, suggestion: str) -> EntryNotFoundError:
         return EntryNotFoundError(
             f"agent {self._agent!r} has no suggestion {suggestion!r:.80}: list them with suggestions(None)"
         )
 
-    def _settle(self, held: Held) -> None:
-        """Finish what a killed process began."""
-        if held.begun is not None:
-            with suppress(SuggestionOutdatedError):  # The lines say so now.
-                self._finish(held)
+    def _resumed(self, held: Held, to: str) -> Suggestion | None:
+        """Finish the step that a killed process began, if a person asks for the same again."""
+        if held.begun is None:
+            return None
+        if held.begun["to"] != to:
+            step = {"accepted": "accept", "undone": "undo"}[held.begun["to"]]
+            raise ValueError(
+                f"to {step} suggestion {held.line['id']!r:.80} was begun and not ended: "
+                f"{step} it to finish that first"
+            )
+        return self._finish(held)
 
     def accept(
         self, suggestion: str, by: str | None, ts: str, new: Callable[[Suggestion, Sequence[Entry]], Record]
     ) -> Suggestion:
         """Carry a suggestion out. ``new`` makes the record of its new entry."""
-        held = self._open(suggestion, "accepted")
+        held = self._get(suggestion)
+        if (done := self._resumed(held, "accepted")) is not None:
+            return done
+        _check_open(held, "accepted")
         ids = tuple(held.line["entries"])
         targets = _targets(held.line, [*self._store.select(Scope(self._agent, ids=ids))] if ids else [])
         if targets is None:
@@ -97,27 +102,22 @@ class Suggestions:
 
     def reject(self, suggestion: str, by: str | None, ts: str) -> Suggestion:
         """Keep that a person does not want it."""
-        return self._decide(self._open(suggestion, "rejected"), "rejected", by, ts)
+        held = self._get(suggestion)
+        self._resumed(held, "rejected")
+        _check_open(held, "rejected")
+        return self._decide(held, "rejected", by, ts)
 
     def undo(self, suggestion: str, by: str | None, ts: str) -> Suggestion:
         """Take back what an accepted suggestion changed."""
-        held = self.get(suggestion)
+        held = self._get(suggestion)
+        if (done := self._resumed(held, "undone")) is not None:
+            return done
         if held.state != "accepted":
             raise ValueError(
                 f"suggestion {suggestion!r:.80} is {held.state}: only an accepted one can be undone"
             )
         steps = [_inverse(step, ts) for step in held.steps]
         return self._carry_out(held, "undone", steps, by, ts)
-
-    def _open(self, suggestion: str, to: str) -> Held:
-        held = self.get(suggestion)
-        if held.state == "outdated" and to == "accepted":
-            raise _outdated(held)
-        if held.state not in ("open", "outdated"):
-            raise ValueError(
-                f"suggestion {suggestion!r:.80} is {held.state} already: only an open one can be {to}"
-            )
-        return held
 
     def _carry_out(self, held: Held, to: str, steps: Steps, by: str | None, ts: str) -> Suggestion:
         begun = {"id": held.line["id"], "state": "begun", "to": to, "by": by, "ts": ts, "steps": steps}
@@ -250,6 +250,15 @@ def _inverse(step: dict[str, Any], ts: str) -> dict[str, Any]:
     lines = [line | {"ts": ts} for line in step["undo"]]
     undo = [line | {"ts": ts} for line in step["lines"]]
     return step | {"lines": lines, "undo": undo, "before": step["after"], "after": step["before"]}
+
+
+def _check_open(held: Held, to: str) -> None:
+    if held.state == "outdated" and to == "accepted":
+        raise _outdated(held)
+    if held.state not in ("open", "outdated"):
+        raise ValueError(
+            f"suggestion {held.line['id']!r:.80} is {held.state} already: only an open one can be {to}"
+        )
 
 
 def _outdated(held: Held) -> SuggestionOutdatedError:

@@ -31,7 +31,7 @@ from keepstone.model import (
     sources_of,
     trust_level,
 )
-from keepstone.store.citations import BROKEN, CITES, Citation, Project, cited
+from keepstone.store.citations import BROKEN, Citation, Project, cited, is_citation
 from keepstone.store.paging import pages
 from keepstone.store.protocol import Store
 from keepstone.store.validity import is_valid
@@ -67,7 +67,11 @@ class Judge:
         self.project = project
 
     def attach(self, entries: Entries) -> Entries:
-        """Let entries with sources ask this judge, and return them; others need none."""
+        """Let entries with sources ask this judge, and return them; others need none.
+
+        What is shown next may read as many files as before, whatever was shown already.
+        """
+        self.project.begin()
         for entry in entries:
             if "origin" in entry.line or "links" in entry.line:
                 object.__setattr__(entry, "_judge", self)
@@ -179,9 +183,8 @@ class Judge:
         """Return a change that keeps the links to what an entry rests on, whatever links it names."""
         if "links" not in later:
             return later
-        kept = [link for link in links_of(entry.line) if link.get("rel") in (DERIVED, CITES)]
-        others = [link for link in later["links"] or () if link.get("rel") not in (DERIVED, CITES)]
-        return later | {"links": [*others, *kept]}
+        kept = [link for link in links_of(entry.line) if _is_rested_on(link)]
+        return later | {"links": [*(link for link in later["links"] or () if not _is_rested_on(link)), *kept]}
 
     def vouching(self, entry: Entry) -> Record:
         """Return the keys of the put by which a person confirms an entry as it is, and its sources.
@@ -248,6 +251,8 @@ class Judge:
 
     def recited(self, entry: Entry) -> Record:
         """Return the links of an entry with the texts that its citations have now."""
+        if not any(cited(entry.line)):
+            raise ValueError(f"entry {entry.id!r:.80} cites no file: name one that keepstone verify lists")
         links = []
         for link in entry.links:
             is_cited = any(link is one for one in cited(entry.line))
@@ -357,3 +362,7 @@ def _is_vouched(record: Record) -> bool:
 
 def _is_derived(link: Any) -> bool:
     return isinstance(link, Mapping) and link.get("rel") == DERIVED
+
+
+def _is_rested_on(link: Any) -> bool:
+    return _is_derived(link) or (isinstance(link, Mapping) and is_citation(link))

@@ -240,17 +240,13 @@ def messages(
     return answer(shapes.Messages(id=session, messages=found))
 
 
-_REFUSED_REASON = {
-    "origin": "the token says where an entry comes from, see keepstone token create --origin",
-    "cites": "cite files where they are, with keepstone add --cites",
-}
-_REFUSED = frozenset(_REFUSED_REASON)
-
-
 def _item(body: Keys) -> dict[str, Any]:
     given = body.keys()
-    for key in _REFUSED & given.keys():
-        raise ValueError(f"{key} is not for requests: {_REFUSED_REASON[key]}")
+    if "origin" in given:
+        raise ValueError(
+            "origin is not for requests: the token says where an entry comes from, "
+            "see keepstone token create --origin"
+        )
     if given.get("type") == "message" and isinstance(given.get("data"), dict):
         given["origin"] = said_by(given["data"])  # The token's at most.
     # The vector comes last, where it disturbs readers of the line least.
