@@ -29,6 +29,7 @@ PAGES = (
     ("inbox", "Inbox", "i"),
     ("overview", "Overview", "o"),
     ("doctor", "Doctor", "d"),
+    ("in-and-out", "In and out", "b"),
     ("agents", "Agents", "a"),
     ("settings", "Settings", ","),
 )

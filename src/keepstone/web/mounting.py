@@ -19,7 +19,7 @@ from keepstone.model import PROGRAM, TRUST
 from keepstone.notes.notes import Notes
 from keepstone.server.tokens import Tokens
 from keepstone.text.brand import MARK
-from keepstone.web import error_pages, sockets
+from keepstone.web import error_pages, sockets, transfers
 from keepstone.web.answering import Answerer, Talking
 from keepstone.web.elements import EXPECTED, empty
 from keepstone.web.frame import ASSETS, WITH_NOTES, frame
@@ -30,6 +30,7 @@ from keepstone.web.pages import (
     context,
     doctor,
     files,
+    in_and_out,
     inbox,
     memory,
     overview,
@@ -62,6 +63,7 @@ _BUILDS: dict[str, tuple[str, Build]] = {
     "inbox": ("Inbox", inbox.build),
     "overview": ("Overview", overview.build),
     "doctor": ("Doctor", doctor.build),
+    "in-and-out": ("In and out", in_and_out.build),
     "agents": ("Agents", agents.build),
     "settings": ("Settings", settings.build),
 }
@@ -111,6 +113,7 @@ def mount(
     error_pages.install()
     sockets.install()
     _add_start(site)
+    transfers.add_routes(site)
     for name, (title, build) in _BUILDS.items():
         _add_page(site, name, title, build)
     ui.run_with(
@@ -191,4 +194,4 @@ async def _place(site: Site, access: Permissions, agent: str, request: Request) 
     except EXPECTED:
         known = [agent]  # What the page reads fails in the same way, and is shown there.
     is_empty = access.agents is None and not known
-    return Place(site, found, access, dict(request.query_params), request, agent in known, is_empty)
+    return Place(site, found, access, dict(request.query_params), request, agent in known, is_empty, by)

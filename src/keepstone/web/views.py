@@ -46,6 +46,7 @@ def session_view(
         "entries": f"{summary.entries:,}" if summary else "",
         "preview": shown(summary.preview) if summary else "",
         "href": place.link("session", id=info.id),
+        "exported": place.link("export", session=info.id),
         "iso": format_time(changed),
         "moment": moment(changed),
         "ago": ago(changed, now),

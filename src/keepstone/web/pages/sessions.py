@@ -12,9 +12,11 @@ from typing import Any, Protocol
 from nicegui import ui
 
 from keepstone.model import SessionInfo, SessionSummary
+from keepstone.operations.moving import move_session
 from keepstone.session import Session
 from keepstone.store.protocol import SessionCheck
 from keepstone.text.display import counted, size
+from keepstone.web.agent_menu import pick_agent
 from keepstone.web.components import SessionList
 from keepstone.web.elements import (
     StalePageError,
@@ -35,7 +37,7 @@ from keepstone.web.elements import (
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
 from keepstone.web.phrases import key_of
-from keepstone.web.site import Place
+from keepstone.web.site import Place, address
 from keepstone.web.views import session_view
 from keepstone.web.welcome import welcome
 
@@ -90,6 +92,7 @@ class SessionsPage:
             self.list = SessionList()
             self.list.when("sort", self._sort)
             self.list.when("rename", self._rename)
+            self.list.when("move", self._move)
             self.list.when("clear", self._clear)
             self.list.when("remove", self._remove)
             self.none = box()
@@ -229,6 +232,25 @@ class SessionsPage:
         session.set_title(None)
         if self.place.agent.session_summaries([session.id])[0].title != before:
             session.set_title(before)
+
+    async def _move(self, key: str) -> None:
+        """Ask for another agent, and give it a session."""
+        name = self._named(key)
+        if name is None:
+            return
+        here = self.place.agent
+        words = (
+            f"“{name}” leaves this agent with its entries as they are now; earlier versions and deleted "
+            "entries are not moved."
+        )
+        with attempt():
+            slug = await pick_agent(self.place, "Move this session to another agent", words)
+            if slug is not None:
+                target = self.place.other(slug)
+                moved = await aside(move_session, here.session(name), here, target)
+                undo = undoing(partial(move_session, moved, target, here), self.live.refresh)
+                tell(f"Moved to {slug}.", undo, [("Show it there", address(slug, "session", id=name))])
+        await self.live.refresh()
 
     def _named(self, key: str) -> str | None:
         found = (info.id for info in self.loaded.chosen if key_of(info.id) == key)
