@@ -29,7 +29,12 @@ class AgentMenu:
         """Draw the button that opens the menu."""
         slug = self._place.agent.slug
         made = box(
-            "button", "agent", type="button", aria_haspopup="dialog", aria_label=f"Agent {slug}, switch"
+            "button",
+            "agent",
+            type="button",
+            aria_haspopup="dialog",
+            aria_label=f"Agent {slug}, switch",
+            data_go="a",
         )
         with made:
             say("small", "Agent")

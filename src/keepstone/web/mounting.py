@@ -28,7 +28,6 @@ from keepstone.web.pages import (
     changes,
     chat,
     context,
-    doctor,
     files,
     in_and_out,
     inbox,
@@ -62,11 +61,12 @@ _BUILDS: dict[str, tuple[str, Build]] = {
     "files": ("Files", files.build),
     "inbox": ("Inbox", inbox.build),
     "overview": ("Overview", overview.build),
-    "doctor": ("Doctor", doctor.build),
     "in-and-out": ("In and out", in_and_out.build),
     "agents": ("Agents", agents.build),
     "settings": ("Settings", settings.build),
 }
+_MOVED = {"doctor": "overview"}
+"""Addresses that pages had before, and those that show the same now."""
 _WATCH_SECONDS = 1.0
 """Seconds after which an open page notices that its reader's access has changed."""
 _BUILD_TIMEOUT = 60.0
@@ -116,6 +116,8 @@ def mount(
     transfers.add_routes(site)
     for name, (title, build) in _BUILDS.items():
         _add_page(site, name, title, build)
+    for old, new in _MOVED.items():
+        _add_redirect(old, new)
     ui.run_with(
         app,
         title="keepstone",
@@ -137,6 +139,12 @@ def _add_start(site: Site) -> None:
         known = [slug for slug in agents if access.agents is None or slug in access.agents]
         first = DEFAULT_AGENT if DEFAULT_AGENT in known or not known else known[0]
         return RedirectResponse(address(first, "sessions"))
+
+
+def _add_redirect(old: str, new: str) -> None:
+    @pages.get(f"/a/{{agent}}/{old}")
+    async def redirect(agent: str) -> Response:
+        return RedirectResponse(address(agent, new))
 
 
 def _add_page(site: Site, name: str, title: str, build: Build) -> None:

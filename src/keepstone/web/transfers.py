@@ -1,4 +1,4 @@
-"""Files that a browser sends to a page piece by piece, and exports and backups that it downloads."""
+"""Files that a browser sends to a page piece by piece, and what it downloads: exports, backups and images."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 from nicegui import Client, ui
 from nicegui import app as pages
+from pydantic import NonNegativeInt
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
@@ -23,12 +24,19 @@ from keepstone.operations.exporting import export_agent, export_session
 from keepstone.server.packing import pack, pieces, transfer_folder
 from keepstone.text.display import size
 from keepstone.web import sockets
+from keepstone.web.message_parts import image_of
 from keepstone.web.site import Site
 
 LARGEST_FILE = 512 << 20
 """Maximum bytes of a file that a page receives."""
 PAGE_HEADER = "x-keepstone-page"
 """Names the page that receives a file. A form of another site cannot send it, so it is no CSRF."""
+_INERT = {
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'; sandbox",
+    "Cache-Control": "no-store",
+}
+"""Headers of what an entry holds: a browser takes it for what the media type says, and runs nothing."""
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _receivers: WeakKeyDictionary[Client, Receiver] = WeakKeyDictionary()
 
@@ -85,6 +93,7 @@ def add_routes(site: Site) -> None:
     """Add the addresses to which pages send files, and from which browsers download."""
     _add_upload(site)
     _add_downloads(site)
+    _add_images(site)
 
 
 def _add_upload(site: Site) -> None:
@@ -129,6 +138,27 @@ def _add_downloads(site: Site) -> None:
         return await _sent(lambda: (pack(site.home), "keepstone-home.zip"))
 
 
+def _add_images(site: Site) -> None:
+    @pages.get("/a/{agent}/image")
+    async def image(
+        request: Request, agent: str, session: str, entry: str, number: NonNegativeInt
+    ) -> Response:
+        access = await site.admit(request)
+        if isinstance(access, Response):
+            return access
+        if not _is_allowed(access.agents, agent):
+            return _refusal("there is no such agent here", 404)
+        try:
+            found = await asyncio.to_thread(
+                lambda: image_of(site.home.agent(agent).get(entry, session), number)
+            )
+        except (KeepstoneError, ValueError) as error:
+            return _refusal(message_of(error), 404)
+        if found is None:
+            return _refusal("this entry has no such image", 404)
+        return Response(found[1], media_type=found[0], headers=_INERT)
+
+
 def packed_export(agent: Agent, root: Path, format: str, session: str | None) -> tuple[BinaryIO, str]:  # noqa: A002
     """Export an agent or one of its sessions; return an open file, which has no name on the disk, and a name.
 
@@ -156,7 +186,7 @@ async def _sent(make: Callable[[], tuple[BinaryIO, str]]) -> Response:
         file, name = await asyncio.to_thread(make)
     except (KeepstoneError, ValueError, OSError) as error:
         return _refusal(message_of(error), 400)
-    headers = {"Content-Disposition": f'attachment; filename="{name}"', "X-Content-Type-Options": "nosniff"}
+    headers = {"Content-Disposition": f'attachment; filename="{name}"', **_INERT}
     return StreamingResponse(pieces(file), media_type="application/octet-stream", headers=headers)
 
 

@@ -38,7 +38,7 @@ export default {
       </thead>
       <tbody>
         <tr v-for="row in rows" :key="row.key">
-          <td class="col-id"><a :href="row.href" data-row dir="auto">{{ row.title || row.shown }}</a>
+          <td class="col-id"><a :href="row.href" data-row dir="auto"><span v-if="row.chat" class="kind chat-mark">chat</span> {{ row.title || row.shown }}</a>
             <span v-if="row.title" class="name" dir="auto">{{ row.shown }}</span>
             <span v-if="row.preview" class="latest" dir="auto">{{ row.preview }}</span></td>
           <td class="col-entries">{{ row.entries }}</td>

@@ -53,6 +53,8 @@ class Act(Protocol):
         """Do it if ``check``, called inside the session's lock, does not raise."""
 
 
+_SHOWN = {"all": "All", "chats": "Chats", "sessions": "Sessions"}
+"""Which of them can be shown: chats are sessions that a person began in a chat of keepstone."""
 _FOUND = 200
 """Hits whose sessions a search lists."""
 
@@ -77,6 +79,7 @@ class SessionsPage:
         self.place = place
         self.loaded = Loaded(0, (), (), 0)
         self.sort, self.descending, self.at, self.wanted = "modified", True, 0, ""
+        self.kind = place.query.get("show", "all")
 
     async def build(self) -> None:
         """Draw the page."""
@@ -88,6 +91,7 @@ class SessionsPage:
             with box(classes="bar-tools", data_search=""):
                 search = field("Search sessions").props("clearable type=search")
                 search.on_value_change(lambda event: self._search(event.value or ""))
+                self._kinds()
             self.live = Live(self._load, self._draw)
             self.list = SessionList()
             self.list.when("sort", self._sort)
@@ -98,6 +102,22 @@ class SessionsPage:
             self.none = box()
             self._pager()
             await self.live.start()
+
+    def _kinds(self) -> None:
+        with box(classes="group", role="group", aria_label="Shown"):
+            self.kinds = {
+                kind: button(title, partial(self._choose, kind), "quiet") for kind, title in _SHOWN.items()
+            }
+        self._press()
+
+    def _press(self) -> None:
+        for kind, chooser in self.kinds.items():
+            chooser.props.update({"aria-pressed": str(kind == self.kind).lower()})
+
+    async def _choose(self, kind: str) -> None:
+        self.kind, self.at = kind, 0
+        self._press()
+        await self.live.refresh()
 
     def _tools(self) -> None:
         if not self.place.read_only:
@@ -115,13 +135,20 @@ class SessionsPage:
         agent = self.place.agent
         infos = agent.sessions()
         known = {one.id: one for one in agent.session_summaries(texts=False)}
-        chosen = self._chosen(infos, known)
+        chosen = self._chosen(self._of_kind(infos), known)
         self.at = min(self.at, max(0, (len(chosen) - 1) // _PAGE))
         page = chosen[self.at * _PAGE : (self.at + 1) * _PAGE]
         texts = {one.id: one for one in agent.session_summaries([info.id for info in page])}
         rows = [(info, texts.get(info.id)) for info in page]
         in_empty_home = not infos and self.place.is_home_empty()
         return Loaded(len(infos), chosen, rows, int(time.time() // 60), in_empty_home)
+
+    def _of_kind(self, infos: Sequence[SessionInfo]) -> Sequence[SessionInfo]:
+        """Return chats or other sessions only, which takes reading the beginning of each."""
+        if self.kind not in ("chats", "sessions"):
+            return infos
+        chats = {one.id for one in self.place.agent.session_summaries() if one.is_chat}
+        return [info for info in infos if (info.id in chats) == (self.kind == "chats")]
 
     def _draw(self, loaded: Loaded) -> None:
         self.loaded, chosen = loaded, loaded.chosen
@@ -171,7 +198,9 @@ class SessionsPage:
                 self._nothing()
 
     def _nothing(self) -> None:
-        if self.loaded.total:
+        if self.kind == "chats" and not self.wanted:
+            empty("No chats here", "A question that you ask in a chat begins one: New chat.")
+        elif self.loaded.total:
             empty("No matching session", "Search for words of its title or its entries, or clear the search.")
         elif self.loaded.in_empty_home:
             welcome(self.place)
