@@ -96,7 +96,7 @@ def _beyond(root: Path, notes: Notes | None, noted: tuple[MemoryEntry, ...], tex
     if is_database(root):
         yield (
             "PostgreSQL's files until keepstone postgres scrub, its write-ahead log and its replicas: "
-            "ask whoever runs the database."
+            "ask the person who runs the database."
         )
     elif _is_in_git(root):
         yield "Commits of this home: rewrite git's history, and purge in every clone."

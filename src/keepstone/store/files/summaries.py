@@ -26,11 +26,9 @@ def summaries(logs: AgentLogs, sessions: Collection[str] | None, *, texts: bool)
     for name, stat in stats.items():
         title, count, newest = known.get(name, (None, 0, None))
         changed = info_of(name, stat).modified if newest is None else instant_of(newest)
-        said = _texts(logs, name) if texts and count else SessionTexts()
-        shown = title or said.title or None
-        found.append(
-            SessionSummary(name, shown, bool(title), count, changed, said.preview, is_chat=said.is_chat)
-        )
+        made = _texts(logs, name) if texts and count else SessionTexts()
+        whole = title or made.title or None
+        found.append(SessionSummary(name, whole, bool(title), count, changed, made.preview, made.is_chat))
     return sorted(found, key=lambda one: (one.changed, one.id), reverse=True)
 
 

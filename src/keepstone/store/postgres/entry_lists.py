@@ -81,14 +81,9 @@ def summaries(
     for stored_name, count, modified, line, newest in rows:
         name, said = shown(stored_name), None if line is None else parse(line)
         title = title_of(said) if said is not None and is_title(said) else None
-        texts_found = _texts(connections, agent, name) if texts else SessionTexts()
-        changed = (newest or modified).astimezone(UTC)
-        first = title or texts_found.title or None
-        found.append(
-            SessionSummary(
-                name, first, bool(title), count, changed, texts_found.preview, is_chat=texts_found.is_chat
-            )
-        )
+        made = _texts(connections, agent, name) if texts else SessionTexts()
+        changed, whole = (newest or modified).astimezone(UTC), title or made.title or None
+        found.append(SessionSummary(name, whole, bool(title), count, changed, made.preview, made.is_chat))
     return sorted(found, key=lambda one: (one.changed, one.id), reverse=True)
 
 
