@@ -219,7 +219,7 @@ class Correcting:
             others = [each for each in same.entries if each != (session.id, entry.id)]
             kinds = ((len(others), "other entry"), (len(same.files), "file"))
             left = " and ".join(counted(count, kind) for count, kind in kinds if count)
-            words += f"\n\nThe same text stays in {left}." if left else ""
+            words += f"\n\nThe same text stays in {left}: “In and out” purges it everywhere." if left else ""
         if await confirmed("Purge this entry?", f"“{clipped(said, 200)}”\n\n{words}", "Purge"):
             await aside(session.purge, entry.id)
             tell("Purged.")

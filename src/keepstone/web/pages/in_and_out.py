@@ -64,7 +64,7 @@ class Import:
             )
             names = {name: "recognise it" if name == "auto" else name for name in SOURCES}
             self._source = ui.select(names, label="It comes from", value="auto")
-            self._source.props("outlined dense options-dense").classes("choose-source")
+            self._source.props("outlined dense options-dense").classes("chooser choose-source")
             upload = Upload()
             upload.show(
                 page=ui.context.client.id,
