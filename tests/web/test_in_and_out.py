@@ -69,7 +69,7 @@ def test_a_file_is_received_only_from_the_page_of_its_reader(
 ) -> None:
     page = browse(site.url(agent.slug, "in-and-out"))
     where = site.url(agent.slug, "upload", at="0", name="a.jsonl")
-    for headers in ({}, {"x-keepstone-page": "another"}):
+    for headers in ({}, {"x-keepstone-receiver": "another"}):
         assert page.request.put(where, data="x", headers=headers).status == 403
     assert page.request.put(f"{where}&stranger=yes", data="x").status == 401
 

@@ -29,7 +29,7 @@ from keepstone.web.site import Site
 
 LARGEST_FILE = 512 << 20
 """Maximum bytes of a file that a page receives."""
-PAGE_HEADER = "x-keepstone-page"
+RECEIVER_HEADER = "x-keepstone-receiver"
 """Names the page that receives a file. A form of another site cannot send it, so it is no CSRF."""
 _INERT = {
     "X-Content-Type-Options": "nosniff",
@@ -102,7 +102,7 @@ def _add_upload(site: Site) -> None:
         access = await site.admit(request)
         if isinstance(access, Response):
             return access
-        page = await sockets.owned_page(request.headers.get(PAGE_HEADER, ""), request)
+        page = await sockets.owned_page(request.headers.get(RECEIVER_HEADER, ""), request)
         receiver = None if page is None else _receivers.get(page)
         if receiver is None or access.read_only or not _is_allowed(access.agents, agent):
             return _refusal("this page does not receive files: load it again", 403)

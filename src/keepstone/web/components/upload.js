@@ -21,12 +21,15 @@ export default {
       this.trouble = file.size > this.largest ? this.tooLarge : "";
       if (this.trouble) return;
       this.busy = true;
+      // The second secret of a browser session, without which the server changes nothing.
+      const secret = localStorage.getItem("keepstone-page");
+      const headers = { "x-keepstone-receiver": this.page, ...(secret && { "x-keepstone-page": secret }) };
       try {
         for (let at = 0; at === 0 || at < file.size; at += PIECE) {
           this.told = `Sending ${file.name}: ${Math.round((100 * at) / (file.size || 1))} %`;
           const where = `${this.address}?${new URLSearchParams({ at, name: file.name })}`;
           const body = file.slice(at, at + PIECE);
-          const answer = await fetch(where, { method: "PUT", headers: { "x-keepstone-page": this.page }, body });
+          const answer = await fetch(where, { method: "PUT", headers, body });
           if (!answer.ok) throw new Error(await answer.text());
         }
         this.$emit("received", file.name);
