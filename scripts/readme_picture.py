@@ -45,7 +45,7 @@ def picture() -> str:
             hits = agent.recall(_QUESTION, limit=1)
             log = next((root / "memory").rglob("standup.ndjson")).read_text("utf-8")
             diff = _git(root, "diff", "--unified=0", "--", "memory/agents")
-            return _drawn(Explained(hits), log, "\n".join(diff.splitlines()[4:]))
+            return _drawn(Explained(hits, agent.slug), log, "\n".join(diff.splitlines()[4:]))
 
 
 def _git(root: Path, *words: str) -> str:

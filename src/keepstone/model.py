@@ -503,6 +503,8 @@ class SessionSummary:
     """The time of the newest entry; of an empty session, when its log last changed."""
     preview: str
     """The start of the newest entry's text; empty where texts were not asked for."""
+    is_chat: bool = False
+    """Whether a person began it in a chat of keepstone; False where texts were not asked for."""
 
 
 class Comparison(Protocol):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from typer.testing import CliRunner
 
+from keepstone import Agent, Hits
 from keepstone.cli.app import app
 
 if TYPE_CHECKING:
@@ -21,6 +24,23 @@ def test_recall_finds_what_was_added_and_shows_its_id(cli: Command) -> None:
     shown = cli("recall", "why passkeys").stdout
     assert (entry["id"] in shown, "passkeys replace passwords" in shown) == (True, True)
     assert "ferry" not in shown
+
+
+def test_hits_are_listed_by_the_relevance_that_is_shown(
+    cli: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli.json("add", "walnut cake")
+    cli.json("add", "walnut bread")
+
+    recall = Agent.recall
+
+    def swapped(self: Agent, query: str, **keys: Any) -> Hits:
+        found = recall(self, query, **keys)
+        found[:] = [replace(hit, relevance=value) for hit, value in zip(found, (0.1, 0.9), strict=True)]
+        return found
+
+    monkeypatch.setattr(Agent, "recall", swapped)
+    assert re.findall("strong|weak", cli("recall", "walnut cake").stdout) == ["strong", "weak"]
 
 
 def test_recall_gives_hits_with_reasons_as_json(cli: Command) -> None:

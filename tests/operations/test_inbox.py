@@ -41,3 +41,26 @@ def test_a_test_without_an_id_is_removed_by_its_question(tmp_path: Path) -> None
         [test] = running_tests.tests_of(home)
         running_tests.forget(home, test)
         assert running_tests.tests_of(home) == []
+
+
+def test_an_entry_that_was_said_to_be_no_secret_comes_again_once_it_changes(tmp_path: Path) -> None:
+    with keepstone.open(tmp_path, embedder="none") as home:
+        agent = home.agent("coder")
+        entry = agent.add("push with ghp_" + 9 * "a1B2")
+        [found] = items(home, agent)
+        assert found.proposal is not None
+        agent.reject(suggest(agent, found.proposal).id)
+        assert [*items(home, agent)] == []
+        agent.update(entry.id, text="push with ghp_" + 9 * "c3D4")
+        assert [item.kind for item in items(home, agent)] == ["secret"]
+
+
+def test_a_decision_about_a_secret_says_nothing_about_a_repeat(tmp_path: Path) -> None:
+    with keepstone.open(tmp_path, embedder="none") as home:
+        agent = home.agent("coder")
+        agent.add("push with ghp_" + 9 * "a1B2", type="fact")
+        [found] = items(home, agent)
+        assert found.proposal is not None
+        agent.reject(suggest(agent, found.proposal).id)
+        agent.add("push with ghp_" + 9 * "a1B2" + ".", type="fact")
+        assert "duplicate" in [item.kind for item in items(home, agent)]

@@ -72,7 +72,7 @@ def test_a_packed_home_has_no_name_on_the_disk(tmp_path: Path, temporary: Path) 
 
 
 def test_a_start_sweeps_what_a_killed_server_left_and_spares_what_is_in_use(temporary: Path) -> None:
-    left, used = temporary / "keepstone-backup-left", temporary / "keepstone-backup-used"
+    left, used = temporary / "keepstone-transfer-left", temporary / "keepstone-transfer-used"
     (left / "home").mkdir(parents=True)
     (left / "home" / "s.ndjson").write_text("walnut")
     used.mkdir()

@@ -1,6 +1,9 @@
 """Entries in a line each: actions by keys, and details in a side panel."""
 
 import base64
+import os
+import struct
+import zlib
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -8,7 +11,31 @@ from tests.web.conftest import Browse, Site, serious_faults
 
 from keepstone import Agent
 
+
+def png(side: int) -> bytes:
+    """Return a square of noise."""
+    rows = b"".join(b"\0" + os.urandom(3 * side) for _ in range(side))
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    head = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", head)
+        + chunk(b"IDAT", zlib.compress(rows))
+        + chunk(b"IEND", b"")
+    )
+
+
 PICTURE = base64.b64encode(bytes(range(256)) * 200).decode()
+
+
+DOT = base64.b64encode(png(8)).decode()
+
+
+def image(media: str, data: str) -> dict[str, object]:
+    return {"type": "image", "source": {"type": "base64", "media_type": media, "data": data}}
 
 
 def opened(site: Site, agent: Agent, browse: Browse, text: str) -> Page:
@@ -103,9 +130,8 @@ def test_a_hit_tells_its_relevance_in_its_details(site: Site, agent: Agent, brow
 
 
 def test_structured_content_is_shown_as_parts(site: Site, agent: Agent, browse: Browse) -> None:
-    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PICTURE}}
     call = {"type": "tool_use", "id": "t", "name": "read_file", "input": {"path": "a.md"}}
-    content = [{"type": "text", "text": "Look at this"}, image, call]
+    content = [{"type": "text", "text": "Look at this"}, image("image/png", PICTURE), call]
     agent.session("talk").add("message", {"role": "user", "content": content})
     page = opened(site, agent, browse, "Look at this")
     expect(page.locator(".entry .chip")).to_have_text("image/png, 50.0 KiB")
@@ -114,6 +140,25 @@ def test_structured_content_is_shown_as_parts(site: Site, agent: Agent, browse: 
     expect(page.locator(".panel .tool")).to_have_text("calls read_filepatha.md")
     assert PICTURE[:100] not in page.content()
     assert '"type"' not in page.locator("#main").inner_text()
+
+
+def test_an_image_is_shown_when_it_is_opened(site: Site, agent: Agent, browse: Browse) -> None:
+    content = [{"type": "text", "text": "Look"}, image("image/svg+xml", PICTURE), image("image/png", DOT)]
+    entry = agent.session("talk").add("message", {"role": "user", "content": content})
+    page = opened(site, agent, browse, "Look")
+    page.keyboard.press("Enter")
+    expect(page.locator(".panel img")).to_have_count(0)
+    page.locator(".panel .chip", has_text="image/png").click()
+    expect(page.locator(".panel img")).not_to_have_js_property("naturalWidth", 0)
+    assert serious_faults(page) == []
+    answer = page.request.get(site.url(agent.slug, "image", session="talk", entry=entry.id, number="0"))
+    assert (answer.headers["content-type"], answer.headers["x-content-type-options"]) == (
+        "image/png",
+        "nosniff",
+    )
+    assert answer.body() == base64.b64decode(DOT)
+    for query in ({"entry": entry.id, "number": "1"}, {"entry": "gone", "number": "0"}):
+        assert page.request.get(site.url(agent.slug, "image", session="talk", **query)).status == 404
 
 
 def test_a_result_of_a_tool_is_a_part(site: Site, agent: Agent, browse: Browse) -> None:

@@ -154,3 +154,15 @@ def test_a_failed_test_of_memory_is_removed_and_put_back(site: Site, agent: Agen
 def test_what_waits_has_no_serious_fault_of_accessibility(site: Site, agent: Agent, browse: Browse) -> None:
     page = contradicting(site, agent, browse)
     assert serious_faults(page) == []
+
+
+def test_what_is_no_secret_leaves_the_inbox_until_it_changes(
+    site: Site, agent: Agent, browse: Browse
+) -> None:
+    entry = agent.session("s").add("note", "ghp_" + "a1B2" * 9)
+    page = browse(site.url(agent.slug, "inbox"))
+    page.get_by_role("button", name="This is no secret").click()
+    expect(page.get_by_text("Nothing to decide.")).to_be_visible()
+    agent.update(entry.id, "now ghp_" + "c3D4" * 9)
+    page.get_by_role("button", name="Look again").click()
+    expect(page.get_by_role("button", name="This is no secret")).to_be_visible()

@@ -2,7 +2,7 @@
 
 import pytest
 from playwright.sync_api import expect
-from tests.web.conftest import Browse, Site
+from tests.web.conftest import Browse, Site, serious_faults
 from tests.web.test_pages import at, furnished, settled
 
 from keepstone import Agent
@@ -105,7 +105,7 @@ def test_slash_goes_to_the_search_field(site: Site, agent: Agent, browse: Browse
     expect(page.get_by_label(SEARCH[name])).not_to_have_value("/")
 
 
-@pytest.mark.parametrize("name", ["session", "memory", "overview", "doctor"])
+@pytest.mark.parametrize("name", ["session", "memory", "overview"])
 def test_slash_opens_the_finder_where_there_is_no_search_field(
     site: Site, agent: Agent, browse: Browse, name: str
 ) -> None:
@@ -133,7 +133,7 @@ def test_n_begins_a_note(site: Site, agent: Agent, browse: Browse) -> None:
     expect(page.get_by_label("A new note")).to_be_focused()
 
 
-@pytest.mark.parametrize("name", ["chat", "session", "timeline", "recall", "context", "overview", "doctor"])
+@pytest.mark.parametrize("name", ["chat", "session", "timeline", "recall", "context", "overview"])
 def test_n_begins_a_chat_elsewhere(site: Site, agent: Agent, browse: Browse, name: str) -> None:
     furnished(site, agent)
     page = browse(at(site, agent, name))
@@ -179,3 +179,35 @@ def test_the_list_of_keys_is_that_of_the_keys_there_are(site: Site, agent: Agent
     bound = {"Ctrl+" + key.upper() for key in known["held"]} | {*acting, *going}
     plain = {*known["plain"]} - {"j", "k"} | {"jk"}
     assert listed == bound | plain | {"Esc", "←→"}
+
+
+def test_the_navigation_is_a_drawer_on_a_phone(site: Site, agent: Agent, browse: Browse) -> None:
+    furnished(site, agent)
+    page = browse(site.url(agent.slug, "sessions"), width=360)
+    inbox = page.get_by_role("link", name="Inbox")
+    expect(inbox).to_be_hidden()
+    menu = page.get_by_role("button", name="Menu")
+    menu.click()
+    expect(page.get_by_role("link", name="New chat")).to_be_focused()
+    assert serious_faults(page) == []
+    page.keyboard.press("Escape")
+    expect(inbox).to_be_hidden()
+    expect(menu).to_be_focused()
+    menu.click()
+    page.mouse.click(10, 600)
+    expect(inbox).to_be_hidden()
+    menu.click()
+    inbox.click()
+    page.wait_for_url("**/inbox")
+
+
+@pytest.mark.parametrize(
+    ("key", "sign"), [("c", "h1:has-text('Chat')"), ("a", "[aria-label='Switch agent']")]
+)
+def test_g_goes_to_what_is_not_in_the_navigation(
+    site: Site, agent: Agent, browse: Browse, key: str, sign: str
+) -> None:
+    page = browse(site.url(agent.slug, "sessions"))
+    page.keyboard.press("g")
+    page.keyboard.press(key)
+    expect(page.locator(sign)).to_be_visible()

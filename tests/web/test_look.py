@@ -145,3 +145,19 @@ def test_a_long_payload_key_does_not_scroll_the_page_sideways(
     page = browse(site.url(agent.slug, name, id="s", q="walnut"), width=width)
     expect(page.locator(".rest dt").first).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_nothing_moves_for_readers_who_want_less_motion(site: Site, agent: Agent, browse: Browse) -> None:
+    furnished(site, agent)
+    page = browse(at(site, agent, "sessions"))
+    page.emulate_media(reduced_motion="reduce")
+    page.evaluate("""() => {
+      window.moved = 0;
+      const look = () => { moved += document.getAnimations().length; requestAnimationFrame(look); };
+      look();
+    }""")
+    page.get_by_role("button", name="New session").click()
+    expect(page.get_by_role("dialog").get_by_role("button", name="Create")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert page.evaluate("moved") == 0

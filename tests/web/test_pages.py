@@ -11,7 +11,7 @@ from keepstone import Agent
 
 PAGES = (
     *("sessions", "session", "timeline", "changes", "chat", "recall", "context"),
-    *("memory", "files", "inbox", "overview", "doctor", "agents", "settings"),
+    *("memory", "files", "inbox", "overview", "in-and-out", "agents", "settings"),
 )
 
 
@@ -34,7 +34,6 @@ def at(site: Site, agent: Agent, name: str) -> str:
 _SIGNS = {
     "recall": ".hits li",
     "overview": ".chart svg",
-    "doctor": ".findings li",
     "context": ".piece",
     "agents": ".agents .size",
 }
@@ -63,9 +62,10 @@ def test_a_page_fits_the_width_of_a_phone(site: Site, agent: Agent, browse: Brow
     agent.session("a-session-whose-name-is-very-long-and-has-no-space-" * 3).add(
         "note", {"content": "y" * 300}
     )
-    page = browse(at(site, agent, name), width=390)
+    page = browse(at(site, agent, name), width=360)
     settled(page, name)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert page.locator(".side").evaluate("side => side.offsetHeight") <= 56  # One row.
     expect(page.locator("h1")).to_be_visible()
 
 
@@ -215,11 +215,14 @@ def test_the_overview_counts_what_is_there(site: Site, agent: Agent, browse: Bro
     expect(page.locator(".chart").nth(1)).to_contain_text("decision")
 
 
-def test_the_doctor_names_a_damaged_line(site: Site, agent: Agent, browse: Browse) -> None:
+def test_the_old_address_of_the_doctor_leads_to_its_findings(
+    site: Site, agent: Agent, browse: Browse
+) -> None:
     furnished(site, agent)
     log = site.home.root / "agents" / agent.slug / "memory/sessions/talk.ndjson"
     log.write_bytes(log.read_bytes() + b"not json\n")
-    page = browse(at(site, agent, "doctor"))
+    page = browse(site.url(agent.slug, "doctor"))
+    page.wait_for_url("**/overview")
     expect(page.locator(".findings .error", has_text=agent.slug)).to_contain_text("1 unreadable line")
 
 
@@ -247,8 +250,8 @@ def test_who_may_see_some_agents_only_sees_no_notes(limited: Site, browse: Brows
     assert "whole cents" not in page.content()
     expect(page.get_by_role("navigation").get_by_role("link")).to_have_text(
         [
-            *("Sessions", "Timeline", "Changes", "Recall", "Context", "Files", "Inbox"),
-            *("Overview", "Doctor", "Agents", "Settings"),
+            *("Sessions", "Timeline", "Changes", "Inbox", "Recall", "Context", "Files"),
+            *("Overview", "In and out", "Settings"),
         ]
     )
 
@@ -257,7 +260,8 @@ def test_the_doctor_shows_an_agent_named_agents_nothing_of_the_home(tmp_path: Pa
     for limited in serve(tmp_path / "home", ONLY="agents"):
         limited.home.agent("agents").session("s").add("note", {"content": "x"})
         (limited.home.root / "agents/private-project").symlink_to(tmp_path)
-        page = browse(limited.url("agents", "doctor"))
+        page = browse(limited.url("agents", "overview"))
+        page.get_by_text("1 check passed").click()
         expect(page.locator(".findings li")).to_have_count(1)
         expect(page.locator(".findings li")).to_contain_text("1 entry")
         assert "private-project" not in page.content()
@@ -297,7 +301,7 @@ def test_a_conflict_and_a_finding_with_a_fix_have_no_serious_fault(
     left = site.home.root / "agents" / agent.slug / "memory/sessions/gone.lock"
     left.parent.mkdir(parents=True, exist_ok=True)
     left.write_bytes(b"")
-    page.goto(site.url(agent.slug, "doctor"))
+    page.goto(site.url(agent.slug, "overview"))
     page.get_by_role("button", name=f"Fix {agent.slug}/gone.lock").click()
     page.get_by_role("dialog").wait_for()
     assert serious_faults(page) == []

@@ -256,3 +256,19 @@ def test_a_search_finds_titles_and_contents(site: Site, agent: Agent, browse: Br
     for words, found in (("walnut", ["Walnut table"]), ("ferries", ["b"])):
         page.get_by_label("Search sessions").fill(words)
         expect(page.locator("tbody .col-id a")).to_have_text(found)
+
+
+def test_chats_are_told_apart_and_shown_alone(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.session("work").add("message", {"role": "user", "content": "Build it"})
+    typed = agent.on_behalf("user", "page").session("talk")
+    typed.add("message", {"role": "user", "content": "Which database?"})
+    page = browse(site.url(agent.slug, "sessions"))
+    expect(page.locator("tr", has_text="Which database?").locator(".chat-mark")).to_have_text("chat")
+    expect(page.locator(".chat-mark")).to_have_count(1)
+    page.get_by_role("button", name="Chats").click()
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.get_by_role("group", name="Shown").get_by_role("button", name="Sessions").click()
+    expect(page.locator("tbody .col-id a")).to_have_text("Build it")
+    page.get_by_role("button", name="All").click()
+    page.get_by_role("link", name="Which database?").click()
+    page.wait_for_url("**/chat?session=talk")

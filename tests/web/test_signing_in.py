@@ -277,3 +277,11 @@ def test_a_browser_without_the_second_secret_signs_in_again(served: Server, tab:
     sign_in(page, served.token)
     page.wait_for_url("**/a/coder/recall")
     page.wait_for_function("window.did_handshake")
+
+
+def test_a_file_is_imported_behind_the_sign_in(served: Server, tab: Open, tmp_path: Path) -> None:
+    (tmp_path / "notes.jsonl").write_text('{"text": "The gate closes at nine"}\n')
+    page = signed_in(tab, served, served.token, "in-and-out")
+    page.get_by_label("File to import").set_input_files(tmp_path / "notes.jsonl")
+    page.get_by_role("button", name="Import 1 entry").click()
+    expect(page.get_by_text("Imported 1 entry from jsonl")).to_be_visible()

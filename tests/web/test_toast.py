@@ -27,6 +27,16 @@ def test_a_toast_is_in_sight_wherever_the_page_is_scrolled(site: Site, agent: Ag
     assert box["y"] > 800
 
 
+def test_changes_and_errors_are_told_to_screen_readers(site: Site, agent: Agent, browse: Browse) -> None:
+    page = pinned(site, agent, browse)
+    expect(page.get_by_role("status").filter(has_text="Pinned")).to_have_count(1)
+    page.goto(site.url(agent.slug, "sessions"))
+    page.get_by_role("button", name="Open by id").click()
+    page.get_by_role("dialog").get_by_label("Session id").fill("x" * 300)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert").filter(has_text="is longer than 200 bytes")).to_be_visible()
+
+
 def test_ctrl_z_undoes_the_last_change(site: Site, agent: Agent, browse: Browse) -> None:
     page = pinned(site, agent, browse)
     page.keyboard.press("Control+z")

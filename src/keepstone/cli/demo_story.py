@@ -63,7 +63,7 @@ def _sessions(shown: DemoResult) -> Iterator[RenderableType]:
     yield table(("session", "day", "entries", "recorded"), map(_session_row, sample.SESSIONS))
     for question, hits in shown.answers:
         yield _question(question)
-        yield hit_view(1, hits[0], 1.0)
+        yield hit_view(1, hits[0])
         yield Text(harmless(str(hits[0].why)), "green")
 
 

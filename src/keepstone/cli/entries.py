@@ -14,7 +14,8 @@ from keepstone.cli.screen import table
 from keepstone.errors import EntryNotFoundError
 from keepstone.model import Entry, Purged, Record, Version
 from keepstone.operations.documents import added_document, entry_document, purged_document, version_document
-from keepstone.text.display import clipped, counted, harmless, moment, one_line
+from keepstone.operations.erasing import counts_of
+from keepstone.text.display import clipped, harmless, moment, one_line
 
 if TYPE_CHECKING:
     from keepstone.agent import Agent
@@ -204,25 +205,15 @@ def purge(
 def _purge_matching(agent: "Agent", text: str, session: str | None, *, dry_run: bool, yes: bool) -> Answer:
     found = agent.purge_matching(text, session, dry_run=True)
     if found and not dry_run:
-        confirm(f"Purge {_counts(found)} for good, with all history?", yes=yes)
+        confirm(f"Purge {counts_of(found)} for good, with all history?", yes=yes)
         found = agent.purge_matching(text, session)
     return Answer(purged_document(found, dry_run=dry_run), _purged_view(found, dry_run=dry_run))
-
-
-def _counts(found: Purged) -> str:
-    kinds = (
-        (found.entries, "entry"),
-        (found.sessions, "whole session"),
-        (found.files, "file"),
-        (found.suggestions, "suggestion"),
-    )
-    return ", ".join(counted(len(some), what) for some, what in kinds if some)
 
 
 def _purged_view(found: Purged, *, dry_run: bool) -> RenderableType:
     if not found:
         return Text("nothing contains this text")
-    lines = [f"{'would purge' if dry_run else 'purged'} {_counts(found)}"]
+    lines = [f"{'would purge' if dry_run else 'purged'} {counts_of(found)}"]
     lines += [f"  {one_line(entry_id)} in session {one_line(session)}" for session, entry_id in found.entries]
     lines += [f"  session {one_line(name)}, with all its entries" for name in found.sessions]
     lines += [f"  file {one_line(path)}" for path in found.files]

@@ -28,7 +28,7 @@ from keepstone.cli.screen import table
 from keepstone.model import Hit, Hits
 from keepstone.notes.notes import Notes
 from keepstone.operations.documents import hits_document
-from keepstone.operations.shown_hits import lengths_of, sureness_of
+from keepstone.operations.shown_hits import by_relevance, sureness_of
 from keepstone.recall.selection import UNWANTED
 from keepstone.text.display import clipped, counted, harmless, moment, one_line
 from keepstone.text.passage import marked
@@ -186,10 +186,7 @@ def hits_view(hits: Hits, nothing: str, *, explain: bool, own: str) -> Renderabl
     shown = (
         [Explained(hits, own)]
         if explain and hits
-        else [
-            hit_view(place, hit, length, own)
-            for place, (hit, length) in enumerate(zip(hits, lengths_of(hits), strict=True), 1)
-        ]
+        else [hit_view(place, hit, own) for place, hit in enumerate(by_relevance(hits), 1)]
     )
     notes = [Text(f"{hits.took_ms:.1f} ms", "dim")] if explain else []
     if hits.lexical_only and (explain or hits.reason != UNWANTED):
@@ -214,9 +211,9 @@ def hits_view(hits: Hits, nothing: str, *, explain: bool, own: str) -> Renderabl
     return Group(*(shown or [Text(nothing)]), *notes)
 
 
-def hit_view(place: int, hit: Hit, length: float, own: str | None = None) -> RenderableType:
-    """Return one hit: its place, a bar of this length, how sure it is, its text and its neighbours."""
-    drawn = "\u2588" * max(1, round(length * _BAR))
+def hit_view(place: int, hit: Hit, own: str | None = None) -> RenderableType:
+    """Return one hit: its place, how relevant it is as a bar and a word, its text and its neighbours."""
+    drawn = "\u2588" * max(1, round(hit.relevance * _BAR))
     bar = (f"{drawn:<{_BAR}} {sureness_of(hit.relevance):<6}  ", "dim")
     if hit.excerpt is not None:
         where = (f"  {one_line(_place(hit))}", "dim")
@@ -255,8 +252,8 @@ class Explained:
         if options.max_width >= _WIDE:
             yield explained(self._hits)
             return
-        for place, (hit, length) in enumerate(zip(self._hits, lengths_of(self._hits), strict=True), 1):
-            yield hit_view(place, hit, length, self._own)
+        for place, hit in enumerate(by_relevance(self._hits), 1):
+            yield hit_view(place, hit, self._own)
             yield Padding(Text(f"{_sum(hit)}\nrelevance {hit.relevance:.2f}", "dim"), (0, 0, 1, 4))
 
 
@@ -276,7 +273,7 @@ def _summand(name: str, part: float, rank: int | None) -> str:
 
 def explained(hits: Hits) -> RenderableType:
     """Return a table of the parts of each hit's score."""
-    rows = [_reasons(place, hit) for place, hit in enumerate(hits, 1)]
+    rows = [_reasons(place, hit) for place, hit in enumerate(by_relevance(hits), 1)]
     return table(
         ("", "score", "words", "meaning", "near it", "relevance", "more", "query words", "entry"), rows
     )

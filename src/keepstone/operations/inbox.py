@@ -11,7 +11,7 @@ from keepstone.agent import Agent
 from keepstone.home import Home
 from keepstone.model import Entry
 from keepstone.operations.running_tests import run_tests, tests_of
-from keepstone.operations.suggesting import Proposal, known_of, proposal_of
+from keepstone.operations.suggesting import SUSPECTED, Proposal, known_of, proposal_of
 from keepstone.secrets.detection import secrets_in
 from keepstone.store.memory_tests import MemoryTest
 
@@ -30,24 +30,38 @@ class Item:
     entries: tuple[Entry, ...] = ()
     """The entries it is about; of a pair the newer one first."""
     proposal: Proposal | None = None
-    """The suggestion that resolves a pair."""
+    """The suggestion that resolves a pair, or whose rejection says that there is no secret."""
     test: MemoryTest | None = None
 
 
 def items(home: Home, agent: Agent) -> Iterator[Item]:
     """Yield what waits for a person, but for pairs that a suggestion is or was about. Nothing is written."""
-    known = known_of(agent)
+    known, cleared = known_of(agent), _cleared(agent)
     newest = [*islice(agent.iter_entries(newest_first=True, include_superseded=True), _EXAMINED)]
     for pair in agent.conflicts(since=newest[-1].ts) if newest else ():
         proposal = proposal_of(pair)
         if proposal.key not in known:
             yield Item(pair.kind, proposal.why, tuple(pair), proposal)
     for entry in newest:
-        if kinds := ", ".join(dict.fromkeys(secret.kind for secret in secrets_in(entry.line))):
-            yield Item("secret", kinds, (entry,))
+        kinds = ", ".join(dict.fromkeys(secret.kind for secret in secrets_in(entry.line)))
+        if kinds and (entry.id, _looked_at(entry)) not in cleared:
+            why = f"it holds what looks like a secret: {kinds}"
+            proposal = Proposal("delete", (entry.id,), None, why, (_looked_at(entry),))
+            yield Item("secret", kinds, (entry,), proposal)
         if (stale := entry.stale) and agent.holds(entry):
             yield Item("stale", stale, (entry,))
     tests = [test for test in tests_of(home) if test.agent == agent.slug]
     for result in run_tests(home, tests):
         if result.reason:
             yield Item("test", result.reason, test=result.test)
+
+
+def _looked_at(entry: Entry) -> str:
+    """Return the evidence of a suggestion about a secret; an entry that changes is looked at again."""
+    return f"{SUSPECTED} {entry.line.get('modified') or entry.line['ts']}"
+
+
+def _cleared(agent: Agent) -> set[tuple[str, str]]:
+    """Return the entries of which a person said that they hold no secret, as they were then."""
+    rejected = agent.suggestions("rejected")
+    return {(one.entries[0], one.evidence[0]) for one in rejected if one.evidence and one.entries}

@@ -48,9 +48,3 @@ def reasons_of(hit: Hit) -> list[tuple[str, ...]]:
     found += [(boost,) for boost in why.boosts]
     found += [("replaces an older entry",)] if why.supersedes else []
     return found or [("stands near another hit in its session",)]
-
-
-def lengths_of(hits: Sequence[Hit]) -> list[float]:
-    """Return the length of each hit's bar, from 1 for the first down to 0: lists are sorted by score."""
-    best = max((hit.score for hit in hits), default=0.0)
-    return [max(0.0, hit.score / best) if best > 0 else 0.0 for hit in hits]

@@ -14,6 +14,8 @@ BY = "keepstone"
 """Who our own suggestions are by."""
 
 
+SUSPECTED = "looks like a secret,"
+"""How the evidence of suggestions about suspected secrets begins; they say nothing about pairs."""
 Key: TypeAlias = tuple[str, frozenset[str]]
 
 
@@ -61,7 +63,10 @@ MAKERS: tuple[Callable[[Agent], Iterator[Proposal]], ...] = (of_conflicts,)
 
 def known_of(agent: Agent) -> set[Key]:
     """Return the keys of all suggestions that were made, decided ones too."""
-    return {(one.do, frozenset(one.entries)) for one in agent.suggestions(None)}
+    every = agent.suggestions(None)
+    return {
+        (one.do, frozenset(one.entries)) for one in every if not "".join(one.evidence).startswith(SUSPECTED)
+    }
 
 
 def suggest(agent: Agent, proposal: Proposal) -> Suggestion:

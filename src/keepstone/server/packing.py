@@ -1,4 +1,4 @@
-"""Backups as ZIP files, unlinked before they are sent."""
+"""Files on their way in or out, in temporary folders: backups and exports, unlinked before they are sent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from keepstone.home import Home
 
-_PREFIX = "keepstone-backup-"
+_PREFIX = "keepstone-transfer-"
 _PIECE = 1 << 18
 
 
@@ -26,7 +26,7 @@ def pack(home: Home, *, vectors: bool = False) -> BinaryIO:
     Raises:
         StoreError: As ``Home.backup``.
     """
-    with _new_folder() as folder:
+    with transfer_folder() as folder:
         home.backup(folder / "home", vectors=vectors)
         return Path(make_archive(str(folder / "packed"), "zip", folder / "home")).open("rb")
 
@@ -39,7 +39,7 @@ def pieces(packed: BinaryIO) -> Iterator[bytes]:
 
 
 def sweep() -> None:
-    """Remove the folders of servers that were killed while packing. Folders in use are locked."""
+    """Remove the folders of servers that were killed while they used them. Folders in use are locked."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         try:
             with _locked(folder):
@@ -49,8 +49,8 @@ def sweep() -> None:
 
 
 @contextmanager
-def _new_folder() -> Iterator[Path]:
-    """Make a folder, lock it, and remove it afterwards."""
+def transfer_folder() -> Iterator[Path]:
+    """Make a folder that only this user can read, lock it, and remove it afterwards."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
         try:

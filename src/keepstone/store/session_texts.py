@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from keepstone.log.line import payload_of, text_of
 from keepstone.model import Record
@@ -19,10 +20,30 @@ _TITLE, _PREVIEW = 80, 160
 _USERS = frozenset({"user", "human"})
 
 
-def texts_of(first: Iterable[Record], newest: str) -> tuple[str, str]:
-    """Return the start of the first user's message among some entries, and of the newest entry's text."""
-    said = (_words(record) for record in first if payload_of(record).get("role") in _USERS)
-    return _start(next(said, ""), _TITLE), _start(newest, _PREVIEW)
+_CHATS = frozenset({"page", "terminal"})
+"""Through what a person writes in a chat of keepstone."""
+
+
+class SessionTexts(NamedTuple):
+    """The texts of a summary."""
+
+    title: str = ""
+    """The start of the first user's message; empty if there is none."""
+    preview: str = ""
+    """The start of the newest entry's text."""
+    is_chat: bool = False
+    """Whether a person typed that message in a chat of keepstone."""
+
+
+def texts_of(first: Iterable[Record], newest: str) -> SessionTexts:
+    """Return the texts of a session by some of its first entries and the text of its newest one."""
+    preview = _start(newest, _PREVIEW)
+    for record in first:
+        if payload_of(record).get("role") in _USERS:
+            origin = record.get("origin")
+            is_chat = isinstance(origin, dict) and origin.get("by") == "user" and origin.get("via") in _CHATS
+            return SessionTexts(_start(_words(record), _TITLE), preview, is_chat)
+    return SessionTexts(preview=preview)
 
 
 def _words(record: Record) -> str:

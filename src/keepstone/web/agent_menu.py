@@ -7,7 +7,7 @@ from typing import Any
 from nicegui import ui
 
 from keepstone.web.components import LinkList
-from keepstone.web.elements import aside, attempt, box, dialog, field, link, say
+from keepstone.web.elements import answer_of, aside, attempt, box, dialog, field, link, say
 from keepstone.web.phrases import shown
 from keepstone.web.site import Place, address
 
@@ -29,7 +29,12 @@ class AgentMenu:
         """Draw the button that opens the menu."""
         slug = self._place.agent.slug
         made = box(
-            "button", "agent", type="button", aria_haspopup="dialog", aria_label=f"Agent {slug}, switch"
+            "button",
+            "agent",
+            type="button",
+            aria_haspopup="dialog",
+            aria_label=f"Agent {slug}, switch",
+            data_go="a",
         )
         with made:
             say("small", "Agent")
@@ -66,13 +71,51 @@ class AgentMenu:
 
     def _items(self, words: str) -> list[dict[str, Any]]:
         """Return the agents with these words in their names."""
-        return [
-            {
-                "name": shown(slug),
-                "detail": "this one" if slug == self._place.agent.slug else "",
-                "href": address(slug, self._page),
-                "current": slug == self._place.agent.slug,
-            }
-            for slug in self._slugs
-            if words in slug.casefold()
-        ][:_LISTED]
+        here = self._place.agent.slug
+        return [_item(slug, self._page, here) for slug in self._slugs if words in slug.casefold()][:_LISTED]
+
+
+async def pick_agent(place: Place, title: str, words: str) -> str | None:
+    """Let the reader choose another agent; None if they close the dialog."""
+    slugs = [slug for slug in await aside(place.agents) if slug != place.agent.slug]
+    with dialog(title, "finder") as asked:
+        say("p", words)
+        line = field("Name of the agent").props("autofocus type=search")
+        listed = LinkList()
+        none = say("p", "No agent has this in its name.", "hint")
+
+    def chosen() -> list[str]:
+        wanted = str(line.value or "").strip()
+        return [slug for slug in slugs if wanted.casefold() in slug.casefold()][:_LISTED]
+
+    def show() -> None:
+        found = chosen()
+        listed.show(
+            items=[_item(slug, "sessions", place.agent.slug) for slug in found], label="Agents", picks=True
+        )
+        none.set_visibility(not found)
+
+    def pick(href: str) -> None:
+        found = {address(slug, "sessions"): slug for slug in slugs}
+        if href in found:
+            asked.submit(found[href])
+
+    def pick_first() -> None:
+        for slug in chosen()[:1]:
+            asked.submit(slug)
+
+    line.on_value_change(show)
+    line.on("keydown.enter", pick_first, args=[])
+    listed.when("chosen", pick)
+    show()
+    answer: str | None = await answer_of(asked)
+    return answer
+
+
+def _item(slug: str, page: str, here: str) -> dict[str, Any]:
+    return {
+        "name": shown(slug),
+        "detail": "this one" if slug == here else "",
+        "href": address(slug, page),
+        "current": slug == here,
+    }

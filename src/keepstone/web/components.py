@@ -65,6 +65,10 @@ class Choice(List, component="components/choice.js"):
     """A choice of how this browser shows the pages."""
 
 
+class Upload(List, component="components/upload.js"):
+    """An area for a file that the browser sends to ``keepstone.web.transfers``."""
+
+
 class CommandLine(List, component="components/command.js"):
     """A command or a program, with a button that copies it."""
 

@@ -11,14 +11,16 @@ from nicegui import ui
 
 from keepstone.errors import EntryNotFoundError
 from keepstone.model import CHAT, Entry, Record, Version
+from keepstone.operations.moving import move_entry
 from keepstone.session import Session
 from keepstone.text.display import clipped, counted
+from keepstone.web.agent_menu import pick_agent
 from keepstone.web.conflict import ask_deleted
 from keepstone.web.elements import answer_of as answer_to
 from keepstone.web.elements import aside, attempt, box, button, confirmed, dialog, field, say, tell, undoing
 from keepstone.web.entry_form import EntryForm, ask_changed, names_in
 from keepstone.web.finder import pick_entry
-from keepstone.web.site import Place
+from keepstone.web.site import Place, address
 
 _LEAST_MATCHED = 8
 """Characters of a text from which a purge looks for other entries that contain it."""
@@ -45,6 +47,7 @@ class Correcting:
             "supersede": self._supersede,
             "link": self._link,
             "vouch": self._vouch,
+            "move": self._move,
             "delete": self._delete,
             "purge": self._purge,
             "raw": self._raw,
@@ -182,6 +185,25 @@ class Correcting:
             self._offer(f"Linked to “{clipped(other.text, 60)}”.", lambda: _put_back(session, entry))
             await self._reload()
 
+    async def _move(self, session: Session, entry: Entry) -> None:
+        here = self._place.agent
+        words = "It leaves this agent, whose history keeps its earlier versions until they are purged."
+        slug = await pick_agent(self._place, "Move this entry to another agent", words)
+        if slug is not None:
+            target = self._place.other(slug)
+            moved = await aside(move_entry, entry, here, target)
+
+            def undo() -> None:
+                target.delete(moved.id, moved.session)
+                session.restore(entry.id)
+
+            there = (
+                f"It is in {moved.session} there",
+                address(slug, "session", id=moved.session, entry=moved.id),
+            )
+            self._offer(f"Moved to {slug}.", undo, [there])
+            await self._reload()
+
     async def _delete(self, session: Session, entry: Entry) -> None:
         await aside(session.delete, entry.id)
         self._offer(f"Deleted “{clipped(entry.text, 60)}”.", lambda: session.restore(entry.id))
@@ -197,7 +219,7 @@ class Correcting:
             others = [each for each in same.entries if each != (session.id, entry.id)]
             kinds = ((len(others), "other entry"), (len(same.files), "file"))
             left = " and ".join(counted(count, kind) for count, kind in kinds if count)
-            words += f"\n\nThe same text stays in {left}." if left else ""
+            words += f"\n\nThe same text stays in {left}: “In and out” purges it everywhere." if left else ""
         if await confirmed("Purge this entry?", f"“{clipped(said, 200)}”\n\n{words}", "Purge"):
             await aside(session.purge, entry.id)
             tell("Purged.")

@@ -103,11 +103,19 @@ class Details:
         [view] = entry_views([entry], datetime.now(UTC), frozenset({entry_id}), self._place)
         return {
             "entry": view | {"state": state},
-            "content": part_views(entry),
+            "content": [self._with_image(part, entry) for part in part_views(entry)],
             "links": [*self._links(entry)],
             "origin": [*self._origin(entry)],
             "versions": version_views(versions),
         }
+
+    def _with_image(self, part: View, entry: Entry) -> View:
+        """Return a part with the address of its image, if it has one."""
+        number = part.get("image")
+        if number is None:
+            return part
+        address = self._place.link("image", session=entry.session, entry=entry.id, number=str(number))
+        return part | {"image": address}
 
     def _links(self, entry: Entry) -> Iterator[View]:
         outgoing = {str(link.get("to")): str(link.get("rel", "")) for link in entry.links}

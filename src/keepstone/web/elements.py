@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from nicegui import ui
+from nicegui import Client, ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from keepstone.errors import KeepstoneError
@@ -46,10 +46,25 @@ def box(tag: str = "div", classes: str = "", **props: Any) -> ui.element:
 
 
 def button(text: str, act: Callable[..., Any], kind: str = "plain", **props: Any) -> SafeText:
-    """Show a button. The kind is ``"plain"``, ``"main"`` or ``"quiet"``."""
+    """Show a button. The kind is ``"plain"``, ``"main"`` or ``"quiet"``.
+
+    What it does goes on although the button is drawn again, or gone, before it is done.
+    """
     made = say("button", text, kind, type="button", **props)
-    made.on("click", act, args=[])
+
+    def press() -> Any:
+        page = ui.context.client
+        with page.layout:
+            found = act()
+        return _on_page(page, found) if isinstance(found, Awaitable) else found
+
+    made.on("click", press, args=[])
     return made
+
+
+async def _on_page(page: Client, act: Awaitable[Any]) -> Any:
+    with page.layout:
+        return await act
 
 
 def link(text: str, href: str, classes: str = "", **props: Any) -> SafeText:

@@ -21,18 +21,22 @@ PAGES = (
     ("sessions", "Sessions", "s"),
     ("timeline", "Timeline", "t"),
     ("changes", "Changes", "h"),
-    ("chat", "Chat", "c"),
+    ("inbox", "Inbox", "i"),
     ("recall", "Recall", "r"),
     ("context", "Context", "x"),
     ("memory", "Notes", "m"),
     ("files", "Files", "f"),
-    ("inbox", "Inbox", "i"),
     ("overview", "Overview", "o"),
-    ("doctor", "Doctor", "d"),
-    ("agents", "Agents", "a"),
+    ("in-and-out", "In and out", "b"),
     ("settings", "Settings", ","),
 )
-"""The pages of an agent: name in the address, title, and key after g."""
+"""The pages in the navigation: name in the address, title, and key after g."""
+_GROUPS = frozenset({"recall", "memory", "overview"})
+"""The pages with which a group begins."""
+_OTHERS = (("chat", "New chat", "c"), ("agents", "Agents", "a"))
+"""The pages that a button of the frame leads to: chats are listed among the sessions."""
+_PART_OF = {"chat": "sessions"}
+"""The page of the navigation that another one belongs to."""
 WITH_NOTES = frozenset({"chat", "memory"})
 """The pages that show notes or use them in prompts."""
 _KEYS = (
@@ -50,7 +54,7 @@ _KEYS = (
     ("Ctrl+Z", "undo the last change, while it is shown"),
     ("← →", "next choice where one is asked for"),
     ("Esc", "close a dialog, a menu or the details"),
-    *((f"g {key}", f"go to {title}") for _, title, key in PAGES),
+    *((f"g {key}", f"go to {title}") for _, title, key in (*PAGES, *_OTHERS)),
     ("?", "show this list"),
 )
 
@@ -100,24 +104,30 @@ def _side(place: Place, current: str) -> None:
             box("img", src=f"data:image/svg+xml,{quote(MARK)}", alt="")
             say("span", "keepstone")
         AgentMenu(place, current).build()
-        with box("nav", aria_label="Pages"):
-            for name, title, key in PAGES:
-                if name in WITH_NOTES and not place.sees_notes:
-                    continue
-                here = {"aria_current": "page"} if name == current else {}
-                link(title, place.link(name), data_go=key, **here)
-        with box(classes="foot"):
-            button("Find", lambda: _find(place), "quiet", data_find="", title="Ctrl+K")
-            theme = say("button", "Theme", "quiet", type="button", title="Light or dark")
-            theme.on("click", js_handler="() => keepstoneTheme()")
-            button("Shortcuts", _keys, "quiet", data_help="")
-            if place.site.sign_out is not None:
-                with box("form", action=place.site.sign_out, method="post"):
-                    say("button", "Sign out", "quiet", type="submit")
+        button("Find", lambda: _find(place), "quiet find", data_find="", title="Ctrl+K")
+        say("button", "Menu", "quiet open-menu", type="button", aria_expanded="false", aria_controls="menu")
+        box(classes="behind")
+        with box(classes="drawer", id="menu"):
+            if place.sees_notes:
+                link("New chat", place.link("chat"), "plain new-chat", data_go="c")
+            with box("nav", aria_label="Pages"):
+                for name, title, key in PAGES:
+                    if name in WITH_NOTES and not place.sees_notes:
+                        continue
+                    here = {"aria_current": "page"} if name == _PART_OF.get(current, current) else {}
+                    link(title, place.link(name), "begins" if name in _GROUPS else "", data_go=key, **here)
+            with box(classes="foot"):
+                theme = say("button", "Theme", "quiet", type="button", title="Light or dark")
+                theme.on("click", js_handler="() => keepstoneTheme()")
+                button("Shortcuts", _keys, "quiet", data_help="")
+                if place.site.sign_out is not None:
+                    with box("form", action=place.site.sign_out, method="post"):
+                        say("button", "Sign out", "quiet", type="submit")
 
 
 def _find(place: Place) -> None:
-    pages = [(name, title) for name, title, _ in PAGES if place.sees_notes or name not in WITH_NOTES]
+    every = ((name, title) for name, title, _ in (*PAGES, *_OTHERS))
+    pages = [(name, title) for name, title in every if place.sees_notes or name not in WITH_NOTES]
     open_finder(place, pages)
 
 

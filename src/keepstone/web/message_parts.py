@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 import re
 from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
 from keepstone.model import Entry
@@ -21,12 +24,36 @@ _HELD = frozenset({"content", "parts", "tool_calls"})
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)[^,]*;base64,(.*)", re.DOTALL)
 _BASE64 = re.compile(r"[A-Za-z0-9+/_=-]{256,}")
 """A run of base64: longer than names, paths and digests are."""
+_STANDARD = str.maketrans("-_", "+/")
 _DEEPEST = 8
+_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+"""Media types that are shown: of pixels, so that nothing in them runs."""
 
 
 def part_views(entry: Entry) -> list[dict[str, Any]]:
-    """Return the parts of a message that is more than one text; none for any other entry."""
-    return [*_views(spoken(entry.data, _kind_of(entry)) or (), 0)]
+    """Return the parts of a message that is more than one text; none for any other entry.
+
+    Images have a number, by which ``image_of`` returns them.
+    """
+    views, numbers = [], count()
+    for view in _views(spoken(entry.data, _kind_of(entry)) or (), 0):
+        image = view.pop("image", None)
+        views.append(view | {"image": next(numbers)} if image else view)
+    return views
+
+
+def image_of(entry: Entry, number: int) -> tuple[str, bytes] | None:
+    """Return media type and bytes of an image in an entry, by its number among the parts with an image."""
+    images = [
+        one["image"] for one in _views(spoken(entry.data, _kind_of(entry)) or (), 0) if one.get("image")
+    ]
+    if number >= len(images):
+        return None
+    media, data = images[number]
+    try:
+        return media, base64.b64decode(data.translate(_STANDARD) + "=" * (-len(data) % 4))
+    except binascii.Error:
+        return None
 
 
 def is_held(entry: Entry, key: str) -> bool:
@@ -51,13 +78,13 @@ def _views(parts: Any, depth: int) -> Iterator[dict[str, Any]]:
         elif part.kind == "result":
             yield from _result(part, depth)
         elif part.kind in ("file", "other"):
-            yield {"kind": "file", "text": shown(_file(part.block) or "a part of another kind")}
+            yield _file(part.block)
 
 
 def _text(part: Part) -> Iterator[dict[str, Any]]:
     file = _DATA_URL.fullmatch(part.text.strip())
     text = "" if file else shown(clipped(part.text, _LONGEST))
-    yield {"kind": part.kind, "text": text} if text else {"kind": "file", "text": shown(_file(part.text))}
+    yield {"kind": part.kind, "text": text} if text else _file(part.text)
 
 
 def _result(part: Part, depth: int) -> Iterator[dict[str, Any]]:
@@ -77,8 +104,8 @@ def _value(value: Any) -> str:
     return shown(clipped(_BASE64.sub("…", text), _LONGEST))
 
 
-def _file(block: Any) -> str:
-    """Return a file's name or media type and its size, such as "image/png, 49 KiB"."""
+def _file(block: Any) -> dict[str, Any]:
+    """Return a file as a chip with its name or media type and its size, such as "image/png, 49 KiB"."""
     found = dict(_strings(block, 0))
     media = next((found[key] for key in _MEDIA if key in found), "")
     name = next((found[key] for key in _NAMES if key in found), "")
@@ -89,7 +116,9 @@ def _file(block: Any) -> str:
     address = next((text for text in found.values() if text.startswith(("http:", "https:"))), "")
     kind = media or ("" if name else str(found.get("type", "file")).removesuffix("_url"))
     parts = (name, kind, size(3 * len(data.rstrip("=")) // 4) if is_inline else address)
-    return clipped(", ".join(filter(None, parts)), 200)
+    text = clipped(", ".join(filter(None, parts)), 200) or "a part of another kind"
+    image = {"image": (media, data)} if is_inline and media in _IMAGES else {}
+    return {"kind": "file", "text": shown(text), **image}
 
 
 def _strings(block: Any, depth: int) -> Iterator[tuple[str, str]]:

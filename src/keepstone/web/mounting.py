@@ -19,7 +19,7 @@ from keepstone.model import PROGRAM, TRUST
 from keepstone.notes.notes import Notes
 from keepstone.server.tokens import Tokens
 from keepstone.text.brand import MARK
-from keepstone.web import error_pages, sockets
+from keepstone.web import error_pages, sockets, transfers
 from keepstone.web.answering import Answerer, Talking
 from keepstone.web.elements import EXPECTED, empty
 from keepstone.web.frame import ASSETS, WITH_NOTES, frame
@@ -28,8 +28,8 @@ from keepstone.web.pages import (
     changes,
     chat,
     context,
-    doctor,
     files,
+    in_and_out,
     inbox,
     memory,
     overview,
@@ -61,10 +61,12 @@ _BUILDS: dict[str, tuple[str, Build]] = {
     "files": ("Files", files.build),
     "inbox": ("Inbox", inbox.build),
     "overview": ("Overview", overview.build),
-    "doctor": ("Doctor", doctor.build),
+    "in-and-out": ("In and out", in_and_out.build),
     "agents": ("Agents", agents.build),
     "settings": ("Settings", settings.build),
 }
+_MOVED = {"doctor": "overview"}
+"""Addresses that pages had before, and those that show the same now."""
 _WATCH_SECONDS = 1.0
 """Seconds after which an open page notices that its reader's access has changed."""
 _BUILD_TIMEOUT = 60.0
@@ -111,8 +113,11 @@ def mount(
     error_pages.install()
     sockets.install()
     _add_start(site)
+    transfers.add_routes(site)
     for name, (title, build) in _BUILDS.items():
         _add_page(site, name, title, build)
+    for old, new in _MOVED.items():
+        _add_redirect(old, new)
     ui.run_with(
         app,
         title="keepstone",
@@ -134,6 +139,12 @@ def _add_start(site: Site) -> None:
         known = [slug for slug in agents if access.agents is None or slug in access.agents]
         first = DEFAULT_AGENT if DEFAULT_AGENT in known or not known else known[0]
         return RedirectResponse(address(first, "sessions"))
+
+
+def _add_redirect(old: str, new: str) -> None:
+    @pages.get(f"/a/{{agent}}/{old}")
+    async def redirect(agent: str) -> Response:
+        return RedirectResponse(address(agent, new))
 
 
 def _add_page(site: Site, name: str, title: str, build: Build) -> None:
@@ -191,4 +202,4 @@ async def _place(site: Site, access: Permissions, agent: str, request: Request) 
     except EXPECTED:
         known = [agent]  # What the page reads fails in the same way, and is shown there.
     is_empty = access.agents is None and not known
-    return Place(site, found, access, dict(request.query_params), request, agent in known, is_empty)
+    return Place(site, found, access, dict(request.query_params), request, agent in known, is_empty, by)

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from keepstone.agent import Agent
 from keepstone.errors import AccessDeniedError
 from keepstone.home import Home
+from keepstone.model import TRUST
 from keepstone.notes.notes import Notes
 from keepstone.server.tokens import Tokens
 from keepstone.web.answering import Answerer
@@ -98,6 +99,8 @@ class Place:
     """Whether the agent existed when the page was opened."""
     home_was_empty: bool = False
     """Whether the home had no agent then; False for readers who may not know."""
+    trust: str = TRUST[0]
+    """The trust of what the reader writes."""
 
     @property
     def is_admin(self) -> bool:
@@ -128,6 +131,16 @@ class Place:
     def link(self, page: str, **query: str) -> str:
         """Return the address of one of this agent's pages."""
         return address(self.agent.slug, page, **query)
+
+    def other(self, slug: str) -> Agent:
+        """Return another agent that may be changed, with the trust of this page's reader.
+
+        Raises:
+            AccessDeniedError: The reader may not change it.
+        """
+        if self.read_only or not (self.access.agents is None or slug in self.access.agents):
+            raise AccessDeniedError(f"agent {slug!r:.80} may not be changed with this sign-in")
+        return self.site.home.agent(slug).on_behalf(self.trust, "page")
 
     def is_home_empty(self) -> bool:
         """Return whether the home has no agent; False for readers who may not know."""

@@ -46,6 +46,13 @@ def bind(page: Client, is_owner: IsOwner) -> None:
     _owners[page] = is_owner
 
 
+async def owned_page(name: str, request: HTTPConnection) -> Client | None:
+    """Return the open page with an id if a request comes from its owner."""
+    page = Client.instances.get(name)
+    is_owner = None if page is None else _owners.get(page)
+    return page if is_owner is not None and await is_owner(request) else None
+
+
 def _after_check(handle: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     """Return a handler that first notes whether a socket is of the owner of the page that it names.
 

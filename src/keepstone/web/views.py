@@ -39,13 +39,16 @@ def session_view(
 ) -> View:
     """Return a session as a row."""
     changed = info.modified if summary is None else summary.changed
+    is_chat = summary is not None and summary.is_chat and place.sees_notes
     return {
         "key": key_of(info.id),
         "shown": shown(info.id),
         "title": shown(summary.title or "") if summary else "",
         "entries": f"{summary.entries:,}" if summary else "",
         "preview": shown(summary.preview) if summary else "",
-        "href": place.link("session", id=info.id),
+        "href": place.link("chat", session=info.id) if is_chat else place.link("session", id=info.id),
+        "chat": is_chat,
+        "exported": place.link("export", session=info.id),
         "iso": format_time(changed),
         "moment": moment(changed),
         "ago": ago(changed, now),

@@ -21,7 +21,7 @@ from keepstone.errors import AgentNotFoundError
 from keepstone.home import Home
 from keepstone.importing import import_memory
 from keepstone.importing.front_matter import split_front_matter
-from keepstone.operations.exporting import FORMATS, export_memory
+from keepstone.operations.exporting import FORMATS, export_memory, export_session
 from keepstone.operations.exporting.parts import join_text, split_text
 
 SUFFIXES = {"ndjson": ".ndjson", "csv": ".csv", "sqlite": ".sqlite", "md": "", "okf": ""}
@@ -273,3 +273,15 @@ def test_exported_files_can_only_be_read_by_their_owner(home: Home, tmp_path: Pa
 def test_a_line_is_what_its_parts_are_joined_to(line: dict[str, Any]) -> None:
     rest, text = split_text(line)
     assert join_text(rest, text or "") == line
+
+
+def test_one_session_is_exported_alone(home: Home, tmp_path: Path) -> None:
+    session = home.agent("coder").session("main")
+    assert export_session(session, home.root, tmp_path / "out") == 2
+    assert [json.loads(line)["id"] for line in (tmp_path / "out").read_text().splitlines()] == ["m", "d"]
+
+
+def test_a_missing_session_is_not_exported(home: Home, tmp_path: Path) -> None:
+    with pytest.raises(keepstone.SessionNotFoundError):
+        export_session(home.agent("coder").session("gone"), home.root, tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -36,6 +36,16 @@ def test_a_title_is_the_first_message_of_a_user(agent: Agent) -> None:
     )
 
 
+def test_a_session_that_a_person_began_in_a_chat_is_one(agent: Agent) -> None:
+    typed = {"role": "user", "content": "Which database?"}
+    agent.on_behalf("user", "page").session("page").add("message", typed)
+    agent.on_behalf("user", "terminal").session("terminal").add("message", typed)
+    agent.on_behalf("model", "mcp/agent").session("model").add("message", typed)
+    agent.session("program").add("message", typed)
+    assert {one.id for one in agent.session_summaries() if one.is_chat} == {"page", "terminal"}
+    assert not any(one.is_chat for one in agent.session_summaries(texts=False))
+
+
 def test_a_given_title_is_a_line_but_no_entry(agent: Agent, home: Home) -> None:
     session = agent.new_session("s", title="Sign-in")
     session.add("message", {"role": "user", "content": "Passkeys?"}, id="a")

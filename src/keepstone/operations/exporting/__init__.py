@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import IO, Literal, get_args
 
 from keepstone.agent import Agent
-from keepstone.errors import AgentNotFoundError
+from keepstone.errors import AgentNotFoundError, SessionNotFoundError
 from keepstone.filesystem.confine import FOLDER_MODE, border
 from keepstone.home import Home
 from keepstone.model import Entry
+from keepstone.session import Session
 
 Format = Literal["ndjson", "md", "okf", "sqlite", "csv"]
 FORMATS: tuple[str, ...] = get_args(Format)
@@ -109,6 +110,26 @@ def export_agent(
         return _to_stream(counter.counted(agent), format, stream or sys.stdout.buffer)
     with _output(root, out, force=force) as new:
         return _to_path(counter.counted(agent), format, new)
+
+
+def export_session(
+    session: Session,
+    root: Path,
+    out: str | os.PathLike[str],
+    *,
+    format: str = "ndjson",  # noqa: A002  The option's name.
+) -> int:
+    """Export the live entries of one session of the home at ``root``; return how many there were.
+
+    Raises:
+        SessionNotFoundError: The session is missing.
+        FileExistsError, ValueError, AccessDeniedError, StoreError: As for ``export_memory``.
+    """
+    _check_format(format)
+    if session.info() is None:
+        raise SessionNotFoundError(session.agent, session.id)
+    with _output(root, out, force=False) as new:
+        return _to_path(iter(session.entries(include_superseded=True)), format, new)
 
 
 def _check_format(format: str) -> None:  # noqa: A002

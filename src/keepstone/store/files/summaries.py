@@ -14,7 +14,7 @@ from keepstone.log.titles import TITLE_ID
 from keepstone.model import Record, SessionSummary
 from keepstone.store.files.agent_logs import AgentLogs
 from keepstone.store.files.session_files import info_of
-from keepstone.store.session_texts import FIRST, texts_of
+from keepstone.store.session_texts import FIRST, SessionTexts, texts_of
 
 
 def summaries(logs: AgentLogs, sessions: Collection[str] | None, *, texts: bool) -> list[SessionSummary]:
@@ -26,8 +26,9 @@ def summaries(logs: AgentLogs, sessions: Collection[str] | None, *, texts: bool)
     for name, stat in stats.items():
         title, count, newest = known.get(name, (None, 0, None))
         changed = info_of(name, stat).modified if newest is None else instant_of(newest)
-        first, preview = _texts(logs, name) if texts and count else ("", "")
-        found.append(SessionSummary(name, title or first or None, bool(title), count, changed, preview))
+        made = _texts(logs, name) if texts and count else SessionTexts()
+        whole = title or made.title or None
+        found.append(SessionSummary(name, whole, bool(title), count, changed, made.preview, made.is_chat))
     return sorted(found, key=lambda one: (one.changed, one.id), reverse=True)
 
 
@@ -52,8 +53,8 @@ def set_title(logs: AgentLogs, session: str, line: Record) -> None:
     logs.follow(session, log, log.stat())
 
 
-def _texts(logs: AgentLogs, session: str) -> tuple[str, str]:
-    """Return the start of the first user's message and of the newest entry."""
+def _texts(logs: AgentLogs, session: str) -> SessionTexts:
+    """Return the texts of a session by its first entries and its newest one."""
     oldest, newest = logs.answer(None, _ends, session)
     return texts_of([row.record for row in oldest], text_of(newest[0].record) if newest else "")
 

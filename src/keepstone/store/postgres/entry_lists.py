@@ -16,7 +16,7 @@ from keepstone.store.paging import Page, decode, encode, first_page
 from keepstone.store.postgres.connecting import Connections
 from keepstone.store.postgres.entry_rows import facts_of_keys, facts_wanted, record_of, shown, stored
 from keepstone.store.postgres.refolding import line_of
-from keepstone.store.session_texts import FIRST, texts_of
+from keepstone.store.session_texts import FIRST, SessionTexts, texts_of
 from keepstone.store.versions import state_of, versions_of
 
 RECORD = "coalesce(e.record, l.line)"
@@ -81,13 +81,13 @@ def summaries(
     for stored_name, count, modified, line, newest in rows:
         name, said = shown(stored_name), None if line is None else parse(line)
         title = title_of(said) if said is not None and is_title(said) else None
-        first, preview = _texts(connections, agent, name) if texts else ("", "")
-        changed = (newest or modified).astimezone(UTC)
-        found.append(SessionSummary(name, title or first or None, bool(title), count, changed, preview))
+        made = _texts(connections, agent, name) if texts else SessionTexts()
+        changed, whole = (newest or modified).astimezone(UTC), title or made.title or None
+        found.append(SessionSummary(name, whole, bool(title), count, changed, made.preview, made.is_chat))
     return sorted(found, key=lambda one: (one.changed, one.id), reverse=True)
 
 
-def _texts(connections: Connections, agent: str, name: str) -> tuple[str, str]:
+def _texts(connections: Connections, agent: str, name: str) -> SessionTexts:
     where = "WHERE e.agent = %s AND e.session = %s"
     place = (agent, stored(name))
     first, last = connections.read_all(

@@ -3,7 +3,7 @@ export default {
   components: { "entry-menu": window.KeepstoneMenu },
   props: { entry: Object, content: Array, links: Array, origin: Array, versions: Array, hit: Object, readOnly: Boolean, asked: Number, part: String },
   emits: ["act", "restore", "close"],
-  data: () => ({ from: null }),
+  data: () => ({ from: null, open: {} }), // Images are loaded when they are opened.
   watch: {
     asked: {
       handler() {
@@ -39,6 +39,9 @@ export default {
       </header>
       <template v-if="content.length"><template v-for="(part, n) in content" :key="n">
         <p v-if="part.kind === 'text'" class="text" dir="auto">{{ part.text }}</p>
+        <details v-else-if="part.kind === 'file' && part.image" class="image" @toggle="open[part.image] = $event.target.open">
+          <summary><span class="chip">{{ part.text }}</span></summary>
+          <img v-if="open[part.image]" :src="part.image" :alt="part.text"></details>
         <p v-else-if="part.kind === 'file'"><span class="chip">{{ part.text }}</span></p>
         <details v-else-if="part.kind === 'reasoning'"><summary>Reasoning</summary><p class="text" dir="auto">{{ part.text }}</p></details>
         <div v-else class="tool"><strong>{{ part.kind === 'call' ? 'calls ' + part.name : part.name }}</strong>

@@ -40,6 +40,8 @@ _KINDS: dict[Kind, tuple[str, str]] = {
 """The title of an item, and what it is called in the count."""
 _VERBS = {"vouch": "I confirm this", "edit": "Edit", "delete": "Delete", "purge": "Purge"}
 _OF_SECRETS = "An edit keeps the secret in the history; a purge removes every byte of it."
+_GONE = "Done: the other one is no longer recalled."
+_CLEARED = "Noted: it is shown again only if it changes."
 _DONE = {"accepted": "Accepted", "rejected": "Rejected", "undone": "Undone"}
 
 
@@ -178,15 +180,18 @@ class InboxPage:
                 if self.place.is_admin
                 else [look]
             )
-        if item.proposal is not None and self.place.is_admin:
+        if item.kind != "secret" and item.proposal is not None and self.place.is_admin:
             keep = "Keep the newer" if item.kind == "contradiction" else "Keep one"
             found: list[tuple[str, Callable[[], Awaitable[object]]]]
-            found = [(keep, partial(self._resolve, item.proposal, accept=True))]
+            found = [(keep, partial(self._resolve, item.proposal, _GONE, accept=True))]
             if item.kind == "contradiction":
                 found.append(("Keep the older", self._asks("delete", item.entries[0])))
-            return [*found, ("Keep both", partial(self._resolve, item.proposal, accept=False))]
+            return [*found, ("Keep both", partial(self._resolve, item.proposal, "Both stay.", accept=False))]
         verbs = {"stale": ("vouch", "edit", "delete"), "secret": ("purge", "edit")}.get(item.kind, ("edit",))
-        return [(_VERBS[verb], self._asks(verb, item.entries[0])) for verb in verbs]
+        asked = [(_VERBS[verb], self._asks(verb, item.entries[0])) for verb in verbs]
+        if item.kind == "secret" and item.proposal is not None and self.place.is_admin:
+            asked.append(("This is no secret", partial(self._resolve, item.proposal, _CLEARED, accept=False)))
+        return asked
 
     def _asks(self, verb: str, entry: Entry) -> Callable[[], Awaitable[object]]:
         keys = {"entry": key_of(entry.id), "session": key_of(entry.session)}
@@ -195,7 +200,7 @@ class InboxPage:
     async def _go(self, address: str) -> None:
         ui.navigate.to(address)
 
-    async def _resolve(self, proposal: Proposal, *, accept: bool) -> None:
+    async def _resolve(self, proposal: Proposal, done: str, *, accept: bool) -> None:
         """Carry out what resolves a pair, or keep that both stay: as a suggestion that is decided at once."""
         agent = self.place.agent
         with attempt():
@@ -203,7 +208,7 @@ class InboxPage:
             made = await aside(suggest, agent, proposal)
             await aside(agent.accept if accept else agent.reject, made.id)
             undo = undoing(partial(agent.undo, made.id), self._look) if accept else None
-            tell("Done: the other one is no longer recalled." if accept else "Both stay.", undo)
+            tell(done, undo)
         await self._look()
 
     async def _forget(self, test: MemoryTest) -> None:

@@ -1,4 +1,4 @@
-"""The overview page: charts of an agent's entries, priorities and size, and the state of its index."""
+"""The overview page: figures and charts of an agent, the health of the home, and the state of the index."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from keepstone.web import charts
 from keepstone.web.components import LinkList
 from keepstone.web.elements import EXPECTED, aside, box, button, empty, failure, say
 from keepstone.web.frame import frame
+from keepstone.web.health import Health
 from keepstone.web.phrases import shown
 from keepstone.web.site import Place
 
@@ -102,9 +103,14 @@ class OverviewPage:
 
     async def build(self) -> None:
         """Draw the page, which then loads its data."""
-        with frame(self.place, "overview", "Overview", "This agent's memory in figures.") as head:
+        with frame(
+            self.place, "overview", "Overview", "This agent's memory in figures, and its health."
+        ) as head:
             with head:
                 self.again = button("Refresh", self._reload)
+            with box() as self.figures:
+                _figures(("…",) * len(_FIGURES))
+            Health(self.place).build()
             with box() as self.body:
                 _placeholder()
             ui.timer(0, self._reload, once=True)
@@ -132,9 +138,9 @@ class OverviewPage:
             f"{found.faded:,}",
             size(sum(found.disk.values())),
         )
-        with box(classes="figures"):
-            for number, what in zip(numbers, _FIGURES, strict=True):
-                _figure(number, what)
+        self.figures.clear()
+        with self.figures:
+            _figures(numbers)
         is_all = found.read == len(found.sessions)
         of = "" if is_all else f" in the {counted(found.read, 'session')} changed last"
         if not found.entries:
@@ -180,19 +186,18 @@ class OverviewPage:
 
 def _placeholder() -> None:
     """Show what is being read, in the room that it takes, so that the layout does not shift."""
-    with box(classes="figures"):
-        for what in _FIGURES:
-            _figure("…", what)
     with box(classes="charts"):
         for title, hint in ((_OVER_TIME, ""), (_TYPES, ""), _FADING, _DISK):
             with _chart(title, hint):
                 say("p", "Reading the logs …", "waiting")
 
 
-def _figure(number: str, what: str) -> None:
-    with box(classes="figure"):
-        say("b", number)
-        say("span", what)
+def _figures(numbers: Sequence[str]) -> None:
+    with box(classes="figures"):
+        for number, what in zip(numbers, _FIGURES, strict=True):
+            with box(classes="figure"):
+                say("b", number)
+                say("span", what)
 
 
 def _chart(title: str, hint: str) -> ui.element:

@@ -12,9 +12,11 @@ from typing import Any, Protocol
 from nicegui import ui
 
 from keepstone.model import SessionInfo, SessionSummary
+from keepstone.operations.moving import move_session
 from keepstone.session import Session
 from keepstone.store.protocol import SessionCheck
 from keepstone.text.display import counted, size
+from keepstone.web.agent_menu import pick_agent
 from keepstone.web.components import SessionList
 from keepstone.web.elements import (
     StalePageError,
@@ -35,7 +37,7 @@ from keepstone.web.elements import (
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
 from keepstone.web.phrases import key_of
-from keepstone.web.site import Place
+from keepstone.web.site import Place, address
 from keepstone.web.views import session_view
 from keepstone.web.welcome import welcome
 
@@ -51,6 +53,8 @@ class Act(Protocol):
         """Do it if ``check``, called inside the session's lock, does not raise."""
 
 
+_SHOWN = {"all": "All", "chats": "Chats", "sessions": "Sessions"}
+"""Which of them can be shown: chats are sessions that a person began in a chat of keepstone."""
 _FOUND = 200
 """Hits whose sessions a search lists."""
 
@@ -75,6 +79,7 @@ class SessionsPage:
         self.place = place
         self.loaded = Loaded(0, (), (), 0)
         self.sort, self.descending, self.at, self.wanted = "modified", True, 0, ""
+        self.kind = place.query.get("show", "all")
 
     async def build(self) -> None:
         """Draw the page."""
@@ -86,15 +91,33 @@ class SessionsPage:
             with box(classes="bar-tools", data_search=""):
                 search = field("Search sessions").props("clearable type=search")
                 search.on_value_change(lambda event: self._search(event.value or ""))
+                self._kinds()
             self.live = Live(self._load, self._draw)
             self.list = SessionList()
             self.list.when("sort", self._sort)
             self.list.when("rename", self._rename)
+            self.list.when("move", self._move)
             self.list.when("clear", self._clear)
             self.list.when("remove", self._remove)
             self.none = box()
             self._pager()
             await self.live.start()
+
+    def _kinds(self) -> None:
+        with box(classes="group", role="group", aria_label="Shown"):
+            self.kinds = {
+                kind: button(title, partial(self._choose, kind), "quiet") for kind, title in _SHOWN.items()
+            }
+        self._press()
+
+    def _press(self) -> None:
+        for kind, chooser in self.kinds.items():
+            chooser.props.update({"aria-pressed": str(kind == self.kind).lower()})
+
+    async def _choose(self, kind: str) -> None:
+        self.kind, self.at = kind, 0
+        self._press()
+        await self.live.refresh()
 
     def _tools(self) -> None:
         if not self.place.read_only:
@@ -112,13 +135,20 @@ class SessionsPage:
         agent = self.place.agent
         infos = agent.sessions()
         known = {one.id: one for one in agent.session_summaries(texts=False)}
-        chosen = self._chosen(infos, known)
+        chosen = self._chosen(self._of_kind(infos), known)
         self.at = min(self.at, max(0, (len(chosen) - 1) // _PAGE))
         page = chosen[self.at * _PAGE : (self.at + 1) * _PAGE]
         texts = {one.id: one for one in agent.session_summaries([info.id for info in page])}
         rows = [(info, texts.get(info.id)) for info in page]
         in_empty_home = not infos and self.place.is_home_empty()
         return Loaded(len(infos), chosen, rows, int(time.time() // 60), in_empty_home)
+
+    def _of_kind(self, infos: Sequence[SessionInfo]) -> Sequence[SessionInfo]:
+        """Return chats or other sessions only, which takes reading the beginning of each."""
+        if self.kind not in ("chats", "sessions"):
+            return infos
+        chats = {one.id for one in self.place.agent.session_summaries() if one.is_chat}
+        return [info for info in infos if (info.id in chats) == (self.kind == "chats")]
 
     def _draw(self, loaded: Loaded) -> None:
         self.loaded, chosen = loaded, loaded.chosen
@@ -168,7 +198,9 @@ class SessionsPage:
                 self._nothing()
 
     def _nothing(self) -> None:
-        if self.loaded.total:
+        if self.kind == "chats" and not self.wanted:
+            empty("No chats here", "A question that you ask in a chat begins one: New chat.")
+        elif self.loaded.total:
             empty("No matching session", "Search for words of its title or its entries, or clear the search.")
         elif self.loaded.in_empty_home:
             welcome(self.place)
@@ -229,6 +261,25 @@ class SessionsPage:
         session.set_title(None)
         if self.place.agent.session_summaries([session.id])[0].title != before:
             session.set_title(before)
+
+    async def _move(self, key: str) -> None:
+        """Ask for another agent, and give it a session."""
+        name = self._named(key)
+        if name is None:
+            return
+        here = self.place.agent
+        words = (
+            f"“{name}” leaves this agent with its entries as they are now; earlier versions and deleted "
+            "entries are not moved."
+        )
+        with attempt():
+            slug = await pick_agent(self.place, "Move this session to another agent", words)
+            if slug is not None:
+                target = self.place.other(slug)
+                moved = await aside(move_session, here.session(name), here, target)
+                undo = undoing(partial(move_session, moved, target, here), self.live.refresh)
+                tell(f"Moved to {slug}.", undo, [("Show it there", address(slug, "session", id=name))])
+        await self.live.refresh()
 
     def _named(self, key: str) -> str | None:
         found = (info.id for info in self.loaded.chosen if key_of(info.id) == key)

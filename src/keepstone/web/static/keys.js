@@ -21,11 +21,29 @@
   function settle() {
     paint();
     unfold();
-    const strip = document.querySelector(".side nav");
-    const here = strip?.querySelector("[aria-current]");
     obey();
-    if (here) strip.scrollLeft = here.offsetLeft - strip.offsetLeft - strip.clientWidth / 2 + here.clientWidth / 2;
   }
+
+  // On a phone the navigation is a drawer. It closes when the focus or a click goes elsewhere.
+  const opener = () => document.querySelector(".open-menu");
+  function toggleMenu(open) {
+    if (opener()?.getAttribute("aria-expanded") !== String(!open)) return;
+    opener().setAttribute("aria-expanded", String(open));
+    if (open) document.querySelector(".drawer :is(a, button)")?.focus();
+  }
+  document.addEventListener("click", (event) => {
+    const isOpener = opener()?.contains(event.target);
+    if (isOpener) toggleMenu(opener().getAttribute("aria-expanded") !== "true");
+    else if (!event.target.closest?.(".drawer")) toggleMenu(false);
+  });
+  document.addEventListener("focusin", (event) => {
+    if (!event.target.closest?.(".drawer, .open-menu")) toggleMenu(false);
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || opener()?.getAttribute("aria-expanded") !== "true") return;
+    toggleMenu(false);
+    opener().focus();
+  });
 
   window.keepstoneTheme = () => {
     localStorage.setItem("keepstone-theme", isDark() ? "light" : "dark");
@@ -94,7 +112,7 @@
     },
     "?": () => document.querySelector("[data-help]")?.click(),
     n: () => {
-      const start = document.querySelector("[data-new]") || document.querySelector("nav [data-go=c]");
+      const start = document.querySelector("[data-new]") || document.querySelector("[data-go=c]");
       const field = start?.querySelector("input");
       field ? field.focus() : start?.click();
     },
@@ -144,7 +162,7 @@
       return;
     }
     if (event.altKey || typing(event.target)) return;
-    const link = Date.now() - leader < 1500 && document.querySelector(`nav [data-go="${CSS.escape(event.key)}"]`);
+    const link = Date.now() - leader < 1500 && document.querySelector(`[data-go="${CSS.escape(event.key)}"]`);
     leader = event.key === "g" ? Date.now() : 0;
     if (event.key.startsWith("Arrow")) choose(event);
     const pressed = link || button(event);

@@ -50,6 +50,7 @@ window.KeepstoneMenu = {
             <button type="button" data-key="s" title="S" @click="act('supersede')">Supersede with a newer fact</button>
             <button type="button" @click="act('link')">Link to another entry</button>
             <button type="button" @click="act('vouch')">I confirm this</button>
+            <button type="button" @click="act('move')">Move to another agent</button>
           </template>
           <button type="button" @click="copy('Text', entry.text)">Copy text</button>
           <button type="button" @click="copy('Id', JSON.parse(entry.entryKey))">Copy id</button>

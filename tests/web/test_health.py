@@ -1,4 +1,4 @@
-"""The doctor page: prose and commands apart, and repairs that lose nothing."""
+"""Health on the overview: prose and commands apart, and repairs that lose nothing."""
 
 import re
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 def test_a_command_stands_on_a_line_of_its_own_and_is_never_wrapped(damaged: Site, browse: Browse) -> None:
-    page = browse(damaged.url("default", "doctor"), width=390)
+    page = browse(damaged.url("default", "overview"), width=390)
     purge = page.locator(".command pre", has_text="keepstone purge")
     expect(purge).to_contain_text(f"--home {damaged.home.root}")
     expect(purge).to_contain_text("--session keys --agent default")
@@ -47,7 +47,7 @@ def test_a_command_stands_on_a_line_of_its_own_and_is_never_wrapped(damaged: Sit
 
 
 def test_a_command_is_copied_as_it_is_shown(damaged: Site, browse: Browse) -> None:
-    page = browse(damaged.url("default", "doctor"))
+    page = browse(damaged.url("default", "overview"))
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     purge = page.locator(".command", has_text="keepstone purge")
     purge.get_by_role("button", name="Copy").click()
@@ -56,7 +56,7 @@ def test_a_command_is_copied_as_it_is_shown(damaged: Site, browse: Browse) -> No
 
 
 def test_what_needs_a_hand_first_has_no_fix(damaged: Site, browse: Browse) -> None:
-    page = browse(damaged.url("default", "doctor"))
+    page = browse(damaged.url("default", "overview"))
     torn = page.locator(".findings li", has_text="mend the lines")
     expect(torn.locator(".command")).to_have_count(1)
     expect(torn.get_by_role("button", name=FIX)).to_have_count(0)
@@ -65,7 +65,7 @@ def test_what_needs_a_hand_first_has_no_fix(damaged: Site, browse: Browse) -> No
 def test_fix_repairs_after_a_yes_and_looks_again(damaged: Site, browse: Browse) -> None:
     left = damaged.home.root / SESSIONS / "gone.lock"
     left.write_bytes(b"")
-    page = browse(damaged.url("default", "doctor"))
+    page = browse(damaged.url("default", "overview"))
     fix = page.get_by_role("button", name="Fix default/gone.lock")
     fix.click()
     dialog = page.get_by_role("dialog", name="Repair this home?")
@@ -86,7 +86,7 @@ def test_a_deep_check_shows_entries_that_contradict_one_another(damaged: Site, b
     session = damaged.home.agent("default").session("facts")
     session.add("fact", {"content": "The build needs 4 GB of memory"})
     session.add("fact", {"content": "The build needs 8 GB of memory"})
-    page = browse(damaged.url("default", "doctor"))
+    page = browse(damaged.url("default", "overview"))
     found = page.locator(".findings li", has_text="contradict one another")
     expect(page.locator(".findings li").first).to_be_visible()
     expect(found).to_have_count(0)
@@ -96,6 +96,6 @@ def test_a_deep_check_shows_entries_that_contradict_one_another(damaged: Site, b
 
 def test_a_reader_of_some_agents_cannot_repair(shared: Site, browse: Browse) -> None:
     (shared.home.root / SESSIONS / "gone.lock").write_bytes(b"")
-    page = browse(shared.url("default", "doctor"))
+    page = browse(shared.url("default", "overview"))
     page.locator(".findings li", has_text="a lock file").wait_for()
     expect(page.get_by_role("button", name=FIX)).to_have_count(0)

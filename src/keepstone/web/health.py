@@ -1,4 +1,4 @@
-"""The doctor page: findings in the home, their remedies, and repairs that lose nothing."""
+"""The health of a home on the overview: findings, their remedies, and repairs that lose nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from keepstone.text.display import counted
 from keepstone.text.pasting import placed, split_commands
 from keepstone.web.components import FindingList
 from keepstone.web.elements import EXPECTED, aside, attempt, box, button, confirmed, empty, failure, say, tell
-from keepstone.web.frame import frame
 from keepstone.web.phrases import shown
 from keepstone.web.site import Place
 
@@ -32,24 +31,30 @@ _FIXES: dict[str, tuple[Callable[[Home], object], str]] = {
 """The remedies that this page applies, each with what it does: those that lose nothing."""
 
 
-class DoctorPage:
-    """State of the page: the latest findings."""
+class Health:
+    """A section with the latest findings."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
 
-    async def build(self) -> None:
-        """Draw the page, which then starts the check."""
-        lead = "Every log is read and every index compared with it. Nothing is changed."
-        with frame(self.place, "doctor", "Doctor", lead) as head:
-            with head:
+    def build(self) -> None:
+        """Draw the section, which then starts the check."""
+        with box("section", "source health", id="health"):
+            with box(classes="head"):
+                say("h2", "Health")
+                box(classes="fill")
                 self.again = button("Check again", self._check, "plain")
                 self.deep = button("Check deeply", partial(self._check, deep=True), "plain")
+            say("p", "Every log is read and every index compared with it. Nothing is changed.", "hint")
             self.sum = say("p", "Checking …", "answer-line", role="status")
             self.list = FindingList()
             self.list.when("fix", self._fix)
             self.none = box()
-            ui.timer(0, self._check, once=True)
+            with box("details") as self.fine:
+                self.passed = say("summary", "")
+                self.fine_list = FindingList()
+            self.fine.set_visibility(False)
+        ui.timer(0, self._check, once=True)
 
     async def _check(self, *, deep: bool = False) -> None:
         """Check the home; deeply also for secrets in old lines and for entries that are in conflict."""
@@ -88,7 +93,11 @@ class DoctorPage:
 
     def _draw(self, findings: list[Finding]) -> None:
         findings = sorted(findings, key=lambda finding: _WORST_FIRST.index(finding.level))
-        self.list.show(findings=[self._view(finding) for finding in findings])
+        fine = [finding for finding in findings if finding.level == "ok"]
+        self.list.show(findings=[self._view(finding) for finding in findings if finding.level != "ok"])
+        self.fine_list.show(findings=[self._view(finding) for finding in fine])
+        self.passed.text = f"{counted(len(fine), 'check')} passed"
+        self.fine.set_visibility(bool(fine))
         self.sum.text = _sum(findings)
         if not findings:
             with self.none:
@@ -114,8 +123,3 @@ def _sum(findings: list[Finding]) -> str:
     levels = [finding.level for finding in findings]
     bad = [counted(levels.count(level), level) for level in ("error", "warning") if level in levels]
     return " and ".join(bad) or "All is well."
-
-
-async def build(place: Place) -> None:
-    """Draw the page."""
-    await DoctorPage(place).build()

@@ -1,0 +1,110 @@
+"""Erasing a text from agents and notes, and the places that a purge does not reach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from keepstone.agent import Agent
+from keepstone.model import Purged
+from keepstone.notes.notes import MemoryEntry, Notes
+from keepstone.store.opening import is_database
+from keepstone.text.display import counted
+from keepstone.text.tokenizer import containing
+
+
+@dataclass(frozen=True, slots=True)
+class Holders:
+    """Where a text is."""
+
+    agents: Mapping[str, Purged]
+    """The agents that hold it, and in which entries, sessions, files and suggestions."""
+    notes: tuple[MemoryEntry, ...]
+    beyond: tuple[str, ...]
+    """Places that a purge does not reach, with what to do there."""
+
+    def __bool__(self) -> bool:
+        """Return whether a purge would remove anything."""
+        return bool(self.agents or self.notes)
+
+
+def counts_of(found: Purged) -> str:
+    """Return in words how much a purge removes.
+
+    Examples:
+        >>> counts_of(Purged((("main", "a"), ("main", "b")), files=("plan.md",)))
+        '2 entries, 1 file'
+    """
+    kinds = (
+        (found.entries, "entry"),
+        (found.sessions, "whole session"),
+        (found.files, "file"),
+        (found.suggestions, "suggestion"),
+    )
+    return ", ".join(counted(len(some), what) for some, what in kinds if some)
+
+
+def holders_of(text: str, root: Path, agents: Iterable[Agent], notes: Notes | None) -> Holders:
+    """Return where a text is, ignoring case and Unicode normal form. Nothing is changed.
+
+    Args:
+        text: The text to search for.
+        root: The home's folder or database.
+        agents: The agents to search.
+        notes: The notes to search, if any.
+
+    Raises:
+        ValueError: The text is blank.
+    """
+    if not text.strip():
+        raise ValueError("the text is blank: give a name, a key or another text to search for")
+    found = {agent.slug: agent.purge_matching(text, dry_run=True) for agent in agents}
+    contains = containing(text)
+    noted = tuple(note for note in (notes.entries() if notes else ()) if contains(note.content))
+    return Holders(
+        {slug: purged for slug, purged in found.items() if purged},
+        noted,
+        tuple(_beyond(root, notes, noted, text)),
+    )
+
+
+def erase(text: str, root: Path, agents: Iterable[Agent], notes: Notes | None) -> Holders:
+    """Purge a text from agents and remove the notes that contain it; return what was found.
+
+    Raises:
+        ValueError: The text is blank.
+        PurgePendingError: As for ``Agent.purge_matching``.
+    """
+    chosen = list(agents)
+    found = holders_of(text, root, chosen, notes)
+    for agent in chosen:
+        if agent.slug in found.agents:
+            agent.purge_matching(text)
+    if notes is not None:
+        for note in found.notes:
+            notes.remove(note)
+    return found
+
+
+def _beyond(root: Path, notes: Notes | None, noted: tuple[MemoryEntry, ...], text: str) -> Iterable[str]:
+    contains = containing(text)
+    for source in notes.sources() if notes else ():
+        inside = sum(contains(note.content) for note in noted if note.type == source.kind)
+        if contains(source.bullets.text) and not inside:
+            yield f"{source.path} has it outside of its notes: edit the file."
+    if is_database(root):
+        yield (
+            "PostgreSQL's files until keepstone postgres scrub, its write-ahead log and its replicas: "
+            "ask the person who runs the database."
+        )
+    elif _is_in_git(root):
+        yield "Commits of this home: rewrite git's history, and purge in every clone."
+    if notes and noted and _is_in_git(notes.folder):
+        yield f"Commits of the notes in {notes.folder}: rewrite git's history."
+    yield "Backups and exports: delete them, or purge there with keepstone purge --match TEXT --home BACKUP."
+    yield "Text that was sent to a model."
+
+
+def _is_in_git(folder: Path) -> bool:
+    return any((above / ".git").exists() for above in (folder, *folder.parents))

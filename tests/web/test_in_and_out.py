@@ -1,0 +1,195 @@
+"""In and out: import, export, backup, purging a text everywhere, and moving to another agent."""
+
+import io
+import json
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+from tests.web.conftest import Browse, Site, serious_faults, serve
+
+from keepstone import Agent
+from keepstone.web.transfers import Receiver
+
+
+@pytest.fixture(scope="module")
+def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    yield from serve(tmp_path_factory.mktemp("limited"), ONLY="default")
+
+
+@pytest.fixture
+def notes_file(tmp_path: Path) -> Path:
+    file = tmp_path / "notes.jsonl"
+    file.write_text('{"text": "The gate closes at nine"}\n{"text": "Bring a hammer"}\nnot json\n')
+    return file
+
+
+def drop(page: Page, file: Path) -> None:
+    page.get_by_label("File to import").set_input_files(file)
+
+
+def test_a_file_is_previewed_before_it_is_imported(
+    site: Site, agent: Agent, browse: Browse, notes_file: Path
+) -> None:
+    page = browse(site.url(agent.slug, "in-and-out"))
+    drop(page, notes_file)
+    expect(page.get_by_text("This would bring 2 entries from jsonl")).to_be_visible()
+    expect(page.get_by_label("Not imported")).to_contain_text("notes.jsonl:3")
+    assert agent.count() == 0
+    assert serious_faults(page) == []
+    page.get_by_role("button", name="Import 2 entries").click()
+    expect(page.get_by_text("Imported 2 entries from jsonl")).to_be_visible()
+    assert sorted(entry.text for entry in agent.entries()) == ["Bring a hammer", "The gate closes at nine"]
+
+
+def test_a_discarded_file_is_removed_and_not_imported(
+    site: Site, agent: Agent, browse: Browse, notes_file: Path
+) -> None:
+    before = {*Path(tempfile.gettempdir()).glob("keepstone-transfer-*")}
+    page = browse(site.url(agent.slug, "in-and-out"))
+    drop(page, notes_file)
+    page.get_by_role("button", name="Discard the file").click()
+    expect(page.get_by_text("The file was removed.")).to_be_visible()
+    assert {*Path(tempfile.gettempdir()).glob("keepstone-transfer-*")} <= before
+    assert agent.count() == 0
+
+
+def test_a_file_of_no_known_source_says_so(site: Site, agent: Agent, browse: Browse, tmp_path: Path) -> None:
+    (tmp_path / "photo.png").write_bytes(b"\x89PNG")
+    page = browse(site.url(agent.slug, "in-and-out"))
+    drop(page, tmp_path / "photo.png")
+    expect(page.get_by_role("alert")).to_contain_text("photo.png is of no known source")
+
+
+def test_a_file_is_received_only_from_the_page_of_its_reader(
+    site: Site, agent: Agent, browse: Browse
+) -> None:
+    page = browse(site.url(agent.slug, "in-and-out"))
+    where = site.url(agent.slug, "upload", at="0", name="a.jsonl")
+    for headers in ({}, {"x-keepstone-receiver": "another"}):
+        assert page.request.put(where, data="x", headers=headers).status == 403
+    assert page.request.put(f"{where}&stranger=yes", data="x").status == 401
+
+
+def test_pieces_make_a_file_up_to_a_size_and_it_goes_with_its_folder() -> None:
+    receiver = Receiver(largest=6)
+    receiver.take("../../a b.json", 0, b"one")
+    receiver.take("../../a b.json", 3, b"two")
+    path = receiver.path
+    assert path is not None
+    assert (path.name, path.read_bytes()) == ("_.._a_b.json", b"onetwo")
+    with pytest.raises(ValueError, match="larger than 6 B"):
+        receiver.take("a", 6, b"x")
+    assert receiver.path is None
+    assert not path.parent.exists()
+
+
+def test_a_piece_that_does_not_follow_is_refused() -> None:
+    receiver = Receiver()
+    with pytest.raises(ValueError, match="do not follow one another"):
+        receiver.take("a", 3, b"x")
+    receiver.take("a", 0, b"x")
+    with pytest.raises(ValueError, match="do not follow one another"):
+        receiver.take("a", 3, b"x")
+    receiver.close()
+
+
+def test_an_agent_is_exported_and_a_session_alone(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.session("one").add("fact", "first")
+    agent.session("two").add("fact", "second")
+    page = browse(site.url(agent.slug, "sessions"))
+    whole = page.request.get(site.url(agent.slug, "export"))
+    assert sorted(json.loads(line)["text"] for line in whole.text().splitlines()) == ["first", "second"]
+    assert whole.headers["content-disposition"] == f'attachment; filename="{agent.slug}.ndjson"'
+    with zipfile.ZipFile(
+        io.BytesIO(page.request.get(site.url(agent.slug, "export", format="md")).body())
+    ) as md:
+        assert any(name.endswith(".md") for name in md.namelist())
+    page.locator("summary[aria-label^='Actions for session two']").click()
+    with page.expect_download() as sent:
+        page.get_by_role("link", name="Export session two").click()
+    assert json.loads(sent.value.path().read_text())["text"] == "second"
+
+
+def test_an_export_of_an_unknown_format_or_session_is_refused(
+    site: Site, agent: Agent, browse: Browse
+) -> None:
+    agent.add("first")
+    page = browse(site.url(agent.slug, "sessions"))
+    assert page.request.get(site.url(agent.slug, "export", format="exe")).status == 400
+    assert page.request.get(site.url(agent.slug, "export", session="gone")).status == 400
+
+
+def test_a_backup_is_a_home_in_a_zip_file(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.session("s").add("fact", "first")
+    page = browse(site.url(agent.slug, "in-and-out"))
+    found = page.request.get(site.url(agent.slug, "backup"))
+    with zipfile.ZipFile(io.BytesIO(found.body())) as packed:
+        assert any(name.endswith(f"{agent.slug}/memory/sessions/s.ndjson") for name in packed.namelist())
+
+
+def test_a_reader_of_one_agent_exports_it_and_nothing_else(limited: Site, browse: Browse) -> None:
+    limited.home.agent("default").add("mine")
+    limited.home.agent("other").add("not mine")
+    page = browse(limited.url("default", "in-and-out"))
+    expect(page.get_by_role("heading", name="Export")).to_be_visible()
+    for title in ("Import", "Backup", "Purge this text everywhere"):
+        expect(page.get_by_role("heading", name=title)).to_have_count(0)
+    assert "mine" in page.request.get(limited.url("default", "export")).text()
+    assert page.request.get(limited.url("other", "export")).status == 404
+    assert page.request.get(limited.url("default", "backup")).status == 403
+
+
+def test_a_text_is_purged_from_all_agents_and_notes(site: Site, agent: Agent, browse: Browse) -> None:
+    other = site.home.agent(f"{agent.slug}-other")
+    agent.session("s").add("fact", "Ask Zoe Quill")
+    other.files.write("plan.md", "call zoe quill")
+    site.notes.add("Zoe Quill signs off", "Project")
+    page = browse(site.url(agent.slug, "in-and-out"))
+    page.get_by_label("Text to purge").fill("zoe quill")
+    page.get_by_role("button", name="Find it").click()
+    expect(page.get_by_role("heading", name=f"Agent {agent.slug}: 1 entry")).to_be_visible()
+    expect(page.get_by_text("file plan.md")).to_be_visible()
+    expect(page.get_by_text("Backups and exports")).to_be_visible()
+    assert serious_faults(page) == []
+    page.get_by_role("button", name="Purge it").click()
+    page.get_by_role("dialog").get_by_role("button", name="Purge").click()
+    expect(page.locator("section .answer-line").last).to_have_text("Nothing contains this text.")
+    assert not any(one.purge_matching("zoe quill", dry_run=True) for one in (agent, other))
+    assert not any("Zoe" in note.content for note in site.notes.entries())
+
+
+def test_a_session_moves_to_another_agent_and_back(site: Site, agent: Agent, browse: Browse) -> None:
+    other = site.home.agent(f"{agent.slug}-other")
+    other.add("something")
+    agent.session("s").add("fact", "walnut")
+    page = browse(site.url(agent.slug, "sessions"))
+    page.locator("summary[aria-label^='Actions for session s']").click()
+    page.get_by_role("button", name="Move session s").click()
+    page.get_by_role("dialog").get_by_label("Name of the agent").fill(other.slug)
+    page.get_by_role("dialog").get_by_role("link", name=other.slug).click()
+    expect(page.locator(".toast")).to_contain_text(f"Moved to {other.slug}.")
+    assert [entry.text for entry in other.session("s").entries()] == ["walnut"]
+    page.keyboard.press("Control+z")
+    expect(page.locator("tbody .col-id a")).to_have_text("s")
+    assert [entry.text for entry in agent.session("s").entries()] == ["walnut"]
+
+
+def test_an_entry_moves_to_another_agent_and_back(site: Site, agent: Agent, browse: Browse) -> None:
+    other = site.home.agent(f"{agent.slug}-other")
+    other.add("something")
+    entry = agent.session("s").add("fact", "walnut")
+    page = browse(site.url(agent.slug, "session", id="s"))
+    page.locator(".entry summary:has-text('More')").click()
+    page.get_by_role("button", name="Move to another agent").click()
+    page.get_by_role("dialog").get_by_label("Name of the agent").fill(other.slug)
+    page.keyboard.press("Enter")
+    expect(page.locator(".toast")).to_contain_text(f"Moved to {other.slug}.")
+    assert other.get(entry.id, "s").text == "walnut"
+    assert agent.session("s").entries() == []
+    page.keyboard.press("Control+z")
+    expect(page.locator(".entry .text")).to_have_text("walnut")
+    assert other.session("s").entries() == []
