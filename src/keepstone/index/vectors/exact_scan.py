@@ -75,10 +75,10 @@ class ExactScan:
         found: list[NDArray[np.intp]] = []
         scores: list[NDArray[np.float32]] = []
         for rows in self._selected(asked):
-            there, near = self._scan(query, rows, asked)
+            in_scope, near = self._scan(query, rows, asked)
             # Few are compared with those of all other ranges as well.
             chosen = best(near, limit, margin) if len(near) > _MANY else slice(None)
-            found.append(there[chosen])
+            found.append(in_scope[chosen])
             scores.append(near[chosen])
         if len(found) == 1:
             return self._most(found[0], scores[0], limit, margin)
@@ -132,8 +132,8 @@ class ExactScan:
         if isinstance(rows, slice):
             every = np.arange(rows.start, rows.stop)
             if masked is None or np.count_nonzero(masked) * _SPARSE >= len(every):
-                there = self.generation.between(rows.start, rows.stop)
-                scores = self._products(query, there, self.generation.scales[rows])
+                codes = self.generation.between(rows.start, rows.stop)
+                scores = self._products(query, codes, self.generation.scales[rows])
                 if len(self.dead):
                     dead = self.dead[slice(*self.dead.searchsorted((rows.start, rows.stop)))]
                     scores[dead - rows.start] = -np.inf
