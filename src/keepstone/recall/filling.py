@@ -129,8 +129,8 @@ def of_texts(vectors: Vectors, texts: Sequence[str], seconds: float) -> dict[str
     made: dict[str, Vector] = {}
     maker, began = vectors.meaning.maker(embedder), time.monotonic()
     with vectors.meaning.turns.soon(_PATIENCE) as mine:
-        for some in _slices(texts, FEW) if mine else ():
-            made |= maker.make(some)
+        for batch in _slices(texts, FEW) if mine else ():
+            made |= maker.make(batch)
             if time.monotonic() - began >= seconds:
                 break
     return made

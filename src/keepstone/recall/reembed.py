@@ -88,9 +88,9 @@ class _Run:
         self.total += reader.pending_count(self.maker.embedder.id, Scope(agent))
 
     def embed(self, reader: Reader, agent: str) -> None:
-        for some in pending_slices(reader, self.maker.embedder.id, Scope(agent)):
-            self.made += self._keep(agent, list(reader.load(some).values()))
-            self.done = min(self.done + len(some), self.total)
+        for keys in pending_slices(reader, self.maker.embedder.id, Scope(agent)):
+            self.made += self._keep(agent, list(reader.load(keys).values()))
+            self.done = min(self.done + len(keys), self.total)
             if self.progress:
                 self.progress(self.done, self.total)
 

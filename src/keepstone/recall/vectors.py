@@ -90,9 +90,9 @@ class Vectors:
         """
         own = self.meaning.own
         key = None if own is None else own.id, self.agent, dim or self._dim
-        held = self.meaning.spaces.get(key)
-        if held is not None and time.monotonic() - held[1] < _FRESH:
-            return held[0]
+        cached = self.meaning.spaces.get(key)
+        if cached is not None and time.monotonic() - cached[1] < _FRESH:
+            return cached[0]
         space = self._decided(dim)
         self.meaning.hold(key, space)
         return space or self._first(dim or self._dim)
