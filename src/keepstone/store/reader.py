@@ -243,7 +243,7 @@ class IndexReader(ABC):
         return Matches()
 
     def holding(self, words: Sequence[str], scope: Scope, limit: int) -> dict[str, set[int]]:
-        return {word: {one.key for one in self.search([word], scope, limit)} for word in words}
+        return {word: {candidate.key for candidate in self.search([word], scope, limit)} for word in words}
 
     def similar(
         self,

@@ -227,7 +227,7 @@ class FileStore:
         written = list(map(Written, records, map(dump, records)))
         if not written:
             return []
-        are_repeated = len({one.record["id"] for one in written}) < len(written)
+        are_repeated = len({line.record["id"] for line in written}) < len(written)
         if are_repeated and self.session(agent, session) is None:
             resolve(written, NoEntries(), on_conflict)  # Refuses before anything is made.
         with self._agents.using(agent, create=True) as logs:

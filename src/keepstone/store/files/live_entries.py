@@ -215,4 +215,4 @@ def _are_absent(log: Log, stat: Stat, ids: Sequence[str]) -> bool:
     with log.reading() as fd:
         data = b"" if fd is None else os.pread(fd, stat.size, 0)
     # JSON can write characters of a UUID otherwise only by an escape that begins so.
-    return rb"\u00" not in data and not any(each.encode() in data for each in ids)
+    return rb"\u00" not in data and not any(entry_id.encode() in data for entry_id in ids)

@@ -29,15 +29,15 @@ class PurgedFiles:
         self._others = logs.spellings(session)
         self.logs = [self._log, *self._others]
         """The logs of the session under all spellings."""
-        self._there = mentioned(logs.folder, self.logs, self._ids)
+        self._mentions = mentioned(logs.folder, self.logs, self._ids)
         self.placing = IndexedPlacing(logs, session, self._log)
         self._new: dict[str, Replacement] = {}
 
     @property
     def gone(self) -> list[str]:
         """The ids of the entries that any of the files holds lines of."""
-        there = frozenset[str]().union(*(each.ids for each in self._there.values()))
-        return sorted(self._ids & there)
+        mentioned_ids = frozenset[str]().union(*(mentions.ids for mentions in self._mentions.values()))
+        return sorted(self._ids & mentioned_ids)
 
     @contextmanager
     def begun(self) -> Iterator[None]:
@@ -113,7 +113,7 @@ class PurgedFiles:
 
     def _look(self) -> None:
         """Find which of the entries each file has lines of now."""
-        self._there = mentioned(self._logs.folder, self.logs, self._ids, self._there)
+        self._mentions = mentioned(self._logs.folder, self.logs, self._ids, self._mentions)
 
     def _holds(self, name: str) -> bool:
-        return not self._ids.isdisjoint(self._there[name].ids)
+        return not self._ids.isdisjoint(self._mentions[name].ids)

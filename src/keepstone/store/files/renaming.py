@@ -84,9 +84,9 @@ def _both(logs: AgentLogs, session: str, new: str) -> Iterator[tuple[Log, Log]]:
     source, target = logs.log(session), logs.log(new)
     if source.stat() is None:
         raise SessionNotFoundError(logs.agent, session)
-    with ExitStack() as held:
+    with ExitStack() as locks:
         for log in sorted((source, target), key=lambda log: log.name):
-            held.enter_context(log.locked())
+            locks.enter_context(log.locked())
         try:
             _check(logs, session, new, source, target)
             yield source, target
@@ -139,7 +139,9 @@ class _Numbering:
         if erased := purge_digests.erased(logs.folder).lives:
             with source.reading() as fd, archive_of(logs.folder, source).reading() as old:
                 ids = read_side(fd, old).states
-            self._had = {one: life for one in ids if (life := erased.get(digest(new, one), 0)) > 0}
+            self._had = {
+                entry_id: life for entry_id in ids if (life := erased.get(digest(new, entry_id), 0)) > 0
+            }
         self._lives: dict[str, int] = {}
         self._live: set[str] = set()
 
@@ -198,11 +200,11 @@ def _copy_vectors(logs: AgentLogs, session: str, new: str, target: Log) -> None:
         entries = [entry_of(logs.agent, new, row.record) for row in rows]
         for space in logs.asking(Index.spaces):
             for begin in range(0, len(entries), _AT_ONCE):
-                some = entries[begin : begin + _AT_ONCE]
-                ids = [entry.id for entry in some]
+                batch = entries[begin : begin + _AT_ONCE]
+                ids = [entry.id for entry in batch]
                 made = logs.asking(Index.vectors, session, space.id, ids)
-                there = logs.asking(Index.vectors, new, space.id, ids)
-                lacking = [entry for entry in some if entry.id in made and entry.id not in there]
+                present = logs.asking(Index.vectors, new, space.id, ids)
+                lacking = [entry for entry in batch if entry.id in made and entry.id not in present]
                 logs.asking(Index.keep, space.id, [(entry, made[entry.id]) for entry in lacking])
     except UnavailableError as error:
         logs.lag(error)

@@ -21,14 +21,14 @@ def summaries(logs: AgentLogs, sessions: Collection[str] | None, *, texts: bool)
     """Return summaries of some sessions or of all, the one with the newest entry first."""
     stats = _stats(logs, sessions)
     asked = None if sessions is None else tuple(stats)
-    known = {one[0]: one[1:] for one in logs.answer(asked, Index.summaries, asked)}
+    known = {row[0]: row[1:] for row in logs.answer(asked, Index.summaries, asked)}
     found: list[SessionSummary] = []
     for name, stat in stats.items():
         title, count, newest = known.get(name, (None, 0, None))
         changed = info_of(name, stat).modified if newest is None else instant_of(newest)
         first, preview = _texts(logs, name) if texts and count else ("", "")
         found.append(SessionSummary(name, title or first or None, bool(title), count, changed, preview))
-    return sorted(found, key=lambda one: (one.changed, one.id), reverse=True)
+    return sorted(found, key=lambda summary: (summary.changed, summary.id), reverse=True)
 
 
 def _stats(logs: AgentLogs, sessions: Collection[str] | None) -> dict[str, Stat]:

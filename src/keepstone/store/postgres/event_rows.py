@@ -151,20 +151,20 @@ class PostgresChanges:
                 if ids is None:
                     self._removed.append((agent, session))
                 else:
-                    self._ids |= {(agent, session, digest(session, one)): one for one in ids}
+                    self._ids |= {(agent, session, digest(session, entry_id)): entry_id for entry_id in ids}
             return bool(notices) or is_new
         except psycopg.Error:
             self._listener = None
             return True
 
 
-def tell_purge(held: LockedSession, ids: Sequence[str]) -> None:
+def tell_purge(locked: LockedSession, ids: Sequence[str]) -> None:
     """Note which entries were purged: as digests in the table, as ids only to those who watch now."""
-    tell(held, [("purge", digest(held.name, one)) for one in ids])
-    for begin in range(0, len(ids) if held.is_watched else 0, _IDS_AT_ONCE):
-        notice = json.dumps([held.agent, held.name, ids[begin : begin + _IDS_AT_ONCE]])
+    tell(locked, [("purge", digest(locked.name, entry_id)) for entry_id in ids])
+    for begin in range(0, len(ids) if locked.is_watched else 0, _IDS_AT_ONCE):
+        notice = json.dumps([locked.agent, locked.name, ids[begin : begin + _IDS_AT_ONCE]])
         if len(notice) < _LONGEST_NOTICE:
-            held.do(_NOTIFY, (notice,))
+            locked.do(_NOTIFY, (notice,))
 
 
 def tell_purged(connection: Connection, agent: str) -> None:

@@ -63,7 +63,7 @@ class PostgresReader:
         self._records: dict[int, Sequence[Any]] = {}
         """Rows of entries that may be loaded."""
         self._links: tuple[int, Scope, frozenset[int], list[tuple[int, int, int]]] | None = None
-        self._held: dict[str, tuple[Scope, set[int]]] = {}
+        self._holders: dict[str, tuple[Scope, set[int]]] = {}
         """Which entries hold the words that were asked about one by one."""
 
     def search(self, terms: Sequence[str], scope: Scope, limit: int, names: Sequence[str] = ()) -> Matches:
@@ -72,11 +72,11 @@ class PostgresReader:
         if not query.sql or not limit:
             return Matches()
         writes, space = self._connections.writes, self._spaces.home.known
-        new = [name for name in names if self._held.get(name, ())[:1] != (scope,)]
+        new = [name for name in names if self._holders.get(name, ())[:1] != (scope,)]
         asked, phrases = self._asked_with(query, scope, space), self._phrases(new, scope)
         answers = self._ask([*asked.values(), *phrases.values()])
         for word, rows in zip(phrases, answers[len(asked) :], strict=True):
-            self._held[word] = scope, self._with_phrase(word, rows)
+            self._holders[word] = scope, self._with_phrase(word, rows)
         told = dict(zip(asked, answers, strict=False))
         self._spaces.home.take(told["home"])
         if space is not None:
@@ -90,8 +90,8 @@ class PostgresReader:
         if query.is_refused:
             return self.search(terms, scope, limit, names)
         self._searched.append((scope, query))
-        self._heads |= {one.key: (shown(one.head), one.ts.astimezone(UTC)) for one in ranked}
-        return Matches([Candidate(one.key, one.score) for one in ranked], *query.counted())
+        self._heads |= {match.key: (shown(match.head), match.ts.astimezone(UTC)) for match in ranked}
+        return Matches([Candidate(match.key, match.score) for match in ranked], *query.counted())
 
     def _asked_with(self, query: WordQuery, scope: Scope, space: Space | None) -> dict[str, Query]:
         """Return the query of words with others that a recall needs, by what they are about."""
@@ -113,7 +113,9 @@ class PostgresReader:
 
         A word is asked about once.
         """
-        found = {word: self._held[word][1] for word in words if self._held.get(word, ())[:1] == (scope,)}
+        found = {
+            word: self._holders[word][1] for word in words if self._holders.get(word, ())[:1] == (scope,)
+        }
         for word in {*words} - found.keys():
             told = (query.holding(word) for within, query in self._searched if within == scope)
             known = next((keys for keys in told if keys is not None), None)
@@ -131,8 +133,8 @@ class PostgresReader:
             if word in phrases:
                 found[word] = self._with_phrase(word, rows)
             else:
-                found[word] = {one.key for one in scored[word].ranked(rows)}
-        self._held |= {word: (scope, keys) for word, keys in found.items()}
+                found[word] = {match.key for match in scored[word].ranked(rows)}
+        self._holders |= {word: (scope, keys) for word, keys in found.items()}
         return {word: found.get(word, set()) for word in words}
 
     def _phrases(self, words: Sequence[str], scope: Scope) -> dict[str, Query]:
@@ -197,11 +199,14 @@ class PostgresReader:
         count, _ = self._sizes.get(space, scope) or (0, False)
         if by_graph and len(near) < min(limit, count):  # It ended before the filter had let enough through.
             return self.similar(vector, space, scope, limit, _NEVER, ahead=ahead)
-        found = sorted((Candidate(key, -far) for key, far in near), key=lambda one: (-one.score, one.key))
-        self._near |= {one.key: one.score for one in found}
+        found = sorted(
+            (Candidate(key, -far) for key, far in near),
+            key=lambda candidate: (-candidate.score, candidate.key),
+        )
+        self._near |= {candidate.key: candidate.score for candidate in found}
         if ahead is not None and ahead.reach:
             links = self._learned_links([row for row in rows if row[2] is not None])
-            keys = frozenset((*ahead.keys, *(one.key for one in found)))
+            keys = frozenset((*ahead.keys, *(candidate.key for candidate in found)))
             self._links = (ahead.reach, scope, keys, links)
         elif ahead is not None:
             self._loaded |= {key: loaded(self._agent, row) for key, _, *row in rows}
