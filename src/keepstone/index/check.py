@@ -32,7 +32,7 @@ _COLUMNS = "e.priority, e.pinned, e.tags, e.links, e.digest, e.head"
 
 
 @contextmanager
-def _looking(index: Index) -> Iterator[Database]:
+def _snapshot(index: Index) -> Iterator[Database]:
     """Give the index's file as it is at one moment; UnavailableError if it cannot be used now."""
     database = index._database  # noqa: SLF001  The package's own: this is the other half of that class.
     with database.guard:
@@ -57,7 +57,7 @@ def damage(index: Index) -> list[str]:
     found: list[str] = []
     for check in checks:
         try:
-            with _looking(index) as database:
+            with _snapshot(index) as database:
                 found += check(database)
         except apsw.Error as error:
             found.append(f"SQLite cannot read it ({type(error).__name__})")
@@ -116,7 +116,7 @@ def differing(index: Index, session: str, log: Log) -> int:
     """
     with log.reading() as fd:
         try:
-            with _looking(index) as database:
+            with _snapshot(index) as database:
                 stored = _stored_rows(database, session)
         except apsw.Error:
             return 0  # ``damage`` tells.
@@ -179,7 +179,7 @@ def damaged_files(index: Index) -> list[str]:
     Raises:
         UnavailableError: Another process keeps the index busy, or the disk refuses.
     """
-    with suppress(apsw.Error), _looking(index) as database:
+    with suppress(apsw.Error), _snapshot(index) as database:
         place = building.folder_of(database)
         if place is None or not place.is_dir():
             return []
@@ -226,7 +226,7 @@ def forget_damaged_files(index: Index) -> None:
     Raises:
         UnavailableError: Another process keeps the index busy, or the disk refuses.
     """
-    with _looking(index) as database, building.files(database) as folder:
+    with _snapshot(index) as database, building.files(database) as folder:
         wrong = set(_wrong(database, folder))
         for space, number in database.rows("SELECT space, number FROM generation"):
             if building.name_of(space, number) in wrong:

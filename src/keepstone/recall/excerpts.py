@@ -197,7 +197,9 @@ class _Search:
         holders = {word: sum(form <= found_stems for found_stems in stems) for word, form in forms.items()}
         unknown = [word for word, count in holders.items() if not count]
         if unknown:
-            holders |= self._vectors.ask(lambda reader: reader.search(unknown, self._scope, 1)).holders
+            holders |= self._vectors.with_reader(
+                lambda reader: reader.search(unknown, self._scope, 1)
+            ).holders
         return holders
 
     def found(self) -> list[Hit]:
@@ -246,7 +248,7 @@ class _Search:
                 return found, None
             return found, calibrated(reader, self._vector, self.space, found.rows + len(self._sections))
 
-        found, cosines = self._vectors.ask(counted)
+        found, cosines = self._vectors.with_reader(counted)
         rows = found.rows + len(self._sections)
         if cosines is None and len(near) >= _FEWEST:
             cosines = estimated(near[len(near) // 2], near[len(near) // 4], rows)

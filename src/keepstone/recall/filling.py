@@ -69,7 +69,7 @@ def catch_up(vectors: Vectors, seconds: float) -> None:
             made = ask_within(until - time.monotonic(), server.id, lambda: maker.make(texts))
             vectors.keep_made(maker, [(entry, made[entry.text]) for entry in entries if entry.text in made])
 
-    vectors.ask(make)
+    vectors.with_reader(make)
 
 
 def fill_quickly(
@@ -156,7 +156,7 @@ def fill_some(vectors: Vectors, scope: Scope) -> bool:
 
     turns = vectors.meaning.turns
     with turns.later() as mine:
-        return vectors.ask(make) if mine else True
+        return vectors.with_reader(make) if mine else True
 
 
 def _refused_last(vectors: Vectors, keys: Sequence[int]) -> list[int]:

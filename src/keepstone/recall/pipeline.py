@@ -50,7 +50,7 @@ from keepstone.recall.selection import UNWANTED
 from keepstone.recall.spelling import corrected, respelled
 from keepstone.recall.vectors import Dense, Vectors
 from keepstone.store.protocol import Store
-from keepstone.store.reader import Ahead, Candidate, Matches, Reader, ask
+from keepstone.store.reader import Ahead, Candidate, Matches, Reader, with_reader
 from keepstone.text.passage import passage_of
 from keepstone.text.tokenizer import Matcher, Places
 
@@ -86,7 +86,7 @@ def recall(
             stale = stale or reader.stale  # At any moment: another try may have mended the index.
 
     with vectors.meaning.turns.ahead() if vectors and vectors.meaning.turns.are_wanted else nullcontext():
-        hits, dense = ask(store, scope.agent, answer, question.as_of)
+        hits, dense = with_reader(store, scope.agent, answer, question.as_of)
     hits = hits or entries_of_time(store, question, scope, only=False)
     took_ms = (time.perf_counter() - began) * 1000
     if dense is None:
@@ -237,7 +237,7 @@ class _Search:
         self, dense: Dense, words: Sequence[Candidate], speakers: frozenset[str], limit: int
     ) -> Sequence[Candidate]:
         """Return the entries with the nearest vectors, after those by words got vectors if they had none."""
-        dense.ask(without(self._text, speakers) if speakers else self._text, self._question.vector)
+        dense.take_query(without(self._text, speakers) if speakers else self._text, self._question.vector)
         near: Sequence[Candidate] = ()
         if dense.space is not None:
             keys = [candidate.key for candidate in words]

@@ -45,7 +45,7 @@ class PastReader(IndexReader):
         self._index = Index(None, language)
         self._epoch = self._index.epoch
 
-    def _asking(self) -> AbstractContextManager[Index]:
+    def _pinned_index(self) -> AbstractContextManager[Index]:
         return nullcontext(self._index)
 
     def records(self, session: str) -> Sequence[Record]:

@@ -9,7 +9,7 @@ from typing import Any
 from keepstone.model import Scope
 from keepstone.store.decay import Decay, Fading
 from keepstone.store.protocol import Store
-from keepstone.store.reader import ExpiredError, Reader, ask
+from keepstone.store.reader import ExpiredError, Reader, with_reader
 from keepstone.testing.clock import START
 from keepstone.testing.making import (
     AGENT,
@@ -272,5 +272,5 @@ def check_ask(factory: Factory) -> None:
             same(reader.stale, False, "all was found")  # noqa: FBT003
             return found
 
-        same(ask(store, AGENT, question), ["a"], "the answer, whatever was done to the index")
+        same(with_reader(store, AGENT, question), ["a"], "the answer, whatever was done to the index")
         same(told in ([False], [False, True]), True, "asked once more at most")  # noqa: FBT003

@@ -115,13 +115,13 @@ def check_changes(factory: Factory) -> None:
     """Changes are reported once, in the order of each session; a cursor goes on after its change."""
     with factory() as store:
         _fill(store)
-        look = store.changes(None, None)
-        same(look(), [], "what was there before is not told")
+        poll = store.changes(None, None)
+        same(poll(), [], "what was there before is not told")
         store.append(AGENT, "s1", [record("d", "new")])
         amend(store, "s1", {"id": "d", "ts": time_at(6), "pinned": True})
         store.count(AGENT, "s1", {"d": 1}, wait=True)
         amend(store, "s1", tombstone("d"))
-        first, *later = look()
+        first, *later = poll()
         same(
             [(change.session, change.id, change.kind) for change in (first, *later)],
             [("s1", "d", "add"), ("s1", "d", "update"), ("s1", "d", "delete")],
@@ -133,9 +133,9 @@ def check_changes(factory: Factory) -> None:
             "what came after a cursor",
         )
         store.purge(AGENT, "s1", ["b"])
-        same([(change.id, change.kind) for change in look()], [("b", "purge")], "a purge")
+        same([(change.id, change.kind) for change in poll()], [("b", "purge")], "a purge")
         store.remove(AGENT, "s1")
-        same([(change.id, change.kind) for change in look()], [(None, "remove")], "a removed session")
+        same([(change.id, change.kind) for change in poll()], [(None, "remove")], "a removed session")
         raises(ValueError, lambda: store.changes(None, "made up"))
 
 

@@ -144,8 +144,8 @@ class _Query:
         self._scope = scope
         self._limit = limit
         is_limited = scope.sessions is not None or scope.limits_within_a_session
-        self._asked = filter_of(database, cache.number, scope, cache.sids) if is_limited else EVERYTHING
-        self._newer = cache.buffer.nearest(vector, self._asked, limit, ROUNDING)
+        self._filter = filter_of(database, cache.number, scope, cache.sids) if is_limited else EVERYTHING
+        self._newer = cache.buffer.nearest(vector, self._filter, limit, ROUNDING)
 
     def answer(self, hnsw_from: int | None, upkeep: GraphUpkeep) -> Nearest:
         """Return what is nearest, by a graph if there is one; one that is missing is due from now on."""
@@ -160,15 +160,15 @@ class _Query:
             elif len(found) >= min(self._limit, count):
                 return Nearest(found, "hnsw")
         base = self._cache.scan
-        vids = base.nearest(self._vector, self._asked, self._limit) if base else []
+        vids = base.nearest(self._vector, self._filter, self._limit) if base else []
         return Nearest(self._compared(vids), is_due=is_due)
 
     def _whole(self) -> int | None:
         """Return the one session that is asked for as a whole, ``ALL`` for all of them, else None."""
-        asked = self._asked
-        if self._scope.where or not (asked is EVERYTHING or asked.is_plain):
+        scope_filter = self._filter
+        if self._scope.where or not (scope_filter is EVERYTHING or scope_filter.is_plain):
             return None
-        sids = [ALL] if asked.sids is None else asked.sids
+        sids = [ALL] if scope_filter.sids is None else scope_filter.sids
         return sids[0] if len(sids) == 1 else None
 
     def _by_graph(self, sid: int) -> list[tuple[int, float]] | None:

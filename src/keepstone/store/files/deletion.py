@@ -48,7 +48,7 @@ def delete(logs: AgentLogs, session: str, ids: Sequence[str], scope: Scope | Non
     if after is not None:
         logs.follow(session, log, after)
         with suppress(UnavailableError):  # Then the next upkeep does it.
-            logs.asking(Index.drop_hidden)
+            logs.query(Index.drop_hidden)
         compact_if_due(logs, session, log, after)
     return len(live)
 
@@ -90,7 +90,7 @@ def find_live(logs: AgentLogs, session: str, ids: Sequence[str], scope: Scope | 
     for begin in range(0, len(ids), _FEW):
         batch = ids[begin : begin + _FEW]
         try:
-            known, rows = logs.asking(Index.so_far, session, batch)
+            known, rows = logs.query(Index.so_far, session, batch)
         except UnavailableError as error:
             logs.lag(error)
             return None
@@ -141,5 +141,5 @@ def _append(
     if len(lines) > _FEW and after.size == begin + sum(map(len, lines)):
         with suppress(UnavailableError):  # Then the whole batch is read.
             offset = begin + sum(map(len, lines[:_FEW]))
-            logs.asking(Index.begin_deletion, session, log, before, after, live[:_FEW], offset)
+            logs.query(Index.begin_deletion, session, log, before, after, live[:_FEW], offset)
     return after

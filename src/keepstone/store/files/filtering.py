@@ -25,7 +25,7 @@ def select(
     """Return a page of the entries that a scope selects, by time, session and place."""
     after = None if cursor is None else Position(*decode(cursor, int, str, str, int, str))
     wanted = None if limit is None else limit + 1
-    found = logs.answer(None, _select, scope, wanted, after, newest_first=newest_first)
+    found = logs.query_current(None, _select, scope, wanted, after, newest_first=newest_first)
     entries = [entry_of(logs.agent, selected.row.session, selected.row.record) for selected in found[:limit]]
     if limit is None or len(found) <= limit or not limit:
         return Page(entries)
@@ -37,7 +37,7 @@ def select(
 
 def count(logs: AgentLogs, scope: Scope) -> int:
     """Return how many entries a scope selects."""
-    return logs.answer(None, _count, scope)
+    return logs.query_current(None, _count, scope)
 
 
 def selected_in(index: Index, scope: Scope) -> list[Record]:

@@ -55,7 +55,7 @@ def entries(
     before = None if cursor is None else _place_of(cursor)
     # One more than is asked for shows whether there are more.
     most = -1 if limit is None else limit + 1
-    rows = logs.answer((session,), Index.newest, session, most, types, before)
+    rows = logs.query_current((session,), Index.newest, session, most, types, before)
     shown = rows if limit is None or len(rows) <= limit else rows[1:]
     found = [entry_of(logs.agent, session, row.record) for row in shown]
     more = len(rows) > len(shown) > 0

@@ -170,8 +170,8 @@ class Changes:
     def _named(self) -> Sequence[str]:
         return self._layout.agents(self._root) if self._agents is None else self._agents
 
-    def look(self) -> list[Change]:
-        """Return what changed since the last look."""
+    def poll(self) -> list[Change]:
+        """Return what changed since the last poll."""
         found: list[Change] = []
         for agent in dict.fromkeys([*self._named(), *self._told]):
             told = self._told.setdefault(agent, {})

@@ -61,9 +61,9 @@ def rename(logs: AgentLogs, session: str, new: str) -> None:
             purge_digests.record(logs.folder, lines_of_session(logs.folder, [source], old[0]))
             erase_session(logs.folder, source, (), old[0])
             try:
-                if before is None or not logs.asking(Index.rename, session, new, target, before):
-                    logs.asking(Index.catch_up, new, target, within=MOST_UNDER_LOCK)
-                logs.asking(Index.catch_up, session, source, within=MOST_UNDER_LOCK)  # It is gone: drop it.
+                if before is None or not logs.query(Index.rename, session, new, target, before):
+                    logs.query(Index.catch_up, new, target, within=MOST_UNDER_LOCK)
+                logs.query(Index.catch_up, session, source, within=MOST_UNDER_LOCK)  # It is gone: drop it.
                 logs.index.checkpoint(0)
             except UnavailableError as error:
                 logs.lag(error)
@@ -195,16 +195,16 @@ def _write(
 def _copy_vectors(logs: AgentLogs, session: str, new: str, target: Log) -> None:
     """Let the index take in a copy, and give it the vectors that were made of the same texts."""
     try:
-        logs.asking(Index.catch_up, new, target)
-        rows = logs.asking(Index.newest, new, -1, None)
+        logs.query(Index.catch_up, new, target)
+        rows = logs.query(Index.newest, new, -1, None)
         entries = [entry_of(logs.agent, new, row.record) for row in rows]
-        for space in logs.asking(Index.spaces):
+        for space in logs.query(Index.spaces):
             for begin in range(0, len(entries), _AT_ONCE):
                 batch = entries[begin : begin + _AT_ONCE]
                 ids = [entry.id for entry in batch]
-                made = logs.asking(Index.vectors, session, space.id, ids)
-                present = logs.asking(Index.vectors, new, space.id, ids)
+                made = logs.query(Index.vectors, session, space.id, ids)
+                present = logs.query(Index.vectors, new, space.id, ids)
                 lacking = [entry for entry in batch if entry.id in made and entry.id not in present]
-                logs.asking(Index.keep, space.id, [(entry, made[entry.id]) for entry in lacking])
+                logs.query(Index.keep, space.id, [(entry, made[entry.id]) for entry in lacking])
     except UnavailableError as error:
         logs.lag(error)

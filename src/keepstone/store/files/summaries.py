@@ -21,7 +21,7 @@ def summaries(logs: AgentLogs, sessions: Collection[str] | None, *, texts: bool)
     """Return summaries of some sessions or of all, the one with the newest entry first."""
     stats = _stats(logs, sessions)
     asked = None if sessions is None else tuple(stats)
-    known = {row[0]: row[1:] for row in logs.answer(asked, Index.summaries, asked)}
+    known = {row[0]: row[1:] for row in logs.query_current(asked, Index.summaries, asked)}
     found: list[SessionSummary] = []
     for name, stat in stats.items():
         title, count, newest = known.get(name, (None, 0, None))
@@ -54,7 +54,7 @@ def set_title(logs: AgentLogs, session: str, line: Record) -> None:
 
 def _texts(logs: AgentLogs, session: str) -> tuple[str, str]:
     """Return the start of the first user's message and of the newest entry."""
-    oldest, newest = logs.answer(None, _ends, session)
+    oldest, newest = logs.query_current(None, _ends, session)
     return texts_of([row.record for row in oldest], text_of(newest[0].record) if newest else "")
 
 

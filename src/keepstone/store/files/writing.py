@@ -51,11 +51,11 @@ def write(logs: AgentLogs, session: str, records: Sequence[Written], on_conflict
     new = [entry_id for entry_id in ids if isinstance(entry_id, NewId)]
     given = [entry_id for entry_id in ids if not isinstance(entry_id, NewId)]
     searched = ready_unlocked(logs, session, log, given)
-    LiveEntries(logs, log, session).look_up_lives(ids)  # What takes long takes it before the lock.
+    LiveEntries(logs, log, session).read_lives(ids)  # What takes long takes it before the lock.
     with log.locked():
         before = log.create()
         live = LiveEntries(logs, log, session, before, given, new=new, searched=searched)
-        live.look_up_lives(ids)
+        live.read_lives(ids)
         results, needed = resolve(records, live, on_conflict)
         after = None
         if needed:
@@ -201,7 +201,7 @@ def _append(
         is_taken = False
         if new and alone:
             tail = log.tail(after.size)
-            is_taken = logs.asking(Index.added, session, log.name, before, after, entries, tail)
+            is_taken = logs.query(Index.added, session, log.name, before, after, entries, tail)
         if not is_taken:
             logs.catch_up(session, log, within=0)
     except UnavailableError as error:
@@ -230,11 +230,11 @@ def _is_worth_it(logs: AgentLogs, session: str, size: int) -> bool:
 
     A log of live entries only would be rewritten for nothing, while other writers wait.
     """
-    if not rewrite.is_due(size, abs(logs.asking(Index.compacted, session))):
+    if not rewrite.is_due(size, abs(logs.query(Index.compacted, session))):
         return False
-    if logs.asking(Index.live_bytes, session) <= size * rewrite.WORTH_FOLDING:
+    if logs.query(Index.live_bytes, session) <= size * rewrite.WORTH_FOLDING:
         return True
-    logs.asking(Index.looked_through, session, size)
+    logs.query(Index.record_nothing_to_fold, session, size)
     return False
 
 

@@ -102,10 +102,8 @@ def choose(tokens: Sequence[int], common: Common) -> Chosen:
     """
     entries, holders = common
     chosen = [token for token in tokens if token not in holders]
-    room, rest = (
-        MOST,
-        sorted((token for token in tokens if token in holders), key=lambda token: holders[token]),
-    )
+    rest = sorted((token for token in tokens if token in holders), key=lambda token: holders[token])
+    room = MOST
     while rest and holders[rest[0]] <= room:
         room -= holders[rest[0]]
         chosen.append(rest.pop(0))

@@ -56,7 +56,7 @@ class PostgresChanges:
         self._connections = connections
         self._agents = agents
         self._listener: Connection | None = None
-        self._looked = float("-inf")
+        self._polled = float("-inf")
         self._last = -1
         self._removed: list[tuple[str, str]] = []
         self._ids: dict[tuple[str, str, str], str] = {}
@@ -82,14 +82,14 @@ class PostgresChanges:
             raise ValueError("since is not the cursor of a change: leave it out to begin now")
         return first, second, number
 
-    def look(self) -> list[Change]:
-        """Return what changed since the last look."""
-        if not self._is_woken() and time.monotonic() - self._looked < _SECONDS:
+    def poll(self) -> list[Change]:
+        """Return what changed since the last poll."""
+        if not self._is_woken() and time.monotonic() - self._polled < _SECONDS:
             return []
-        found, now = self._connections.run(self._look)
+        found, now = self._connections.run(self._read_events)
         if any(kind == "purge" for *_, kind in found):
             self._is_woken()  # The notice of what was found has arrived.
-        self._looked = time.monotonic()
+        self._polled = time.monotonic()
         first, self._place = self._place[0], (now, now, 0)
         changes: list[Change] = []
         for at, (number, agent, session, entry_id, kind) in enumerate(found, 1):
@@ -108,7 +108,7 @@ class PostgresChanges:
             ),
         ]
 
-    def _look(self, connection: Connection) -> tuple[list[Found], str]:
+    def _read_events(self, connection: Connection) -> tuple[list[Found], str]:
         """Return what is new, in the order of writing, and the state of the database that has it."""
         first, second, number = self._place
         with connection.transaction():

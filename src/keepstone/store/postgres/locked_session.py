@@ -102,8 +102,8 @@ class LockedSession:
         """Return the columns of an entry of this session."""
         return columns_of(entry_of(self.agent, self.name, record), self.language)
 
-    def look_up(self, ids: Sequence[str] | None) -> None:
-        """Look up live entries, all of them for None."""
+    def read_entries(self, ids: Sequence[str] | None) -> None:
+        """Read live entries, all of them for None."""
         [found] = self.connection.send_all([_rows_of(self.place, ids)])
         self._take(found.rows)
 

@@ -375,7 +375,7 @@ class PostgresStore:
         self._settle_language(language)
 
     def changes(self, agents: Sequence[str] | None, since: str | None) -> Callable[[], list[Change]]:
-        return event_rows.PostgresChanges(self._connections, agents, since).look
+        return event_rows.PostgresChanges(self._connections, agents, since).poll
 
     def sync(self, progress: Callable[[int, int], None] | None = None) -> None:  # noqa: ARG002
         for agent in self.agents():

@@ -140,7 +140,7 @@ class _Live:
     def get(self, entry_id: str) -> Entry | None:
         if entry_id not in self._known:
             self._known.add(entry_id)
-            self._locked.look_up([entry_id])
+            self._locked.read_entries([entry_id])
         record = self._locked.get(entry_id)
         return None if record is None else entry_of(self._locked.agent, self._locked.name, record)
 
@@ -151,7 +151,7 @@ class _Live:
             self._locked.place,
         )
         ids = [shown(name) for (name,) in rows]
-        self._locked.look_up(ids)
+        self._locked.read_entries(ids)
         return [
             (entry_id, link["to"])
             for entry_id in ids
@@ -166,7 +166,7 @@ class _Live:
         condition, values = filtered(scope)
         sql = f"SELECT e.id FROM entries e WHERE {condition} ORDER BY e.seq"
         ids = [shown(name) for (name,) in self._locked.connection.execute(sql.encode(), values)]
-        self._locked.look_up(ids)
+        self._locked.read_entries(ids)
         records = [record for entry_id in ids if (record := self._locked.get(entry_id)) is not None]
         return [entry_of(agent, session, record) for record in records if matches(scope, session, record)]
 
