@@ -54,11 +54,15 @@ def check_titles(factory: Factory) -> None:
         store.append(AGENT, "s2", [record("b", "two", minute=1)])
         raises(SessionNotFoundError, lambda: store.set_title(AGENT, "none", "x", time_at(5)))
         found = store.summaries(AGENT)
-        same([one.id for one in found], ["s2", "s1"], "the newest entry first")
-        same([one.title for one in found], [None, "Which walnut?"], "titles from messages")
+        same([summary.id for summary in found], ["s2", "s1"], "the newest entry first")
+        same([summary.title for summary in found], [None, "Which walnut?"], "titles from messages")
         store.set_title(AGENT, "s1", "Trees", time_at(5))
-        (one,) = store.summaries(AGENT, ["s1"], texts=False)
-        same((one.title, one.named, one.entries, one.preview), ("Trees", True, 1, ""), "the given title")
+        (titled,) = store.summaries(AGENT, ["s1"], texts=False)
+        same(
+            (titled.title, titled.named, titled.entries, titled.preview),
+            ("Trees", True, 1, ""),
+            "the given title",
+        )
         same(ids_of(store.entries(AGENT, "s1", None, None)), ["a"], "a title is no entry")
         store.set_title(AGENT, "s1", None, time_at(6))
         same(store.summaries(AGENT, ["s1"], texts=False)[0].title, None, "the title was taken away")
