@@ -15,7 +15,7 @@ import keepstone
 from keepstone import Finding, Home
 from keepstone.filesystem.layout import LAYOUTS
 from keepstone.operations.git_home import init
-from keepstone.store.files.last_look import LastLook
+from keepstone.store.files.last_refresh import LastRefresh
 
 SESSIONS = "agents/a/memory/sessions"
 
@@ -53,15 +53,15 @@ def test_a_checkout_is_shown_at_once(home: Home) -> None:
 def test_recall_is_stale_while_a_long_look_is_not_repeated(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("keepstone.store.files.last_look._LONG", -1.0)
-    monkeypatch.setattr("keepstone.store.files.last_look.AT_ONCE", 0.4)
+    monkeypatch.setattr("keepstone.store.files.last_refresh._LONG", -1.0)
+    monkeypatch.setattr("keepstone.store.files.last_refresh.AT_ONCE", 0.4)
     home.agent("a").recall("coffee")
     git(home.root, "checkout", "-q", "-")
     assert home.agent("a").recall("coffee").stale
 
 
 def test_a_look_is_outdated_when_files_come_or_go(tmp_path: Path) -> None:
-    look = LastLook(tmp_path, time.monotonic)
+    look = LastRefresh(tmp_path, time.monotonic)
     look.end(look.begin())
     assert look.is_within(60)
     (tmp_path / "new").touch()

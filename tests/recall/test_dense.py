@@ -68,7 +68,7 @@ def test_before_it_is_asked_nothing_is_near(agent: Agent, reader: Reader, embedd
 
 def test_what_a_text_means_is_compared_and_how_is_said(agent: Agent, reader: Reader) -> None:
     dense = dense_of(agent, reader)
-    dense.ask("a sibling", None)
+    dense.take_query("a sibling", None)
     assert nearest(reader, dense)[0] == "her brother"
     assert (dense.space, dense.pending, dense.searched) == ("concepts", 0, "exact")
     assert dense.reason == agent.vectors().reason()
@@ -77,7 +77,7 @@ def test_what_a_text_means_is_compared_and_how_is_said(agent: Agent, reader: Rea
 def test_a_given_vector_goes_before_the_text(agent: Agent, reader: Reader, embedder: Concepts) -> None:
     embedder.fails = AssertionError("nothing is to be asked")
     dense = dense_of(agent, reader)
-    dense.ask("a sibling", unit([0, 1, 0, 0, 0]))
+    dense.take_query("a sibling", unit([0, 1, 0, 0, 0]))
     embedder.fails = None
     assert nearest(reader, dense)[0] == "in porto"
     assert dense.reason == "a vector was given"
@@ -85,21 +85,21 @@ def test_a_given_vector_goes_before_the_text(agent: Agent, reader: Reader, embed
 
 def test_only_the_first_question_counts(agent: Agent, reader: Reader) -> None:
     dense = dense_of(agent, reader)
-    dense.ask("a sibling", None)
-    dense.ask("a city", unit([0, 1, 0, 0, 0]))
+    dense.take_query("a sibling", None)
+    dense.take_query("a city", unit([0, 1, 0, 0, 0]))
     assert nearest(reader, dense)[0] == "her brother"
 
 
 @pytest.mark.parametrize("text", ["", " \n\t"])
 def test_a_text_that_says_nothing_is_near_to_nothing(agent: Agent, reader: Reader, text: str) -> None:
     dense = dense_of(agent, reader)
-    dense.ask(text, None)
+    dense.take_query(text, None)
     assert (nearest(reader, dense), dense.space, dense.cosines([1])) == ([], None, {})
 
 
 def test_cosines_are_of_the_entries_that_have_a_vector(agent: Agent, reader: Reader) -> None:
     dense = dense_of(agent, reader, Scope("a", types=("other",)))
-    dense.ask("a sibling", None)
+    dense.take_query("a sibling", None)
     agent.session("s").add("other", {"content": "my sister"})
     assert nearest(reader, dense) == ["my sister"]
     keys = [each.key for each in reader.search(["brother", "sister"], SCOPE, 9)]
@@ -117,7 +117,7 @@ def test_where_the_query_cannot_be_embedded_words_are_left_and_no_log_quotes_it(
     embedder.fails = OSError("cannot embed 'a secret sibling'")
     dense = dense_of(agent, reader)
     with caplog.at_level(logging.WARNING):
-        dense.ask("a secret sibling", None)
+        dense.take_query("a secret sibling", None)
     assert (dense.space, nearest(reader, dense)) == (None, [])
     assert "OSError" in dense.reason
     assert "secret" not in caplog.text
@@ -128,11 +128,11 @@ def test_where_entries_cannot_be_embedded_those_with_a_vector_are_compared(
     agent: Agent, reader: Reader, embedder: Concepts
 ) -> None:
     first = dense_of(agent, reader)
-    first.ask("a sibling", None)
+    first.take_query("a sibling", None)
     first.nearest(Ahead(), 9)
     agent.session("s").add("note", {"content": "my sister"})
     dense = dense_of(agent, reader)
-    dense.ask("a sibling", None)
+    dense.take_query("a sibling", None)
     embedder.fails = OSError("no more")
     assert nearest(reader, dense)[0] == "her brother"
     assert (dense.pending, dense.searched, "OSError" in dense.reason) == (1, "exact", True)
@@ -145,7 +145,7 @@ def test_where_vectors_cannot_be_compared_words_are_left(
         raise StoreError("the index cannot be used")
 
     dense = dense_of(agent, reader)
-    dense.ask("a sibling", None)
+    dense.take_query("a sibling", None)
     monkeypatch.setattr(reader, "similar", fail)
     assert dense.nearest(Ahead(), 9) == Similar()
     assert (dense.space, dense.reason, dense.cosines([1])) == (None, "the index cannot be used", {})
@@ -162,7 +162,7 @@ def test_no_recall_waits_for_a_server_to_embed_entries(
     monkeypatch.setattr(type(vectors), "is_remote", True)
     monkeypatch.setattr(type(vectors), "wake", lambda _: woken.append("woken"))
     dense = Dense(reader, vectors, SCOPE)
-    dense.ask("a sibling", None)
+    dense.take_query("a sibling", None)
     assert (nearest(reader, dense), dense.pending, woken) == ([], len(TEXTS), ["woken"])
     assert embedder.asked == []
 
@@ -174,7 +174,7 @@ def test_what_is_needed_most_is_embedded_first(
     agent.session("t").add_many({"type": "event", "content": f"number {number}"} for number in range(20))
     keys = {text: reader.search([text.split()[-1]], SCOPE, 1)[0].key for text in ("her brother", "the zoo")}
     dense = dense_of(agent, reader)
-    dense.ask("a sibling", None)
+    dense.take_query("a sibling", None)
     dense.nearest(Ahead(list(keys.values())), 9)
     assert dense.pending == len(TEXTS) + 20 - 8
     assert len(dense.cosines(list(keys.values()))) == 2

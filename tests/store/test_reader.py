@@ -17,7 +17,7 @@ from keepstone.index import Index, UnavailableError
 from keepstone.model import Scope
 from keepstone.store.files.agent_pool import OpenAgents
 from keepstone.store.files.file_store import FileStore
-from keepstone.store.reader import TRIES, ExpiredError, Reader, ask
+from keepstone.store.reader import TRIES, ExpiredError, Reader, with_reader
 from keepstone.testing.making import record
 from keepstone.vector import unit
 
@@ -111,7 +111,7 @@ def test_a_question_that_meets_damage_is_answered_from_the_rebuilt_index(
             damage(tmp_path)
         return {entry.text for entry in reader.load(keys_of(reader)).values()}
 
-    assert ask(store, "a", question) == {"walnut", "pecan"}
+    assert with_reader(store, "a", question) == {"walnut", "pecan"}
     assert asked == [False, True]
 
 
@@ -125,7 +125,7 @@ def test_an_index_that_is_replaced_at_each_try_is_an_error(store: FileStore) -> 
         reader.load(keys)
 
     with pytest.raises(StoreError, match=f"replaced {TRIES} times"):
-        ask(store, "a", question)
+        with_reader(store, "a", question)
     assert asked == [False, True, True]
 
 

@@ -174,5 +174,5 @@ def _last(
 
 def _below_instructions(*blocks: str) -> str:
     """Return blocks below the instructions; an empty string without blocks."""
-    there = [block for block in blocks if block]
-    return "\n".join([INSTRUCTIONS, *there]) if there else ""
+    filled = [block for block in blocks if block]
+    return "\n".join([INSTRUCTIONS, *filled]) if filled else ""

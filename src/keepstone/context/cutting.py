@@ -70,7 +70,7 @@ def _shortened(text: str, dress: Callable[[str], str], room: int, count: Counter
 
     fits = _most(lambda length: placed(length).tokens <= room, min(len(text) - 1, room * _USUAL))
     tries = [placed(length) for length in (_end(text, fits), fits) if length > 0]
-    return next((one for one in tries if one.tokens <= room), None)
+    return next((attempt for attempt in tries if attempt.tokens <= room), None)
 
 
 def _most(fits: Callable[[int], bool], most: int) -> int:

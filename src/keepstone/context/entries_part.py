@@ -186,7 +186,9 @@ class Filler:
     def _add(self, section: Section, room: TokenRoom, entry: Entry, text: str, ref: str) -> str | None:
         """Add an entry to a part, or return why it does not fit."""
         remarks = remarks_of(entry, is_untrusted=section.kind == UNTRUSTED)
-        placed = room.place(text, lambda some: line_of(ref, entry, some, remarks, with_id=self.with_ids))
+        placed = room.place(
+            text, lambda excerpt: line_of(ref, entry, excerpt, remarks, with_id=self.with_ids)
+        )
         if placed is None:
             return f"no room: {min(room.left, room.longest)} tokens were left"
         placed = placed._replace(is_cut=placed.is_cut or text != entry.text)

@@ -53,8 +53,8 @@ class Shelf:
         """Return the block of passages that match a query and are not in the prefix."""
         if self.is_whole:
             return ""
-        there = {passage.number for passage, _ in self.stable}
-        wanted = (one for one in self.source.passages.about(query) if one.number not in there)
+        in_prefix = {passage.number for passage, _ in self.stable}
+        wanted = (passage for passage in self.source.passages.about(query) if passage.number not in in_prefix)
         header = self._header(" about this request")
         chosen = _chosen(header, wanted, min(room, self.room), count)
         return _block(header, chosen) if chosen else ""
@@ -81,12 +81,12 @@ class Shelf:
 
 def shelves(sources: Sequence[Source], share: int, count: Counter) -> list[Shelf]:
     """Return the files with text, whole or as passages, within a share of tokens."""
-    there = [source for source in sources if not source.is_blank]
-    own = [source for source in there if source.kind in OWN]
+    filled = [source for source in sources if not source.is_blank]
+    own = [source for source in filled if source.kind in OWN]
     found = _shelved(own, share, count)
     used = sum(count(f"{shelf.block}\n") for shelf in found)
-    found += _shelved([source for source in there if source.kind not in OWN], max(0, share - used), count)
-    return sorted(found, key=lambda shelf: there.index(shelf.source))
+    found += _shelved([source for source in filled if source.kind not in OWN], max(0, share - used), count)
+    return sorted(found, key=lambda shelf: filled.index(shelf.source))
 
 
 def _shelved(sources: Sequence[Source], share: int, count: Counter) -> list[Shelf]:
@@ -124,7 +124,7 @@ def _chosen(
 
 def _block(header: str, chosen: Sequence[tuple[Passage, str]]) -> str:
     """Return passages in file order; only paragraphs have blank lines around them."""
-    ordered = sorted(chosen, key=lambda one: one[0].number)
+    ordered = sorted(chosen, key=lambda pair: pair[0].number)
     texts = []
     for (passage, text), after in zip_longest(ordered, ordered[1:]):
         both_notes = passage.note is not None and after is not None and after[0].note is not None

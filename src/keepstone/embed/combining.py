@@ -79,8 +79,8 @@ class Combined(Generic[A, B]):
             while self._waiting and count + len(self._waiting[0].items) <= self._most:
                 calls.append(self._waiting.popleft())
                 count += len(calls[-1].items)
-            for one in calls:
-                one.is_taken = True
+            for taken in calls:
+                taken.is_taken = True
             return calls
 
     def _run(self, calls: list[_Call[A, B]], own: _Call[A, B]) -> None:

@@ -36,9 +36,9 @@ def probed(embedder: Embedder) -> str:
     return base64.b64encode(vector.astype(F32).tobytes()).decode()
 
 
-def cosine(one: str, other: str) -> float:
+def cosine(left: str, right: str) -> float:
     """Return how near two answers are, from -1 to 1; 0 if they cannot be compared."""
-    a, b = _vector(one), _vector(other)
+    a, b = _vector(left), _vector(right)
     return 0.0 if a is None or b is None or a.shape != b.shape else float(a @ b)
 
 

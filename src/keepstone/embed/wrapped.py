@@ -19,24 +19,24 @@ class Wrapped:
     Args:
         name: The id of its space.
         is_named: Whether the name identifies the model.
-        many: Makes the vectors of documents.
-        one: Makes the vector of a query.
+        embed_many: Makes the vectors of documents.
+        embed_one: Makes the vector of a query.
         dim: Their dimension; default: that of a test vector.
     """
 
     def __init__(
         self,
         name: str,
-        many: Callable[[list[str]], Any],
-        one: Callable[[str], Any],
+        embed_many: Callable[[list[str]], Any],
+        embed_one: Callable[[str], Any],
         dim: int | None = None,
         *,
         is_named: bool = True,
     ) -> None:
         self.id = name
         self.is_named = is_named
-        self._many = many
-        self._one = one
+        self._embed_many = embed_many
+        self._embed_one = embed_one
         self._dim = Lazy(lambda: dim or self._found_dim())
 
     @property
@@ -59,20 +59,22 @@ class Wrapped:
 
         shape = (len(texts), self.dim)
         return (
-            finite(self._many(texts), self.id, shape).astype(np.float32) if texts else np.empty(shape, "f4")
+            finite(self._embed_many(texts), self.id, shape).astype(np.float32)
+            if texts
+            else np.empty(shape, "f4")
         )
 
     def embed_query(self, text: str) -> Vector:
         """Return the vector of a query: float32 of shape ``(dim,)``."""
         import numpy as np
 
-        return finite(self._one(text), self.id, (self.dim,)).astype(np.float32)
+        return finite(self._embed_one(text), self.id, (self.dim,)).astype(np.float32)
 
     def _found_dim(self) -> int:
         import numpy as np
 
         try:
-            shape = np.shape(self._one("dimension"))
+            shape = np.shape(self._embed_one("dimension"))
         except Exception as error:  # An embedder is other people's code.
             raise EmbedderUnavailableError(
                 f"embedder {self.id!r:.200} failed: {type(error).__name__}: {error}"
@@ -100,8 +102,8 @@ def wrapped_function(function: Callable[[list[str]], Any]) -> Wrapped:
     name = getattr(function, "id", None)
     is_named = bool(name) or _identifies_a_model(function)
     dim = getattr(function, "dim", None)
-    one = lambda text: function([text])[0]  # noqa: E731  Of one line, and used once.
-    return Wrapped(name or _name_of(function), function, one, dim, is_named=is_named)
+    embed_one = lambda text: function([text])[0]  # noqa: E731  Of one line, and used once.
+    return Wrapped(name or _name_of(function), function, embed_one, dim, is_named=is_named)
 
 
 def _identifies_a_model(function: Callable[[list[str]], Any]) -> bool:

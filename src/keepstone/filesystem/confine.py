@@ -334,10 +334,10 @@ def _split(name: str) -> list[str]:
 
 def _make_missing(path: Path, *, durable: bool) -> None:
     missing = list(takewhile(lambda folder: not folder.exists(), (path, *path.parents)))
-    there = missing[-1].parent if missing else path
+    existing = missing[-1].parent if missing else path
     if durable:
         with suppress(PermissionError):  # Nothing was created in an unreadable parent.
-            sync_folder(there.parent)
+            sync_folder(existing.parent)
     for folder in reversed(missing):
         try:
             folder.mkdir(FOLDER_MODE, exist_ok=True)

@@ -332,9 +332,9 @@ def _check_template(template: object) -> None:
         )
 
 
-def _overlap(one: str, other: str) -> bool:
+def _overlap(left: str, right: str) -> bool:
     """Return whether a folder of one template may equal or contain a folder of the other."""
-    pairs = zip(one.casefold().split("/"), other.casefold().split("/"), strict=False)
+    pairs = zip(left.casefold().split("/"), right.casefold().split("/"), strict=False)
     return all(_AGENT in pair or pair[0] == pair[1] for pair in pairs)
 
 

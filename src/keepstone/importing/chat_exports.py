@@ -43,7 +43,11 @@ def _first(origin: Origin) -> Record:
             continue
         try:
             with origin.open(name) as file:
-                found = (one for one in islice(elements(file, name), _LOOKED_AT) if isinstance(one, dict))
+                found = (
+                    element
+                    for element in islice(elements(file, name), _LOOKED_AT)
+                    if isinstance(element, dict)
+                )
                 return next(found, {})
         except SourceError:
             continue
@@ -115,7 +119,9 @@ def _all_branches(tree: dict[str, Any]) -> list[str]:
                 found[name] = None
                 children = nodes[name].get("children")
                 pending += reversed(
-                    [one for one in children if isinstance(one, str)] if isinstance(children, list) else []
+                    [child for child in children if isinstance(child, str)]
+                    if isinstance(children, list)
+                    else []
                 )
     return list(found)
 
@@ -151,7 +157,7 @@ def _chatgpt_text(content: Record) -> str:
             return str(content[key])
     thoughts = content.get("thoughts")
     if isinstance(thoughts, list):
-        return "\n".join(str(one.get("content") or one.get("summary") or "") for one in thoughts)
+        return "\n".join(str(thought.get("content") or thought.get("summary") or "") for thought in thoughts)
     return ""
 
 
@@ -177,18 +183,18 @@ def read_claude(origin: Origin, options: Options) -> Items:
             continue
         title = named(conversation.get("name"))
         current = None if options.branches else _claude_branch(said, conversation)
-        for number, one in enumerate(said, 1):
+        for number, entry in enumerate(said, 1):
             where = f"{place}, message {number}"
-            if not isinstance(one, dict) or named(one.get("uuid")) is None:
+            if not isinstance(entry, dict) or named(entry.get("uuid")) is None:
                 yield Unread(where, "it is not an object with a uuid")
                 continue
-            if current is not None and one["uuid"] not in current:
+            if current is not None and entry["uuid"] not in current:
                 continue
-            content = _claude_content(one)
+            content = _claude_content(entry)
             if not content:
                 continue  # Messages whose answer was stopped are empty.
-            line = {"id": one["uuid"], "ts": time_of(one.get("created_at"))}
-            line |= message(one.get("sender"), content)
+            line = {"id": entry["uuid"], "ts": time_of(entry.get("created_at"))}
+            line |= message(entry.get("sender"), content)
             if title:
                 line, title = line | {"aliases": [title]}, None
             yield Item(session, line, where)
@@ -197,9 +203,9 @@ def read_claude(origin: Origin, options: Options) -> Items:
 def _claude_branch(said: list[Any], conversation: Record) -> set[str] | None:
     """Return the messages of the current branch; None if the export has no branches."""
     parents = {
-        one["uuid"]: one.get("parent_message_uuid")
-        for one in said
-        if isinstance(one, dict) and isinstance(one.get("uuid"), str)
+        entry["uuid"]: entry.get("parent_message_uuid")
+        for entry in said
+        if isinstance(entry, dict) and isinstance(entry.get("uuid"), str)
     }
     leaf = conversation.get("current_leaf_message_uuid")
     if not isinstance(leaf, str) or leaf not in parents:
@@ -212,7 +218,7 @@ def _claude_branch(said: list[Any], conversation: Record) -> set[str] | None:
 
 
 def _objects(value: Any) -> list[Record]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _claude_content(said: Record) -> str | list[Any]:
@@ -222,11 +228,11 @@ def _claude_content(said: Record) -> str | list[Any]:
     documents = [
         {
             "type": "document",
-            "title": str(one.get("file_name") or "attachment"),
-            "source": {"type": "text", "media_type": "text/plain", "data": one["extracted_content"]},
+            "title": str(attachment.get("file_name") or "attachment"),
+            "source": {"type": "text", "media_type": "text/plain", "data": attachment["extracted_content"]},
         }
-        for one in _objects(said.get("attachments"))
-        if isinstance(one.get("extracted_content"), str) and one["extracted_content"]
+        for attachment in _objects(said.get("attachments"))
+        if isinstance(attachment.get("extracted_content"), str) and attachment["extracted_content"]
     ]
     joined = "\n".join(str(block.get("text") or "") for block in texts)
     text = joined if joined.strip() else said.get("text")

@@ -147,4 +147,4 @@ def _list(value: Any) -> list[str]:
             value = json.loads(value)
         except (ValueError, RecursionError):
             return [value] if value else []
-    return [str(one) for one in value if one] if isinstance(value, list) else []
+    return [str(item) for item in value if item] if isinstance(value, list) else []

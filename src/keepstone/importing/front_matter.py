@@ -173,7 +173,7 @@ class _Builder:
 
 def _mappings(value: Any) -> list[dict[str, Any]]:
     found = value if isinstance(value, list) else [value]
-    return found if all(isinstance(one, dict) for one in found) else []
+    return found if all(isinstance(item, dict) for item in found) else []
 
 
 def _check_tag(tag: str | None) -> str | None:

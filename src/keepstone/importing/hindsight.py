@@ -46,16 +46,16 @@ def read_hindsight(origin: Origin, _: Options) -> Items:
     if _OBSERVATIONS in names:
         with origin.open(_OBSERVATIONS) as file:
             observations = whole(file, _OBSERVATIONS)
-        for number, one in enumerate(observations if isinstance(observations, list) else [], 1):
+        for number, observation in enumerate(observations if isinstance(observations, list) else [], 1):
             place = f"{_OBSERVATIONS}, {number}"
-            if not isinstance(one, dict) or not one.get("text"):
+            if not isinstance(observation, dict) or not observation.get("text"):
                 yield Unread(place, "it is not an observation with a text")
                 continue
             sources = [
                 {"to": _fact_id(source.get("document_id"), source.get("fact_index")), "rel": "derived_from"}
-                for source in _objects(one.get("sources"))
+                for source in _objects(observation.get("sources"))
             ]
-            line = {"type": "observation", **_said(one, _OBSERVATION_KEYS)}
+            line = {"type": "observation", **_said(observation, _OBSERVATION_KEYS)}
             yield Item(bank, line | ({"links": sources} if sources else {}), place)
     yield from origin.refused
 
@@ -76,15 +76,15 @@ def _document(found: Record, bank: str, place: str) -> Items:
             continue
         links = [{"to": document, "rel": "derived_from"}] if text else []
         links += [
-            {"to": _fact_id(document, one["target_fact_index"]), "rel": str(one["relation_type"])}
-            for one in fact.get("causal_relations") or []
+            {"to": _fact_id(document, relation["target_fact_index"]), "rel": str(relation["relation_type"])}
+            for relation in fact.get("causal_relations") or []
         ]
         head: Record = {"id": _fact_id(document, number), "type": named(fact.get("fact_type")) or "fact"}
         yield Item(bank, head | _said(fact, _FACT_KEYS) | ({"links": links} if links else {}), where)
 
 
 def _objects(value: Any) -> list[Record]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _fact_id(document: Any, number: Any) -> str:

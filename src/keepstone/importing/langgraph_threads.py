@@ -72,8 +72,8 @@ class _Thread:
         newest: _Checkpoint | Unread | None = None
         for newest in self._checkpoints():
             if isinstance(newest, _Checkpoint):
-                for one in self._said(newest):
-                    self._seen(one)
+                for said in self._said(newest):
+                    self._seen(said)
         if isinstance(newest, Unread):
             yield newest
         elif newest is not None and newest.messages is not None:
@@ -105,8 +105,10 @@ class _Thread:
 
     def _said(self, checkpoint: _Checkpoint) -> list[_Said]:
         return [
-            _Said(one, f"{checkpoint.id}-{number}", checkpoint.ts, f"{checkpoint.place}, message {number}")
-            for number, one in enumerate(checkpoint.messages or [], 1)
+            _Said(
+                message, f"{checkpoint.id}-{number}", checkpoint.ts, f"{checkpoint.place}, message {number}"
+            )
+            for number, message in enumerate(checkpoint.messages or [], 1)
         ]
 
     def _seen(self, said: _Said) -> str | None:
@@ -141,7 +143,7 @@ class _Thread:
                 yield Unread(newest.place, f"checkpoint {at}, which older messages are in, cannot be read")
                 break
             path[at] = ts
-            messages = {_id_of(one): one for one in self._said(found)}
+            messages = {_id_of(said): said for said in self._said(found)}
             at, ts = (None if found.messages is not None else found.parent), found.ts
         for number, after in reversed(path.items()):
             for write in self._writes(number, after):
@@ -199,10 +201,10 @@ def _apply(messages: dict[str, _Said], write: _Said) -> None:
     if replaced:
         messages.clear()
     said = value if isinstance(value, list) else [value]
-    for number, one in enumerate(said, 1):
-        keys = _keys_of(one) or {}
+    for number, part in enumerate(said, 1):
+        keys = _keys_of(part) or {}
         made = write._replace(
-            value=one, name=f"{write.name}-{number}", place=f"{write.place}, message {number}"
+            value=part, name=f"{write.name}-{number}", place=f"{write.place}, message {number}"
         )
         if keys.get("type") != "remove":
             before = messages.get(_id_of(made), made)
@@ -249,20 +251,21 @@ def _made_of(value: Any) -> list[Any] | None:
     return said if isinstance(said, list) and len(said) > 2 else None  # noqa: PLR2004  module, class, keys.
 
 
-def _keys_of(one: Any) -> Record | None:
+def _keys_of(message: Any) -> Record | None:
     """Return the keys of a message, which an extension says beside its module and class."""
-    if isinstance(one, Object):
-        made = _made_of(one)
-        one = made[2] if made is not None else None
-    if isinstance(one, str):
-        return {"role": "user", "content": one}
-    if isinstance(one, list) and len(one) == _ROLE_AND_CONTENT and isinstance(one[0], str):
-        return {"role": one[0], "content": one[1]}
-    if not isinstance(one, dict):
+    if isinstance(message, Object):
+        made = _made_of(message)
+        message = made[2] if made is not None else None
+    if isinstance(message, str):
+        return {"role": "user", "content": message}
+    if isinstance(message, list) and len(message) == _ROLE_AND_CONTENT and isinstance(message[0], str):
+        return {"role": message[0], "content": message[1]}
+    if not isinstance(message, dict):
         return None
-    if one.get("type") == "constructor" and isinstance(one.get("kwargs"), dict):  # LangChain's JSON form.
-        return dict(one["kwargs"])
-    return one
+    # LangChain's JSON form.
+    if message.get("type") == "constructor" and isinstance(message.get("kwargs"), dict):
+        return dict(message["kwargs"])
+    return message
 
 
 def _is_json(value: Any) -> bool:

@@ -32,7 +32,9 @@ def read_letta(origin: Origin, _: Options) -> Items:
             session = named(agent.get("name")) or named(agent.get("id")) or origin.name
             blocks = _objects(agent.get("core_memory")) + _objects(agent.get("memory_blocks"))
             blocks += [
-                shared[one] for one in agent.get("block_ids") or [] if isinstance(one, str) and one in shared
+                shared[block_id]
+                for block_id in agent.get("block_ids") or []
+                if isinstance(block_id, str) and block_id in shared
             ]
             for block in blocks:
                 yield _block(block, session, f"{name}: {session}")
@@ -41,7 +43,7 @@ def read_letta(origin: Origin, _: Options) -> Items:
 
 
 def _objects(value: Any) -> list[Record]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _block(block: Record, session: str, place: str) -> Item | Unread:

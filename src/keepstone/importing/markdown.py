@@ -95,7 +95,7 @@ class _Note:
     @property
     def time(self) -> str:
         given = (self.keys.get(key) for key in _TIMES)
-        found = (time_of(one.get("at") if isinstance(one, dict) else one) for one in given)
+        found = (time_of(value.get("at") if isinstance(value, dict) else value) for value in given)
         return next((moment for moment in found if moment), self.modified)
 
     @property

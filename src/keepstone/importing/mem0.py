@@ -113,7 +113,7 @@ def _point(raw: bytes) -> tuple[str, Record, Any]:
         raise ValueError("the point has no id, or no payload")
     if isinstance(vector, dict):
         # Named vectors: the memory's has no name, others are sparse, or of other models.
-        dense = [one for one in vector.values() if isinstance(one, list)]
+        dense = [part for part in vector.values() if isinstance(part, list)]
         vector = vector.get("") or (dense[0] if len(dense) == 1 else None)
     return name, payload, vector if isinstance(vector, list) and vector else None
 

@@ -62,10 +62,10 @@ def _within(place: str, value: Any, document: Record, depth: int = 0) -> Iterato
     if depth > _DEEPEST:
         return
     if isinstance(value, list):
-        for number, one in enumerate(value, 1):
-            yield from _within(f"{place}, {number}", one, document, depth + 1)
+        for number, item in enumerate(value, 1):
+            yield from _within(f"{place}, {number}", item, document, depth + 1)
     elif isinstance(value, dict):
-        record = {_SNAKE.sub(lambda found: found[1].upper(), key): one for key, one in value.items()}
+        record = {_SNAKE.sub(lambda found: found[1].upper(), key): part for key, part in value.items()}
         kind = _kind(record)
         if kind == "memory" and document:
             record["documentId"] = document["id"]
@@ -97,7 +97,7 @@ def _session_of(record: Record, origin: Origin) -> str:
         _system(record).get("namespace"),
         record.get("spaceId"),
     )
-    return next((found for one in named_by if (found := named(one))), origin.name)
+    return next((found for name in named_by if (found := named(name))), origin.name)
 
 
 def _document(record: Record) -> Record | None:

@@ -91,24 +91,24 @@ def _within(place: str, value: Any, depth: int = 0) -> Iterator[tuple[str, Recor
     if depth > _DEEPEST:
         return
     if isinstance(value, list):
-        for number, one in enumerate(value, 1):
-            yield from _within(f"{place}, {number}", one, depth + 1)
+        for number, item in enumerate(value, 1):
+            yield from _within(f"{place}, {number}", item, depth + 1)
     elif isinstance(value, dict):
         if value.get("type") in _APOC and isinstance(value.get("properties"), dict):
             yield place, {**value["properties"], "labels": value.get("labels") or []}
             return
-        lists = {key: one for key, one in value.items() if isinstance(one, list) and _has_objects(one)}
+        lists = {key: item for key, item in value.items() if isinstance(item, list) and _has_objects(item)}
         if _kind(value) or not lists:
             yield place, value
             return
         shared = {key: value[key] for key in ("group_id", "user_id", "thread_id") if key in value}
-        for key, one in lists.items():
-            for inner, record in _within(f"{place}, {key}", one, depth + 1):
+        for key, item in lists.items():
+            for inner, record in _within(f"{place}, {key}", item, depth + 1):
                 yield inner, {**shared, **record}
 
 
 def _has_objects(value: list[Any]) -> bool:
-    return any(isinstance(one, dict) for one in value)
+    return any(isinstance(item, dict) for item in value)
 
 
 def _kind(record: Record) -> str:
@@ -153,7 +153,7 @@ def _fact(record: Record, names: dict[str, str]) -> Record | None:
         "data": {"relation": data.pop("name", None), **data},
     }
     sources = map(named, episodes if isinstance(episodes, list) else [])
-    links = [{"to": one, "rel": "derived_from"} for one in sources if one]
+    links = [{"to": episode, "rel": "derived_from"} for episode in sources if episode]
     # Without the time at which it stopped being true, a fact ends when it was found to be outdated.
     times = {
         "valid_from": time_of(record.get("valid_at")),

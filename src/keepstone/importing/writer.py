@@ -184,14 +184,14 @@ class Writer:
             except (LockTimeoutError, StoreError):
                 raise
             except KeepstoneError as error:  # This session's name is not usable here.
-                for one in batch:
-                    self._fail(one.place, str(error))
+                for item in batch:
+                    self._fail(item.place, str(error))
 
     def _write(self, key: _Key, batch: list[_Pending]) -> None:
         agent, session, gone = self._session(key)
         needed: dict[str, Record] = {}
-        for one in batch:
-            record = self._needed(agent, session, gone, one.record, needed)
+        for item in batch:
+            record = self._needed(agent, session, gone, item.record, needed)
             if record is None:
                 self._result.unchanged += 1
             else:
@@ -246,21 +246,21 @@ class Writer:
             said = _content(record).items()
             return None if self._resume or any(said <= version.items() for version in versions) else record
         try:
-            there = agent.get(entry_id, session.id).line
+            stored = agent.get(entry_id, session.id).line
         except EntryNotFoundError:
             return None if entry_id in gone else record
-        is_over = life_of(there) > life_of(record)  # The id was added again since.
-        if is_over or self._resume or self._was_edited_here(agent, session, there, record):
+        is_over = life_of(stored) > life_of(record)  # The id was added again since.
+        if is_over or self._resume or self._was_edited_here(agent, session, stored, record):
             return None
-        if _says_same(there, record) and ("embedding" not in record or "embedding" in there):
+        if _says_same(stored, record) and ("embedding" not in record or "embedding" in stored):
             return None
         return {key: value for key, value in record.items() if key != "ts"}
 
-    def _was_edited_here(self, agent: Agent, session: Session, there: Record, record: Record) -> bool:
+    def _was_edited_here(self, agent: Agent, session: Session, stored: Record, record: Record) -> bool:
         """Return whether a record is as it was when it was imported, and its entry was changed here since."""
-        if "modified" not in there or _says_same(there, record):
+        if "modified" not in stored or _says_same(stored, record):
             return False
-        versions = agent.history(there["id"], session.id)
+        versions = agent.history(stored["id"], session.id)
         return any(_says_same(version.line, record) for version in versions)
 
 
@@ -327,12 +327,12 @@ class _Vectors:
         return True
 
 
-def _says_same(there: Record, record: Record) -> bool:
+def _says_same(stored: Record, record: Record) -> bool:
     """Return whether an entry says what a record says; keys that the record does not name do not count."""
-    if there["type"] != record["type"] or not same(body_of(there), body_of(record)):
+    if stored["type"] != record["type"] or not same(body_of(stored), body_of(record)):
         return False
     keys = record.keys() - _UNCOMPARED - body_of(record).keys() - {"id", "type"}
-    return all(same(there.get(key), record[key]) for key in keys)
+    return all(same(stored.get(key), record[key]) for key in keys)
 
 
 def _guard(secrets: str) -> Callable[[str, list[Record]], list[Record]] | None:

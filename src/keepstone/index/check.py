@@ -32,7 +32,7 @@ _COLUMNS = "e.priority, e.pinned, e.tags, e.links, e.digest, e.head"
 
 
 @contextmanager
-def _looking(index: Index) -> Iterator[Database]:
+def _snapshot(index: Index) -> Iterator[Database]:
     """Give the index's file as it is at one moment; UnavailableError if it cannot be used now."""
     database = index._database  # noqa: SLF001  The package's own: this is the other half of that class.
     with database.guard:
@@ -57,7 +57,7 @@ def damage(index: Index) -> list[str]:
     found: list[str] = []
     for check in checks:
         try:
-            with _looking(index) as database:
+            with _snapshot(index) as database:
                 found += check(database)
         except apsw.Error as error:
             found.append(f"SQLite cannot read it ({type(error).__name__})")
@@ -74,8 +74,8 @@ def _words(database: Database) -> list[str]:
     # The table keeps no text, so it can only be asked how many texts it was given.
     flushed = "(SELECT value FROM meta WHERE key='flushed')"
     sql = f"SELECT (SELECT count(*) FROM words_docsize), (SELECT count(*) FROM entry WHERE eid<={flushed})"
-    held, rows = database.row(sql) or (0, 0)
-    return [] if held == rows else [f"the table of words has {held:,} texts for {rows:,} entries"]
+    texts, rows = database.row(sql) or (0, 0)
+    return [] if texts == rows else [f"the table of words has {texts:,} texts for {rows:,} entries"]
 
 
 def _vectors(database: Database) -> list[str]:
@@ -116,22 +116,22 @@ def differing(index: Index, session: str, log: Log) -> int:
     """
     with log.reading() as fd:
         try:
-            with _looking(index) as database:
-                held = _held(database, session)
+            with _snapshot(index) as database:
+                stored = _stored_rows(database, session)
         except apsw.Error:
             return 0  # ``damage`` tells.
-        if fd is None or held is None or not _is_of(held.known, fd):
+        if fd is None or stored is None or not _is_of(stored.known, fd):
             return 0
         fold = Fold()
         for line in Scan(fd):
-            if line.offset >= held.known.offset:
+            if line.offset >= stored.known.offset:
                 break
             fold.add(line)
-        same = sum(_is_same(held, folded.record) for folded in fold.entries.values())
-        return max(len(fold.entries), len(held.rows)) - same
+        same = sum(_is_same(stored, folded.record) for folded in fold.entries.values())
+        return max(len(fold.entries), len(stored.rows)) - same
 
 
-def _held(database: Database, session: str) -> _SessionRows | None:
+def _stored_rows(database: Database, session: str) -> _SessionRows | None:
     known = session_table.known_of(database, session)
     if known is None:
         return None
@@ -159,14 +159,14 @@ def _is_of(known: LogState, fd: int) -> bool:
     return known.stat.inode == stat.inode and checksum(fd, known.offset, known.tail) == known.crc
 
 
-def _is_same(held: _SessionRows, record: Record) -> bool:
-    there, columns = held.rows.get(record["id"], (None, ()))
+def _is_same(stored: _SessionRows, record: Record) -> bool:
+    indexed, columns = stored.rows.get(record["id"], (None, ()))
     *expected, _access, digest, head, _given, _rest = entries.columns_of(record)
-    return columns == (*expected, digest, head) and there == record and _is_given(held, record)
+    return columns == (*expected, digest, head) and indexed == record and _is_given(stored, record)
 
 
-def _is_given(held: _SessionRows, record: Record) -> bool:
-    given = held.given.get(record["id"])
+def _is_given(stored: _SessionRows, record: Record) -> bool:
+    given = stored.given.get(record["id"])
     if given is None:
         return True
     found = decode(record.get("embedding"))
@@ -179,7 +179,7 @@ def damaged_files(index: Index) -> list[str]:
     Raises:
         UnavailableError: Another process keeps the index busy, or the disk refuses.
     """
-    with suppress(apsw.Error), _looking(index) as database:
+    with suppress(apsw.Error), _snapshot(index) as database:
         place = building.folder_of(database)
         if place is None or not place.is_dir():
             return []
@@ -226,7 +226,7 @@ def forget_damaged_files(index: Index) -> None:
     Raises:
         UnavailableError: Another process keeps the index busy, or the disk refuses.
     """
-    with _looking(index) as database, building.files(database) as folder:
+    with _snapshot(index) as database, building.files(database) as folder:
         wrong = set(_wrong(database, folder))
         for space, number in database.rows("SELECT space, number FROM generation"):
             if building.name_of(space, number) in wrong:

@@ -278,9 +278,9 @@ def newest(
         )
     if before is not None:
         sql = f"SELECT e.eid {FROM} WHERE e.id=? AND s.name=?"
-        there = database.row(sql, (before.id, session))
+        last = database.row(sql, (before.id, session))
         where = f"{where} AND (e.ts, e.eid) < (?, ?)"
-        bindings = (*bindings, before.ts, there[0] if there else before.eid)
+        bindings = (*bindings, before.ts, last[0] if last else before.eid)
     sql = f"SELECT {ROW} {FROM} WHERE {where} ORDER BY e.ts DESC, e.eid DESC LIMIT ?"
     return list(starmap(row, database.rows(sql, (*bindings, limit))))[::-1]
 

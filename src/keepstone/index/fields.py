@@ -169,7 +169,9 @@ def _equal(condition: Comparison) -> Values:
     anything = Values(condition.key, "1", may_be_odd=False)
     if condition.operator not in ("eq", "in"):
         return anything
-    values = [encoded(one) for one in (condition.value if condition.operator == "in" else (condition.value,))]
+    values = [
+        encoded(value) for value in (condition.value if condition.operator == "in" else (condition.value,))
+    ]
     if _ODD in values or len(values) > _MOST_VALUES:
         return anything
     return Values(condition.key, f"f.value IN ({', '.join('?' * len(values))})", tuple(values))
@@ -184,7 +186,7 @@ def _ordered(key: str, conditions: Sequence[Comparison]) -> Values:
     # Numbers stand below texts, and these below all others; bounds of two kinds leave nothing.
     kinds = ["f.value>=? AND f.value<?" if isinstance(bound, str) else "f.value<?" for _, bound in bounds]
     limits = [("", b"") if isinstance(bound, str) else ("",) for _, bound in bounds]
-    bindings = (*(bound for _, bound in bounds), *(limit for some in limits for limit in some))
+    bindings = (*(bound for _, bound in bounds), *(limit for kind_limits in limits for limit in kind_limits))
     return Values(key, " AND ".join(parts + kinds), bindings)
 
 

@@ -266,7 +266,7 @@ class Index:
         with self._database as database:
             return session_table.live_bytes(database, session)
 
-    def looked_through(self, session: str, size: int) -> None:
+    def record_nothing_to_fold(self, session: str, size: int) -> None:
         """Record that a log of this size has nothing to fold away."""
         self.keep_compacted(session, -size)
 

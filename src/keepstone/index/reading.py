@@ -208,15 +208,15 @@ class _Step:
     def take(self, lines: Sequence[Line]) -> None:
         """Let lines change the rows of their entries."""
         named = [(entry_id, line) for line in lines if line.record and (entry_id := id_of(line.record))]
-        there = entries.present(self._database, self._sid, [entry_id for entry_id, _ in named])
+        present = entries.present(self._database, self._sid, [entry_id for entry_id, _ in named])
         for entry_id, line in named:
             if entry_id in self._new and self._may_lose_its_vector(entry_id, line):
-                there |= self._new.keys()
+                present |= self._new.keys()
                 self._insert()
-            if entry_id not in there:
+            if entry_id not in present:
                 self._take_new(entry_id, line)
             elif self._change(entry_id, line):
-                there.remove(entry_id)
+                present.remove(entry_id)
         self._insert()
 
     def _may_lose_its_vector(self, entry_id: str, line: Line) -> bool:

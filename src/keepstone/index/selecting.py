@@ -64,8 +64,8 @@ def bounded(database: Database, scope: Scope) -> list[Row]:
     """Return the rows that a scope selects and whose entries have a key that says when they hold."""
     source, bindings = _source(database, scope)
     keys = f"f.path IN (SELECT number FROM path WHERE name IN {tuple(BOUNDS)})"
-    held = f"EXISTS (SELECT 1 FROM field f INDEXED BY field_eid WHERE f.eid=e.eid AND {keys})"
-    return [row(*found) for found in database.rows(f"SELECT {ROW} {source} AND {held}", bindings)]
+    has_bounds = f"EXISTS (SELECT 1 FROM field f INDEXED BY field_eid WHERE f.eid=e.eid AND {keys})"
+    return [row(*found) for found in database.rows(f"SELECT {ROW} {source} AND {has_bounds}", bindings)]
 
 
 def _source(database: Database, scope: Scope) -> Clause:
@@ -76,7 +76,7 @@ def _source(database: Database, scope: Scope) -> Clause:
     ways += [fields.of_column("type", scope.types)] if scope.types is not None else []
     ways += [fields.of_column("id", scope.ids)] if scope.ids is not None else []
     counted = [(_few(database, way), way) for way in ways]
-    best = min(counted, key=lambda one: one[0], default=None)
+    best = min(counted, key=lambda pair: pair[0], default=None)
     if scope.ids is not None:
         condition += " AND e.id IN (SELECT value FROM json_each(?))"
         bindings = (*bindings, json.dumps(scope.ids))

@@ -168,8 +168,8 @@ class KeepstoneSessionService(BaseSessionService):
         heads = self._agent.iter_entries(types=[_HEAD], where=where, include_superseded=True)
         places = [_Place(*(head.data[name] for name in _Place._fields)) for head in heads]
         nothing = GetSessionConfig(num_recent_events=0)
-        found = [one for place in places if (one := self._read(place, nothing)) is not None]
-        found.sort(key=lambda one: (one.last_update_time, one.user_id, one.id))
+        found = [session for place in places if (session := self._read(place, nothing)) is not None]
+        found.sort(key=lambda session: (session.last_update_time, session.user_id, session.id))
         return ListSessionsResponse(sessions=found)
 
     def _append(self, place: _Place, event: Event) -> bool:

@@ -42,7 +42,7 @@ class _Commands:
         if seen.kind == "other":
             raise ToolError(f"Unsupported file type for {path}")
         if seen.kind == "folder":
-            lines = [f"{_size(one.size)}\t{one.path}" for one in self._files.listing(path, _LEVELS)]
+            lines = [f"{_size(item.size)}\t{item.path}" for item in self._files.listing(path, _LEVELS)]
             levels = f"up to {_LEVELS} levels deep in {path}, excluding hidden items:"
             return "\n".join([f"Here're the files and directories {levels}", *lines])
         lines = seen.text.split("\n")

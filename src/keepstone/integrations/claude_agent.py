@@ -187,8 +187,8 @@ class KeepstoneSessionStore(SessionStore):
         project, session, subpath = checked = _checked(key)
         heads = self._heads(project, session) if subpath is None else []
         below = [(project, session, head["subpath"]) for head in heads if not _is_main(head)]
-        for one in [*below, checked]:
-            self._session(one).remove()
+        for place in [*below, checked]:
+            self._session(place).remove()
 
 
 async def _in_thread(call: Callable[P, T], *args: P.args, **keys: P.kwargs) -> T:

@@ -206,7 +206,7 @@ class KeepstoneVectorStore(VectorStore):
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """Return the documents with these ids, in their order; unknown ids are left out."""
         with plain_errors():
-            entries = [found_in(self._session, one) for one in ids]
+            entries = [found_in(self._session, entry_id) for entry_id in ids]
         return [
             Document(id=entry.id, page_content=text_given(entry), metadata=dict(entry.data))
             for entry in entries
@@ -332,7 +332,7 @@ class KeepstoneVectorStore(VectorStore):
     def _scored(
         self, vector: Sequence[float], k: int, where: Mapping[str, Any] | None
     ) -> list[tuple[Document, float]]:
-        return [(_document(one), one.score or 0.0) for one in self._similar(vector, k, where)]
+        return [(_document(memory), memory.score or 0.0) for memory in self._similar(vector, k, where)]
 
     def _similar(self, vector: Sequence[float], k: int, where: Mapping[str, Any] | None) -> Sequence[Memory]:
         with plain_errors():
@@ -376,6 +376,10 @@ def _delete(session: Session, ts: str, ids: Iterable[str]) -> None:
     wanted = [*dict.fromkeys(ids)]
 
     def deleted(live: LiveSession) -> list[Record]:
-        return [{"id": one, "ts": ts, "deleted": True} for one in wanted if live.get(one) is not None]
+        return [
+            {"id": entry_id, "ts": ts, "deleted": True}
+            for entry_id in wanted
+            if live.get(entry_id) is not None
+        ]
 
     revise(session, deleted, wanted, create=False)

@@ -218,8 +218,8 @@ class KeepstoneStore(BaseStore):
                 results.append(found.item() if found else None)
             elif isinstance(op, SearchOp):
                 scored = self._search(op, asked.get(op.query or ""), now)
-                self._renew([one for one, _ in scored] if op.refresh_ttl else [], now)
-                results.append([one.search_item(score) for one, score in scored])
+                self._renew([item for item, _ in scored] if op.refresh_ttl else [], now)
+                results.append([item.search_item(score) for item, score in scored])
             else:
                 results.append(self._list(op, now) if isinstance(op, ListNamespacesOp) else None)
         return results
@@ -272,9 +272,9 @@ class KeepstoneStore(BaseStore):
     def _renew(self, found: Sequence[Found], now: datetime) -> None:
         """Give items that were read their time to live again, where that is worth a line."""
         due: dict[str, list[str]] = {}
-        for one in found:
-            if renewed(one.record, now) is not None:
-                due.setdefault(one.session, []).append(one.record["id"])
+        for item in found:
+            if renewed(item.record, now) is not None:
+                due.setdefault(item.session, []).append(item.record["id"])
         for name, ids in due.items():
             revise(self._agent.session(name), partial(_renewed, ids, now), ids, create=False)
 
@@ -283,11 +283,11 @@ class KeepstoneStore(BaseStore):
 
         def expired(live: LiveSession) -> list[Record]:
             nonlocal swept
-            there = [
+            outdated = [
                 entry for entry in map(live.get, ids) if entry is not None and not is_valid(entry.line, now)
             ]
-            swept = len(there)
-            return [{"id": entry.id, "ts": format_time(now), "deleted": True} for entry in there]
+            swept = len(outdated)
+            return [{"id": entry.id, "ts": format_time(now), "deleted": True} for entry in outdated]
 
         revise(self._agent.session(session), expired, ids, create=False)
         return swept

@@ -40,7 +40,7 @@ def _check_operators(wanted: Any) -> None:
 
 def passes(value: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> bool:
     """Return whether an item's value passes a filter that ``check_filter`` accepts."""
-    return all(_matches(value.get(key, _MISSING), one) for key, one in (wanted or {}).items())
+    return all(_matches(value.get(key, _MISSING), part) for key, part in (wanted or {}).items())
 
 
 def _has_operators(wanted: Mapping[Any, Any]) -> bool:
@@ -53,7 +53,7 @@ def _matches(value: Any, wanted: Any) -> bool:
             return all(_compares(value, operator, bound) for operator, bound in wanted.items())
         if not isinstance(value, dict):
             return False
-        return all(_matches(value.get(key, _MISSING), one) for key, one in wanted.items())
+        return all(_matches(value.get(key, _MISSING), part) for key, part in wanted.items())
     if isinstance(wanted, list | tuple):
         return isinstance(value, list) and len(value) == len(wanted) and all(map(_matches, value, wanted))
     return bool(value == wanted)

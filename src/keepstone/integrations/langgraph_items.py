@@ -151,9 +151,9 @@ def renewed(record: Record, now: datetime) -> str | None:
 def ranked(found: Sequence[Found], vector: Sequence[float]) -> list[tuple[Found, float | None]]:
     """Return items by the cosine of their best path with a vector; last, those without a vector."""
     asked = np.asarray(vector, dtype=np.float64)
-    raw = [one.vectors(len(asked)) for one in found]
-    compared = [(one, len(part)) for one, part in zip(found, raw, strict=True) if part]
-    others = [(one, None) for one, part in zip(found, raw, strict=True) if not part]
+    raw = [item.vectors(len(asked)) for item in found]
+    compared = [(item, len(part)) for item, part in zip(found, raw, strict=True) if part]
+    others = [(item, None) for item, part in zip(found, raw, strict=True) if not part]
     if not compared:
         return [*others]
     rows = np.frombuffer(b"".join(raw), dtype="<f4").reshape(-1, len(asked)).astype(np.float64)

@@ -192,8 +192,8 @@ class KeepstoneSaver(BaseCheckpointSaver[str]):
     ) -> AsyncIterator[CheckpointTuple]:
         """Yield checkpoints like ``list``, which are read in a thread."""
         found = self.list(config, filter=filter, before=before, limit=limit)
-        while (one := await in_thread(next, found, None)) is not None:
-            yield one
+        while (checkpoint := await in_thread(next, found, None)) is not None:
+            yield checkpoint
 
     async def aput(
         self,

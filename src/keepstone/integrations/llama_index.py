@@ -166,13 +166,15 @@ class KeepstoneChatStore(BaseChatStore):
             named = {} if session.id == key else {_SESSION_KEY: key}
             chosen = choose(self._stored(session))
             ts = now(clock_of(self._agent))
-            lines = [{"id": new_id(), "ts": ts, **_item(one, _CHAT), **named} for one in added]
+            lines = [
+                {"id": new_id(), "ts": ts, **_item(added_message, _CHAT), **named} for added_message in added
+            ]
             deleted: list[Record] = []
 
             def change(live: LiveSession) -> list[Record]:
-                there = [entry for one in chosen if (entry := live.get(one)) is not None]
-                deleted.extend(entry.line for entry in there)
-                return [*({"id": entry.id, "ts": ts, "deleted": True} for entry in there), *lines]
+                present = [entry for entry_id in chosen if (entry := live.get(entry_id)) is not None]
+                deleted.extend(entry.line for entry in present)
+                return [*({"id": entry.id, "ts": ts, "deleted": True} for entry in present), *lines]
 
             revise(session, change, chosen, create=bool(lines), lines=lines)
             return [*map(_message, deleted)]

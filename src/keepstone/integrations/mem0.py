@@ -109,10 +109,10 @@ class KeepstoneVectorStore(VectorStoreBase):
             while True:
                 similar = self._repository.query_similar_by_embedding(vectors, self._session.id, asked)
                 passing = [
-                    Stored(one.id, max(0.0, one.score or 0.0), {**one.metadata, "data": one.text})
-                    for one in similar
+                    Stored(memory.id, max(0.0, memory.score or 0.0), {**memory.metadata, "data": memory.text})
+                    for memory in similar
                 ]
-                found = [one for one in passing if _passes(one.payload, filters)]
+                found = [stored for stored in passing if _passes(stored.payload, filters)]
                 if len(found) >= top_k or len(similar) < asked:
                     return found[:top_k]
                 asked *= 4  # What filters leave out makes place for memories further away.
@@ -145,7 +145,7 @@ class KeepstoneVectorStore(VectorStoreBase):
         with plain_errors():
             entries = self._session.entries(types=[_MEMORY, _ENTITY])
         found = [Stored(entry.id, None, _payload(entry)) for entry in entries]
-        return [[one for one in found if _passes(one.payload, filters)][:top_k]]
+        return [[stored for stored in found if _passes(stored.payload, filters)][:top_k]]
 
     def list_cols(self) -> Names:
         """Return the ids of the agent's sessions."""
@@ -186,10 +186,10 @@ def _passes(payload: Mapping[str, Any], filters: Mapping[str, Any] | None) -> bo
     """
     for key, wanted in (filters or {}).items():
         if key in _LOGIC:
-            if not _LOGIC[key](_passes(payload, one) for one in wanted):
+            if not _LOGIC[key](_passes(payload, part) for part in wanted):
                 return False
         elif key in _NOT:
-            if any(_passes(payload, one) for one in wanted):
+            if any(_passes(payload, part) for part in wanted):
                 return False
         elif not _matches(payload.get(key), wanted):
             return False
@@ -198,7 +198,7 @@ def _passes(payload: Mapping[str, Any], filters: Mapping[str, Any] | None) -> bo
 
 def _matches(value: Any, wanted: Any) -> bool:
     if isinstance(wanted, dict):
-        return all(_compared(operator, value, one) for operator, one in wanted.items())
+        return all(_compared(operator, value, operand) for operator, operand in wanted.items())
     if isinstance(wanted, list):
         return value in wanted
     return wanted in ("*", value)

@@ -119,19 +119,19 @@ def _compacted(
 def _archive(old: Sequence[_Old], archive: Log, new: Replacement, placing: Placing) -> None:
     """Append lines to the archive, except those already there. Others write to the log in between."""
     left: Iterator[list[bytes]] | None = None
-    there: Stat | None = None
+    last_stat: Stat | None = None
     while True:
         with placing.locked():
             new.check()
             try:
                 if left is None:
                     left = _portions(_not_archived(old, archive))
-                elif archive.stat() != there:
+                elif archive.stat() != last_stat:
                     raise OvertakenError
                 portion = next(left, None)
                 if portion is None:
                     return
-                _, there = archive.append(portion)
+                _, last_stat = archive.append(portion)
             finally:
                 archive.forget()
 
@@ -154,10 +154,12 @@ def _not_archived(old: Sequence[_Old], archive: Log) -> list[bytes]:
     with archive.reading() as fd:
         size = os.fstat(fd).st_size if fd is not None else 0
         end = behind_last_newline(fd, size) if fd is not None else 0
-        there = _left_by_a_kill(old, backwards(fd, end)) if fd is not None else set()
+        in_archive = _left_by_a_kill(old, backwards(fd, end)) if fd is not None else set()
     if end < size:
         archive.truncate(end)
-    return [one.raw + b"\n" for number, one in enumerate(old) if number not in there and not one.repeats]
+    return [
+        line.raw + b"\n" for number, line in enumerate(old) if number not in in_archive and not line.repeats
+    ]
 
 
 def _left_by_a_kill(old: Sequence[_Old], archived: Iterator[Line]) -> set[int]:
@@ -167,13 +169,13 @@ def _left_by_a_kill(old: Sequence[_Old], archived: Iterator[Line]) -> set[int]:
     archive's lines last first.
     """
     numbers = iter(range(len(old) - 1, -1, -1))
-    there: set[int] = set()
+    in_archive: set[int] = set()
     for line in archived:
         found = next((number for number in numbers if old[number].raw == line.raw), None)
         if found is None:
             break
-        there.add(found)
-    return there
+        in_archive.add(found)
+    return in_archive
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,8 +312,8 @@ def holding(text: str) -> Callable[[Line, bytes], str | None]:
         if line.record is not None:
             said = {key: value for key, value in line.record.items() if key not in _NO_TEXT}
             return id_of(line.record) if any(map(contains, _texts(said))) else None
-        held = raw.decode("utf-8", "replace")
-        return derived_id(raw) if any(form(held) for form in in_damage) else None
+        text = raw.decode("utf-8", "replace")
+        return derived_id(raw) if any(form(text) for form in in_damage) else None
 
     return holder
 

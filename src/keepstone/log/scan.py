@@ -155,7 +155,8 @@ class Scan:
         """Return the time of lines before any with a time: the file's, or the next line's if earlier."""
         changed = from_microseconds(os.fstat(self._fd).st_mtime_ns // 1000)
         later = (
-            read_time((each.record or {}).get("ts")) for each in split(self._fd, line.offset + line.length)
+            read_time((following.record or {}).get("ts"))
+            for following in split(self._fd, line.offset + line.length)
         )
         return min(changed, next(filter(None, later), changed))
 

@@ -216,15 +216,15 @@ class _Union:
         seen: set[tuple[Life | None, Key]] = set()
         for lines in sides:
             place = EPOCH, b""
-            some = []
+            placed_lines = []
             for line in lines:
                 place = max(place, (line.time, line.raw))
                 own = line.life, line.key
                 is_wanted = own in items if line.life else self._stays(line)
                 if is_wanted and own not in seen:
                     seen.add(own)
-                    some.append((place, line))
-            placed.append(some)
+                    placed_lines.append((place, line))
+            placed.append(placed_lines)
         rest = [line for lines in wanted.values() for line in lines if (line.life, line.key) not in seen]
         placed.append(sorted(((line.time, line.raw), line) for line in rest))
         left = {entry_id: iter(lines) for entry_id, lines in wanted.items()}

@@ -38,7 +38,7 @@ class Condition:
         if self.operator in ("eq", "ne"):
             return same(found, self.value) is (self.operator == "eq")
         if self.operator in ("in", "not_in"):
-            return any(same(found, one) for one in self.value) is (self.operator == "in")
+            return any(same(found, value) for value in self.value) is (self.operator == "in")
         return self._is_ordered(found)
 
     def _is_ordered(self, found: Any) -> bool:
@@ -48,8 +48,8 @@ class Condition:
             return moment is not None and bound is not None and compare(moment, bound)
         if isinstance(found, bool) or isinstance(value, bool):
             return False
-        comparable = all(isinstance(one, int | float) for one in (found, value)) or all(
-            isinstance(one, str) for one in (found, value)
+        comparable = all(isinstance(operand, int | float) for operand in (found, value)) or all(
+            isinstance(operand, str) for operand in (found, value)
         )
         return comparable and compare(found, value)
 
@@ -99,13 +99,13 @@ def value_at(record: Record, key: str, missing: object = _MISSING) -> Any:
     return value
 
 
-def same(one: Any, other: Any) -> bool:
+def same(left: Any, right: Any) -> bool:
     """Return whether two JSON values are equal; unlike in Python, true is not 1."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(same(value, right[key]) for key, value in left.items())
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    return bool(left == right) and isinstance(left, bool) is isinstance(right, bool)
 
 
 def _key(key: object) -> str:
@@ -125,7 +125,7 @@ def _value(key: str, operator: object, value: Any) -> Any:
     if operator in ("in", "not_in"):
         if isinstance(value, str | bytes | Mapping) or not isinstance(value, Sequence | set | frozenset):
             raise ValueError(f"where[{key!r:.80}]: {operator} takes a list of values, not {value!r:.80}")
-        return tuple(_plain(one) for one in value)
+        return tuple(_plain(item) for item in value)
     if operator in _ORDERS and (
         isinstance(value, bool) or not isinstance(value, int | float | str | datetime)
     ):

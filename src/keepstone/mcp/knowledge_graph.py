@@ -44,10 +44,10 @@ class KnowledgeGraph:
         made: list[Record] = []
 
         def change(entities: dict[str, Record], _: dict[str, Record]) -> None:
-            for one in given:
-                if one["name"] not in entities:
-                    entities[one["name"]] = _entity(one)
-                    made.append(_entity(one))
+            for entity in given:
+                if entity["name"] not in entities:
+                    entities[entity["name"]] = _entity(entity)
+                    made.append(_entity(entity))
 
         self._change(change)
         return made
@@ -57,10 +57,10 @@ class KnowledgeGraph:
         made: list[Record] = []
 
         def change(_: dict[str, Record], relations: dict[str, Record]) -> None:
-            for one in map(_relation, given):
-                if _id_of(one) not in relations:
-                    relations[_id_of(one)] = one
-                    made.append(one)
+            for relation in map(_relation, given):
+                if _id_of(relation) not in relations:
+                    relations[_id_of(relation)] = relation
+                    made.append(relation)
 
         self._change(change)
         return made
@@ -74,12 +74,12 @@ class KnowledgeGraph:
         results: list[Record] = []
 
         def change(entities: dict[str, Record], _: dict[str, Record]) -> None:
-            for one in given:
-                name = one["entityName"]
+            for addition in given:
+                name = addition["entityName"]
                 if name not in entities:
                     raise ValueError(f"Entity with name {name} not found")
                 before = entities[name]["observations"]
-                added = [text for text in one["contents"] if text not in before]
+                added = [text for text in addition["contents"] if text not in before]
                 entities[name] = {**entities[name], "observations": [*before, *added]}
                 results.append({"entityName": name, "addedObservations": added})
 
@@ -92,8 +92,8 @@ class KnowledgeGraph:
         def change(entities: dict[str, Record], relations: dict[str, Record]) -> None:
             for name in names:
                 entities.pop(name, None)
-            for key, one in [*relations.items()]:
-                if one["from"] in names or one["to"] in names:
+            for key, relation in [*relations.items()]:
+                if relation["from"] in names or relation["to"] in names:
                     del relations[key]
 
         self._change(change)
@@ -102,9 +102,9 @@ class KnowledgeGraph:
         """Delete observations of entities; unknown ones are ignored."""
 
         def change(entities: dict[str, Record], _: dict[str, Record]) -> None:
-            for one in given:
-                if (entity := entities.get(one["entityName"])) is not None:
-                    left = [text for text in entity["observations"] if text not in one["observations"]]
+            for deletion in given:
+                if (entity := entities.get(deletion["entityName"])) is not None:
+                    left = [text for text in entity["observations"] if text not in deletion["observations"]]
                     entities[entity["name"]] = {**entity, "observations": left}
 
         self._change(change)
@@ -113,8 +113,8 @@ class KnowledgeGraph:
         """Delete relations; unknown ones are ignored."""
 
         def change(_: dict[str, Record], relations: dict[str, Record]) -> None:
-            for one in given:
-                relations.pop(_id_of(one), None)
+            for relation in given:
+                relations.pop(_id_of(relation), None)
 
         self._change(change)
 
@@ -129,20 +129,20 @@ class KnowledgeGraph:
         """
         entities, relations = self._read()
         asked = query.lower()
-        found = [one for one in entities if any(asked in text.lower() for text in _texts(one))]
+        found = [entity for entity in entities if any(asked in text.lower() for text in _texts(entity))]
         if not found and asked.strip():
             hits = self._agent.recall(
                 query, limit=_FOUND, sessions=[SESSION], types=[_ENTITY], min_relevance=RELEVANT
             )
-            by_name = {one["name"]: one for one in entities}
+            by_name = {entity["name"]: entity for entity in entities}
             found = [by_name[hit.entry.id] for hit in hits if hit.entry.id in by_name]
-        return _graph(found, _touching(relations, {one["name"] for one in found}))
+        return _graph(found, _touching(relations, {entity["name"] for entity in found}))
 
     def open(self, names: Sequence[str]) -> Graph:
         """Return the entities of these names, and their relations."""
         entities, relations = self._read()
-        found = [one for one in entities if one["name"] in names]
-        return _graph(found, _touching(relations, {one["name"] for one in found}))
+        found = [entity for entity in entities if entity["name"] in names]
+        return _graph(found, _touching(relations, {entity["name"] for entity in found}))
 
     def _read(self) -> tuple[list[Record], list[Record]]:
         entries = self._session.entries(types=[_ENTITY, _RELATION])
@@ -164,11 +164,11 @@ class KnowledgeGraph:
                 for name in old
                 if name not in new and live.get(name) is not None
             ]
-            put = [_entity_line(one) for name, one in after[0].items() if before[0].get(name) != one]
-            put += [_relation_line(one) for key, one in after[1].items() if key not in before[1]]
+            put = [_entity_line(entity) for name, entity in after[0].items() if before[0].get(name) != entity]
+            put += [_relation_line(relation) for key, relation in after[1].items() if key not in before[1]]
             cut = _without_links(linked, set(before[1]) - set(after[1]), {*gone})
             return [
-                *({"id": one, "ts": ts, "deleted": True} for one in gone),
+                *({"id": entry_id, "ts": ts, "deleted": True} for entry_id in gone),
                 *({**line, "ts": ts} for line in [*put, *cut]),
             ]
 
@@ -187,8 +187,8 @@ def _parts(entries: Iterable[Entry]) -> tuple[dict[str, Record], dict[str, Recor
             observations = [] if data.get("observations") == [] else texts
             entities[name] = {"name": name, "entityType": kind, "observations": observations}
             for link in entry.links:
-                one = {"from": name, "to": link["to"], "relationType": link["rel"]}
-                relations[_id_of(one)] = one
+                relation = {"from": name, "to": link["to"], "relationType": link["rel"]}
+                relations[_id_of(relation)] = relation
         elif {"from", "to", "relationType"} <= data.keys():
             relations[_id_of(data)] = _relation(data)
     return entities, relations
@@ -240,7 +240,7 @@ def _texts(entity: Record) -> list[str]:
 
 
 def _touching(relations: Iterable[Record], names: set[str]) -> list[Record]:
-    return [one for one in relations if one["from"] in names or one["to"] in names]
+    return [relation for relation in relations if relation["from"] in names or relation["to"] in names]
 
 
 def _graph(entities: list[Record], relations: list[Record]) -> Graph:

@@ -58,10 +58,10 @@ class McpTools:
         What it saves says that a model said it, through the client of this name.
         """
         writer = self._writer(client)
-        own = (one.tool for one in self._own_tools(writer))
+        own = (memory_tool.tool for memory_tool in self._own_tools(writer))
         if self.graph is None:
             return Toolbox(own).call(name, arguments)
-        listed = (one.tool for one in self._graph_tools(writer))
+        listed = (memory_tool.tool for memory_tool in self._graph_tools(writer))
         return Toolbox(listed, unlisted=own).call(name, arguments)
 
     def _writer(self, client: str | None) -> Agent:

@@ -39,9 +39,9 @@ def agent_of(folder: Path, *, worktree: bool = False) -> str:
         >>> agent_of(Path("/"))
         'default'
     """
-    here = folder.resolve()
-    top = next((path for path in (here, *here.parents) if (path / ".git").exists()), None)
-    root = here if top is None else (top if worktree else _main_folder(top))
+    resolved = folder.resolve()
+    top = next((path for path in (resolved, *resolved.parents) if (path / ".git").exists()), None)
+    root = resolved if top is None else (top if worktree else _main_folder(top))
     if top is None and root in (Path.home().resolve(), Path(root.anchor)):
         return DEFAULT
     digest = hashlib.sha256(str(root).encode("utf-8", "surrogateescape")).hexdigest()[:_DIGEST]

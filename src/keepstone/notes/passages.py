@@ -108,9 +108,9 @@ class _Index:
         self._stems.default_factory = self._stems.__len__  # The next number for each new stem.
         stems, counts = array("i"), array("i")
         for text in texts:
-            there = stems_of(text)
-            stems.extend(map(self._stems.__getitem__, there))
-            counts.append(len(there))
+            found = stems_of(text)
+            stems.extend(map(self._stems.__getitem__, found))
+            counts.append(len(found))
         of_stems = np.frombuffer(stems, dtype=np.intc)
         order = np.argsort(of_stems, kind="stable")
         self._texts = np.repeat(np.arange(len(texts)), np.frombuffer(counts, dtype=np.intc))[order]
@@ -145,10 +145,10 @@ def _best(scores: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return the numbers of the best passages, best first, then last first."""
     import numpy as np
 
-    there = np.flatnonzero(scores)
-    if len(there) > _MOST:
+    matching = np.flatnonzero(scores)
+    if len(matching) > _MOST:
         # Sorting is much faster than partitioning here, as many scores are equal.
-        least = np.sort(scores[there])[-_MOST]
+        least = np.sort(scores[matching])[-_MOST]
         above = np.flatnonzero(scores > least)
-        there = np.append(above, np.flatnonzero(scores == least)[len(above) - _MOST :])
-    return there[np.lexsort((-there, -scores[there]))]
+        matching = np.append(above, np.flatnonzero(scores == least)[len(above) - _MOST :])
+    return matching[np.lexsort((-matching, -scores[matching]))]

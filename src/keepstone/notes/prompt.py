@@ -60,11 +60,11 @@ class Source:
 def fitting(wanted: Iterable[T], place: Callable[[T], Placed | None]) -> Iterator[tuple[T, Placed]]:
     """Yield the first notes or passages that fit a budget, each as ``place`` placed it; None: no room."""
     misses = 0
-    for one in wanted:
-        placed = place(one)
+    for candidate in wanted:
+        placed = place(candidate)
         misses = misses + 1 if placed is None else 0
         if placed is not None:
-            yield one, placed
+            yield candidate, placed
         elif misses >= MOST_MISSES:
             return
 
@@ -75,9 +75,9 @@ def prompt_of(sources: Sequence[Source], budget: int | None, query: str | None) 
     Notes with words of ``query`` come first, then the last ones of each file; a line tells how many are left
     out. The text never exceeds the budget, and is empty if nothing fits.
     """
-    there = [source for source in sources if not source.is_blank]
-    if budget is None or sum(source.length for source in there) <= budget * BYTES_PER_TOKEN:
-        whole = "\n".join(in_fence(source.header, source.bullets.body) for source in there)
+    filled = [source for source in sources if not source.is_blank]
+    if budget is None or sum(source.length for source in filled) <= budget * BYTES_PER_TOKEN:
+        whole = "\n".join(in_fence(source.header, source.bullets.body) for source in filled)
         if budget is None or _size(whole) <= budget * BYTES_PER_TOKEN:
             return whole
     return _Selection(sources, budget).fill(_ranked(sources, query))
@@ -102,7 +102,8 @@ def _fence_for(text: str) -> int:
 def _ranked(sources: Sequence[Source], query: str | None) -> Iterable[tuple[int, Bullet]]:
     """Return the notes, each with its source's number: those about the query, then the last ones."""
     lasts = [
-        [(number, bullet) for bullet in reversed(one.bullets.found)] for number, one in enumerate(sources)
+        [(number, bullet) for bullet in reversed(source.bullets.found)]
+        for number, source in enumerate(sources)
     ]
     newest = (note for notes in zip_longest(*lasts) for note in notes if note is not None)
     wanted = list(_about(sources, query)) if query else []

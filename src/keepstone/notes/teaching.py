@@ -57,18 +57,20 @@ def _text(raw: bytes, name: str) -> str:
 
 
 def _taught(text: str, lesson: str | None, name: str) -> str:
-    there = _SECTION.search(text)
-    if there is None and BEGIN in text:
+    section_found = _SECTION.search(text)
+    if section_found is None and BEGIN in text:
         raise ValueError(f"{name} has {BEGIN} without {END} below it: add that line below the section")
     if lesson is None:
         return (
             text
-            if there is None
-            else text[: there.start()].rstrip() + "\n" * (there.start() > 0) + text[there.end() :]
+            if section_found is None
+            else text[: section_found.start()].rstrip()
+            + "\n" * (section_found.start() > 0)
+            + text[section_found.end() :]
         )
     newline = "\r\n" if "\r\n" in text else "\n"
     section = f"{HEADING}\n\n{BEGIN}\n{lesson.strip()}\n{END}\n".replace("\n", newline)
-    if there is not None:
-        return text[: there.start()] + section + text[there.end() :]
+    if section_found is not None:
+        return text[: section_found.start()] + section + text[section_found.end() :]
     gap = "" if not text else newline if text.endswith("\n") else 2 * newline
     return text + gap + section

@@ -62,8 +62,8 @@ def findings(store: Store, clock: Clock) -> Iterator[Finding]:
         pairs: dict[str, set[tuple[str, str]]] = {"contradiction": set(), "duplicate": set()}
         for entry in _newest(store, agent):
             for conflict in conflicts_of(store, entry, clock) if is_valid(entry.line, now) else ():
-                one, other = sorted((f"{entry.session}/{entry.id}", f"{conflict.session}/{conflict.id}"))
-                pairs[conflict.kind].add((one, other))
+                first, second = sorted((f"{entry.session}/{entry.id}", f"{conflict.session}/{conflict.id}"))
+                pairs[conflict.kind].add((first, second))
         if found := pairs["contradiction"]:
             yield Finding(
                 "warning",
@@ -96,5 +96,5 @@ def _newest(store: Store, agent: str) -> Iterator[Entry]:
 
 
 def _named(pairs: set[tuple[str, str]]) -> str:
-    shown = [f"{one} and {other}" for one, other in sorted(pairs)[:_SHOWN]]
+    shown = [f"{first} and {second}" for first, second in sorted(pairs)[:_SHOWN]]
     return "; ".join(shown) + ("; …" if len(pairs) > _SHOWN else "")

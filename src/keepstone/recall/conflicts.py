@@ -20,7 +20,7 @@ from keepstone.log.arguments import Clock
 from keepstone.log.line import instant
 from keepstone.model import Conflict, Entry, Scope
 from keepstone.store.protocol import Store
-from keepstone.store.reader import Reader, ask
+from keepstone.store.reader import Reader, with_reader
 from keepstone.store.trust import Judge
 from keepstone.store.validity import is_valid
 from keepstone.text.tokenizer import STOP_WORDS, stem, words_of
@@ -142,7 +142,7 @@ def conflicts_of(store: Store, entry: Entry, clock: Clock) -> tuple[Conflict, ..
         return list({(other.session, other.id): other for other in found}.values())
 
     found = []
-    for other in ask(store, entry.agent, near):
+    for other in with_reader(store, entry.agent, near):
         same = (other.session, other.id) == (entry.session, entry.id)
         replaced = other.session == entry.session and (
             other.id in entry.supersedes or entry.id in other.supersedes

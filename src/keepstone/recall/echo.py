@@ -91,7 +91,7 @@ def _begins(asked: list[str], head: str) -> bool:
 
 def leaving_out(echoes: Collection[int], found: Sequence[Candidate]) -> Sequence[Candidate]:
     """Return what a list found without echoes."""
-    return [one for one in found if one.key not in echoes]
+    return [candidate for candidate in found if candidate.key not in echoes]
 
 
 def lowered(echoes: Sequence[Hit], others: Sequence[Hit]) -> list[Hit]:

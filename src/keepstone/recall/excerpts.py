@@ -180,7 +180,7 @@ class _Search:
         self._vectors = vectors
         self._language = language
         terms = terms_of(question.text)
-        self._stems = [stems_of(with_name_parts(one.searched), language) for one in sections if terms]
+        self._stems = [stems_of(with_name_parts(section.searched), language) for section in sections if terms]
         unknown = [term for term, count in self._holders_of(terms).items() if not count]
         text = corrected(question.text, unknown, self._holders_of) if unknown else question.text
         self._question = question if text == question.text else replace(question, text=text)
@@ -194,11 +194,13 @@ class _Search:
         """Return how many excerpts hold each word; of one that none holds, how many entries do."""
         stems = [set(found) for found in self._stems]
         forms = {word: set(stems_of(word, self._language)) for word in words}
-        held = {word: sum(form <= there for there in stems) for word, form in forms.items()}
-        unknown = [word for word, count in held.items() if not count]
+        holders = {word: sum(form <= found_stems for found_stems in stems) for word, form in forms.items()}
+        unknown = [word for word, count in holders.items() if not count]
         if unknown:
-            held |= self._vectors.ask(lambda reader: reader.search(unknown, self._scope, 1)).holders
-        return held
+            holders |= self._vectors.with_reader(
+                lambda reader: reader.search(unknown, self._scope, 1)
+            ).holders
+        return holders
 
     def found(self) -> list[Hit]:
         """Return the excerpts that fit, with scores on the scale of the entries' ones."""
@@ -207,7 +209,7 @@ class _Search:
         stems = {
             number: stems_of(with_name_parts(hit.text), self._language) for number, hit in entries.items()
         }
-        words, held = _bm25(self._terms, self._language, stems | dict(enumerate(self._stems)))
+        words, holders = _bm25(self._terms, self._language, stems | dict(enumerate(self._stems)))
         best = sorted((n for n in words if n >= 0), key=lambda n: -words[n])
         cosines = self._cosines(best)
         near = sorted((n for n in cosines if n >= 0), key=lambda n: -cosines[n])
@@ -218,7 +220,7 @@ class _Search:
             "words": {n: rank for rank, n in enumerate(best, 1)},
             "vectors": {n: rank for rank, n in enumerate(near, 1)},
         }
-        relevance = self._relevance(held, [cosines[n] for n in near])
+        relevance = self._relevance(holders, [cosines[n] for n in near])
         found = [
             self._hit(
                 n,
@@ -232,11 +234,11 @@ class _Search:
         ]
         return [hit for hit in found if hit.relevance >= self._question.min_relevance]
 
-    def _relevance(self, held: Mapping[str, int], near: Sequence[float]) -> Relevance:
+    def _relevance(self, excerpt_holders: Mapping[str, int], near: Sequence[float]) -> Relevance:
         """Return the measure of relevance, with the counts of the agent's entries and of excerpts together.
 
         Args:
-            held: How many excerpts hold each word.
+            excerpt_holders: How many excerpts hold each word.
             near: The cosines of excerpts, the highest first.
         """
 
@@ -246,11 +248,11 @@ class _Search:
                 return found, None
             return found, calibrated(reader, self._vector, self.space, found.rows + len(self._sections))
 
-        found, cosines = self._vectors.ask(counted)
+        found, cosines = self._vectors.with_reader(counted)
         rows = found.rows + len(self._sections)
         if cosines is None and len(near) >= _FEWEST:
             cosines = estimated(near[len(near) // 2], near[len(near) // 4], rows)
-        holders = {term: held[term] + found.holders.get(term, 0) for term in self._terms}
+        holders = {term: excerpt_holders[term] + found.holders.get(term, 0) for term in self._terms}
         speakers = speakers_of([hit.text for hit in self._hits])
         text = self._question.text
         rest = times_of(text, self._question.now).rest if MENTION.search(text) else text
@@ -317,16 +319,16 @@ def _bm25(
     if not wanted or not stems:
         return {}, dict.fromkeys(terms, 0)
     counts = {n: Counter(filter(wanted.__contains__, found)) for n, found in stems.items()}
-    held = Counter(stem for count in counts.values() for stem in count)
+    frequencies = Counter(stem for count in counts.values() for stem in count)
     average = sum(map(len, stems.values())) / len(stems) or 1.0
-    weights = {stem: math.log(1 + (len(stems) - n + 0.5) / (n + 0.5)) for stem, n in held.items()}
+    weights = {stem: math.log(1 + (len(stems) - n + 0.5) / (n + 0.5)) for stem, n in frequencies.items()}
 
     def score(number: int) -> float:
         length = _SATURATION * (1 - _BY_LENGTH + _BY_LENGTH * len(stems[number]) / average)
         return sum(weights[stem] * n * (1 + _SATURATION) / (n + length) for stem, n in counts[number].items())
 
     excerpts = [count.keys() for number, count in counts.items() if count and number >= 0]
-    holders = {term: sum(form <= there for there in excerpts) for term, form in forms.items()}
+    holders = {term: sum(form <= excerpt for excerpt in excerpts) for term, form in forms.items()}
     return {number: score(number) for number, count in counts.items() if count}, holders
 
 

@@ -69,7 +69,7 @@ def catch_up(vectors: Vectors, seconds: float) -> None:
             made = ask_within(until - time.monotonic(), server.id, lambda: maker.make(texts))
             vectors.keep_made(maker, [(entry, made[entry.text]) for entry in entries if entry.text in made])
 
-    vectors.ask(make)
+    vectors.with_reader(make)
 
 
 def fill_quickly(
@@ -129,8 +129,8 @@ def of_texts(vectors: Vectors, texts: Sequence[str], seconds: float) -> dict[str
     made: dict[str, Vector] = {}
     maker, began = vectors.meaning.maker(embedder), time.monotonic()
     with vectors.meaning.turns.soon(_PATIENCE) as mine:
-        for some in _slices(texts, FEW) if mine else ():
-            made |= maker.make(some)
+        for batch in _slices(texts, FEW) if mine else ():
+            made |= maker.make(batch)
             if time.monotonic() - began >= seconds:
                 break
     return made
@@ -156,7 +156,7 @@ def fill_some(vectors: Vectors, scope: Scope) -> bool:
 
     turns = vectors.meaning.turns
     with turns.later() as mine:
-        return vectors.ask(make) if mine else True
+        return vectors.with_reader(make) if mine else True
 
 
 def _refused_last(vectors: Vectors, keys: Sequence[int]) -> list[int]:

@@ -159,7 +159,9 @@ def boosts(
     """
     said = {key: SPEAKER for key, (text, _) in heads.items() if speaker_of(text) in speakers}
     made = {
-        key: _dated(ts, periods) for key, (_, ts) in heads.items() if any(one.holds(ts) for one in periods)
+        key: _dated(ts, periods)
+        for key, (_, ts) in heads.items()
+        if any(period.holds(ts) for period in periods)
     }
     own = {key: USER for key, (text, _) in heads.items() if is_of_user and text.startswith(_USERS)}
     return {name: given for name, given in (("speaker", said), ("date", made), ("user", own)) if given}
@@ -167,7 +169,7 @@ def boosts(
 
 def _dated(ts: datetime, periods: Sequence[Period | Span]) -> float:
     """Return what an instant that one of the periods holds is worth."""
-    return max(_worth(one, ts) for one in periods if one.holds(ts))
+    return max(_worth(period, ts) for period in periods if period.holds(ts))
 
 
 def _worth(period: Period | Span, ts: datetime) -> float:
@@ -215,9 +217,9 @@ def with_equals(parts: Parts, size: int) -> int:
 def by_time(scored: Iterable[tuple[int, float]], entries: Mapping[int, Entry]) -> list[tuple[int, float]]:
     """Return scored entries, best first; of equal ones the older first, then by id and session."""
 
-    def place(one: tuple[int, float]) -> tuple[float, datetime, str, str]:
-        entry = entries[one[0]]
-        return -round(one[1], _DIGITS), entry.ts, entry.id, entry.session
+    def place(scored: tuple[int, float]) -> tuple[float, datetime, str, str]:
+        entry = entries[scored[0]]
+        return -round(scored[1], _DIGITS), entry.ts, entry.id, entry.session
 
     return sorted(scored, key=place)
 
@@ -238,11 +240,11 @@ def in_blocks(parts: Parts, size: int) -> Iterator[list[tuple[int, float]]]:
         begin += size
 
 
-def joined(some: Sequence[Candidate], others: Sequence[Candidate]) -> Sequence[Candidate]:
+def joined(left: Sequence[Candidate], right: Sequence[Candidate]) -> Sequence[Candidate]:
     """Return the candidates of two lists, best first."""
-    known = {one.key for one in some}
-    new = [one for one in others if one.key not in known]
-    return sorted([*some, *new], key=lambda one: -one.score) if new else some
+    known = {candidate.key for candidate in left}
+    new = [candidate for candidate in right if candidate.key not in known]
+    return sorted([*left, *new], key=lambda candidate: -candidate.score) if new else left
 
 
 def lifted(relevance: float, date: float) -> float:

@@ -106,10 +106,10 @@ def entries_of_time(store: Store, question: Question, scope: Scope, *, only: boo
         return []
     now = None if question.include_superseded else question.now
     pages = [
-        store.select(replace(one, valid_at=now), question.limit, None, newest_first=True)
-        for one in times.scopes(scope)
+        store.select(replace(dated, valid_at=now), question.limit, None, newest_first=True)
+        for dated in times.scopes(scope)
     ]
-    entries = sorted((entry for page in pages for entry in page), key=lambda one: one.ts, reverse=True)
+    entries = sorted((entry for page in pages for entry in page), key=lambda entry: entry.ts, reverse=True)
     made = (BOOSTED["date"],)
     return [
         Hit(entry, 1 / rank, Why({"time": rank}, (), {"date": 1 / rank}, boosts=made), relevance=relevance)

@@ -50,7 +50,7 @@ from keepstone.recall.selection import UNWANTED
 from keepstone.recall.spelling import corrected, respelled
 from keepstone.recall.vectors import Dense, Vectors
 from keepstone.store.protocol import Store
-from keepstone.store.reader import Ahead, Candidate, Matches, Reader, ask
+from keepstone.store.reader import Ahead, Candidate, Matches, Reader, with_reader
 from keepstone.text.passage import passage_of
 from keepstone.text.tokenizer import Matcher, Places
 
@@ -86,7 +86,7 @@ def recall(
             stale = stale or reader.stale  # At any moment: another try may have mended the index.
 
     with vectors.meaning.turns.ahead() if vectors and vectors.meaning.turns.are_wanted else nullcontext():
-        hits, dense = ask(store, scope.agent, answer, question.as_of)
+        hits, dense = with_reader(store, scope.agent, answer, question.as_of)
     hits = hits or entries_of_time(store, question, scope, only=False)
     took_ms = (time.perf_counter() - began) * 1000
     if dense is None:
@@ -171,9 +171,9 @@ class _Search:
 
     def _candidates(self, most: int, more: int) -> _Found:
         """Return what the lists find, with the scores that they come to."""
-        alone, each = more * max(CANDIDATES_ALONE, 4 * most), more * max(CANDIDATES, 4 * most)
+        alone, per_list = more * max(CANDIDATES_ALONE, 4 * most), more * max(CANDIDATES, 4 * most)
         if not self._terms:
-            each = more * most  # Nothing is added to what a vector alone finds, so its best are the best.
+            per_list = more * most  # Nothing is added to what a vector alone finds, so its best are the best.
         matches = self._by_words(alone, again=more > 1) if self._terms else Matches()
         words: Sequence[Candidate] = matches
         whole = len(words) < alone
@@ -181,14 +181,14 @@ class _Search:
         speakers = named(self._text, heard) if heard else frozenset()
         near: Sequence[Candidate] = ()
         if self._dense is not None:
-            near = self._nearest(self._dense, words[:each], speakers, each)
+            near = self._nearest(self._dense, words[:per_list], speakers, per_list)
         if self._dense is not None:
-            words, whole = words[:each], len(words) < each and len(near) < each
+            words, whole = words[:per_list], len(words) < per_list and len(near) < per_list
         made: set[int] = set()
         if self._times.spans:
-            words, near, made = self._of_period(words, near, each)
+            words, near, made = self._of_period(words, near, per_list)
         if self._echoes:
-            heads = self._reader.heads([one.key for one in (*words, *near)])
+            heads = self._reader.heads([candidate.key for candidate in (*words, *near)])
             self._echoes = repeating(heads, self._text)
             # Others are not measured by what repeats the question.
             words, near = (leaving_out(self._echoes, found) for found in (words, near))
@@ -227,16 +227,17 @@ class _Search:
         if text == self._text:
             return matches
         self._read(text)
-        held = {word for word, count in widened.holders.items() if count}
-        if held <= {*self._terms} <= {*widened.holders, *unknown}:
-            return widened  # Of each unknown word one exchange is held at most: the same words were searched.
+        held_words = {word for word, count in widened.holders.items() if count}
+        # Of each unknown word one exchange is held at most: the same words were searched.
+        if held_words <= {*self._terms} <= {*widened.holders, *unknown}:
+            return widened
         return self._reader.search(self._terms, self._scope, limit)
 
     def _nearest(
         self, dense: Dense, words: Sequence[Candidate], speakers: frozenset[str], limit: int
     ) -> Sequence[Candidate]:
         """Return the entries with the nearest vectors, after those by words got vectors if they had none."""
-        dense.ask(without(self._text, speakers) if speakers else self._text, self._question.vector)
+        dense.take_query(without(self._text, speakers) if speakers else self._text, self._question.vector)
         near: Sequence[Candidate] = ()
         if dense.space is not None:
             keys = [candidate.key for candidate in words]
@@ -256,7 +257,7 @@ class _Search:
             close: Sequence[Candidate] = ()
             if self._dense is not None:
                 close = self._dense.nearest(None, limit, scope)
-            made.update(one.key for one in (*said, *close))
+            made.update(candidate.key for candidate in (*said, *close))
             words, near = joined(words, said), joined(near, close)
         return words, near, made
 
@@ -304,12 +305,12 @@ class _Search:
 
         An identifier of several parts is searched as a whole; a single word counts if few entries hold it.
         """
-        held, rarely = matches.holders, min(FEW, matches.rows // SPARSE)
+        holders, rarely = matches.holders, min(FEW, matches.rows // SPARSE)
         if echoes := len(self._echoes):
-            held = {word: max(count - echoes, min(count, 1)) for word, count in held.items()}
-        wanted = [[name] for name in self._names if held.get(name, 0) <= FEW]
+            holders = {word: max(count - echoes, min(count, 1)) for word, count in holders.items()}
+        wanted = [[name] for name in self._names if holders.get(name, 0) <= FEW]
         main = relevance.main_words()
-        if main and len(main) <= MOST_RARE and all(0 < held.get(word, 0) <= rarely for word in main):
+        if main and len(main) <= MOST_RARE and all(0 < holders.get(word, 0) <= rarely for word in main):
             wanted.append(main)
         held_by = self._reader.holding(list({word for words in wanted for word in words}), self._scope, limit)
         exact = set(self._verbatim)
@@ -325,7 +326,7 @@ class _Search:
         for block in in_blocks(found.parts, with_equals(found.parts, size)):
             entries = self._loaded([key for key, _ in block])
             fits = filtering(self._question, self._scope)
-            fitting = (one for one in block if one[0] in entries and fits(entries[one[0]]))
+            fitting = (scored for scored in block if scored[0] in entries and fits(entries[scored[0]]))
             allowed = by_time(fitting, entries)
             self._refused = self._refused or len(allowed) < len(entries)
             for part in (allowed[:most], allowed[most:]):
@@ -374,7 +375,8 @@ class _Search:
         ]
         if dated := found.parts.get("date"):
             relevances = [
-                lifted(one, dated.get(key, 0.0)) for one, (key, _) in zip(relevances, scored, strict=True)
+                lifted(relevance, dated.get(key, 0.0))
+                for relevance, (key, _) in zip(relevances, scored, strict=True)
             ]
         boosting = [name for name in BOOSTED if name in found.parts]
         hits = []

@@ -14,7 +14,7 @@ from keepstone.model import Entry, Scope
 from keepstone.recall.filling import pending_slices
 from keepstone.recall.selection import AUTO, Choice, best, chosen, with_probe
 from keepstone.store.protocol import Store
-from keepstone.store.reader import Reader, ask
+from keepstone.store.reader import Reader, with_reader
 from keepstone.text.display import counted
 
 logger = logging.getLogger("keepstone.recall")
@@ -66,7 +66,7 @@ def _embed(store: Store, maker: Maker, agents: list[str], progress: Progress | N
     for step in (run.count, run.embed):
         for agent in agents:
             try:
-                ask(store, agent, lambda reader, step=step, agent=agent: step(reader, agent))  # type: ignore[misc]
+                with_reader(store, agent, lambda reader, step=step, agent=agent: step(reader, agent))  # type: ignore[misc]
             except StoreError:
                 if agent in store.agents():
                     raise  # Else the agent was purged during the run.
@@ -88,9 +88,9 @@ class _Run:
         self.total += reader.pending_count(self.maker.embedder.id, Scope(agent))
 
     def embed(self, reader: Reader, agent: str) -> None:
-        for some in pending_slices(reader, self.maker.embedder.id, Scope(agent)):
-            self.made += self._keep(agent, list(reader.load(some).values()))
-            self.done = min(self.done + len(some), self.total)
+        for keys in pending_slices(reader, self.maker.embedder.id, Scope(agent)):
+            self.made += self._keep(agent, list(reader.load(keys).values()))
+            self.done = min(self.done + len(keys), self.total)
             if self.progress:
                 self.progress(self.done, self.total)
 

@@ -249,8 +249,8 @@ class Relevance:
                 most, best = weight, (first, end)
             inside[leaving] -= 1
             weight -= 0.0 if inside[leaving] else self._weights.get(leaving, 0.0)
-        there = {word for _, word in places[slice(*best)]}
-        return [*there, *set(words).difference([word for _, word in places])]
+        in_window = {word for _, word in places[slice(*best)]}
+        return [*in_window, *set(words).difference([word for _, word in places])]
 
 
 @cache

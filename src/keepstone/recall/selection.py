@@ -205,7 +205,11 @@ class Meaning:
         for agent in self._store.agents() if embedder is not None else ():
             spaces = self._store.spaces(agent)
             given = next((space for space in spaces if space.is_given), None)
-            if embedder is not None and given is not None and embedder.id not in {one.id for one in spaces}:
+            if (
+                embedder is not None
+                and given is not None
+                and embedder.id not in {known.id for known in spaces}
+            ):
                 message = f"its vectors are {given.id}, which its callers made themselves"
                 cost = "texts that are searched for are compared by their words only"
                 yield Finding("warning", agent, message, reembedding(embedder.id), cost)

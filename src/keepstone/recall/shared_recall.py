@@ -40,7 +40,10 @@ def recall_shared(
 
 def _of(scope: Scope, agent: str) -> Scope:
     """Return a scope as one of another agent, whose entries have their trust from that agent's sources."""
-    where = (replace(one, agent=agent) if isinstance(one, Trusted) else one for one in scope.where)
+    where = (
+        replace(condition, agent=agent) if isinstance(condition, Trusted) else condition
+        for condition in scope.where
+    )
     return replace(scope, agent=agent, where=tuple(where))
 
 

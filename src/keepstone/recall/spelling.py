@@ -41,10 +41,10 @@ def corrected(
     candidates = {term: swaps for term in correctable if (swaps := exchanged(term))}
     if not candidates:
         return query
-    held = holders_of([swap for swaps in candidates.values() for swap in swaps])
+    holders = holders_of([swap for swaps in candidates.values() for swap in swaps])
     for term, swaps in candidates.items():
-        best = max(swaps, key=lambda swap: held.get(swap, 0), default=term)
-        if held.get(best):
+        best = max(swaps, key=lambda swap: holders.get(swap, 0), default=term)
+        if holders.get(best):
             query = _replaced(query, term, best, re.IGNORECASE)
     return query
 

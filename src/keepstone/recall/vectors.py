@@ -25,7 +25,7 @@ from keepstone.recall import filling
 from keepstone.recall.relevance import Cosines, calibrated
 from keepstone.recall.selection import Meaning, whose_vectors
 from keepstone.store.protocol import Store
-from keepstone.store.reader import HNSW_FROM, Ahead, Reader, Similar, ask
+from keepstone.store.reader import HNSW_FROM, Ahead, Reader, Similar, with_reader
 from keepstone.vector import Space, Vector, check_dim, decode, encode, given_space, settle, unit
 
 if TYPE_CHECKING:
@@ -90,9 +90,9 @@ class Vectors:
         """
         own = self.meaning.own
         key = None if own is None else own.id, self.agent, dim or self._dim
-        held = self.meaning.spaces.get(key)
-        if held is not None and time.monotonic() - held[1] < _FRESH:
-            return held[0]
+        cached = self.meaning.spaces.get(key)
+        if cached is not None and time.monotonic() - cached[1] < _FRESH:
+            return cached[0]
         space = self._decided(dim)
         self.meaning.hold(key, space)
         return space or self._first(dim or self._dim)
@@ -275,11 +275,11 @@ class Vectors:
             pairs = ((loaded[near.key], near.score) for near in found if near.key in loaded)
             return SimilarEntries(pairs, found.searched)
 
-        return self.ask(nearest)
+        return self.with_reader(nearest)
 
-    def ask(self, question: Callable[[Reader], T]) -> T:
-        """Answer a question with a reader of the agent as it is now; see ``ask`` of the store's contract."""
-        return ask(self._store, self.agent, question)
+    def with_reader(self, question: Callable[[Reader], T]) -> T:
+        """Answer a question with a reader of the agent as it is now; see ``store.reader.with_reader``."""
+        return with_reader(self._store, self.agent, question)
 
     def of(self, session: str, entries: Sequence[Entry]) -> dict[str, Vector]:
         """Return the vectors of a session's entries, by id, as far as they were given or made."""
@@ -297,7 +297,7 @@ class Vectors:
         """
         embedder = self.embedder()
         if embedder is not None:
-            self.ask(lambda reader: filling.fill(self, embedder, reader, scope))
+            self.with_reader(lambda reader: filling.fill(self, embedder, reader, scope))
 
     def wake(self) -> None:
         """Schedule background work: missing vectors, or files that speed up the search."""
@@ -329,7 +329,7 @@ class Dense:
         self.pending = 0
         self.searched: str | None = None
 
-    def ask(self, text: str, vector: Vector | None) -> None:
+    def take_query(self, text: str, vector: Vector | None) -> None:
         """Take the vector to compare with: the one that is given, else that of a text; once is enough."""
         if self.reason:
             return
@@ -375,7 +375,7 @@ class Dense:
         if self._as_of is None:
             self._fill_by(self._reader, first)
         else:  # Vectors are of what entries say today; those of the same texts then are theirs too.
-            self._vectors.ask(lambda today: self._fill_by(today, ()))
+            self._vectors.with_reader(lambda today: self._fill_by(today, ()))
 
     def _fill_by(self, reader: Reader, first: Iterable[int]) -> None:
         try:

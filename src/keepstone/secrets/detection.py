@@ -61,8 +61,8 @@ def _candidates(text: str) -> list[Kind]:
     """Return the kinds whose marks are in a text, in table order."""
     if len(text) < _SHORTEST:
         return []
-    there = {mark for mark in _MARKS if mark in text}
-    return [kind for kind in KINDS if not there.isdisjoint(kind.marks)] if there else []
+    present = {mark for mark in _MARKS if mark in text}
+    return [kind for kind in KINDS if not present.isdisjoint(kind.marks)] if present else []
 
 
 def masked(text: str) -> str:

@@ -161,8 +161,8 @@ async def _refuse_unknown(request: Request) -> None:
     given = [name for name, _ in request.query_params.multi_items()]
     for name in given:
         if name not in known:
-            there = f"it takes {', '.join(sorted(known))}" if known else "it takes none"
-            raise _refused(f"this route has no parameter {clipped(name, 80)!r}; {there}")
+            accepted = f"it takes {', '.join(sorted(known))}" if known else "it takes none"
+            raise _refused(f"this route has no parameter {clipped(name, 80)!r}; {accepted}")
         if given.count(name) > 1 and not known[name]:
             raise _refused(f"parameter {name!r} is given twice; give it once")
 

@@ -155,8 +155,8 @@ def _page_of(error: ProblemError, scope: Scope) -> Response:
         was_in = cookie_name(scope) in cookies_of(Headers(scope=scope))
         query = {"ended": "1"} if was_in else {}
         if scope["path"] != "/" and scope["method"] in SAFE:
-            there = scope["query_string"].decode("latin-1")
-            query["next"] = quote(scope["path"]) + (f"?{there}" if there else "")
+            page_query = scope["query_string"].decode("latin-1")
+            query["next"] = quote(scope["path"]) + (f"?{page_query}" if page_query else "")
         return RedirectResponse(f"/sign-in?{urlencode(query)}" if query else "/sign-in", 303)
     shown = page(HTTPStatus(error.status).phrase, told(f"{error}."), status=error.status)
     shown.headers.update(error.headers)

@@ -235,10 +235,10 @@ class Answers:
                 break
             self._forget(name)
         while len(self._by_age) > self._most_keys:
-            holder = max(self._holders, key=lambda each: len(self._holders[each].keys))
+            holder = max(self._holders, key=lambda name: len(self._holders[name].keys))
             self._forget((holder, next(iter(self._holders[holder].keys))))
         while self._size > self._most_bytes:
-            holder = max(self._holders, key=lambda each: self._holders[each].size)
+            holder = max(self._holders, key=lambda name: self._holders[name].size)
             self._drop_oldest(holder)
 
     def _drop_oldest(self, holder: str) -> None:

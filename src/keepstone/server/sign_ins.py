@@ -72,10 +72,10 @@ class LocalSignIns:
     def begin(self, key: str, token: str | None, seconds: float, most: int) -> None:
         """Begin a browser session; of more than ``most`` of a token the oldest end."""
         now = self._clock()
-        self._sessions = {one: session for one, session in self._sessions.items() if now < session.until}
-        own = [one for one, session in self._sessions.items() if session.token == token]
-        for one in own[: max(0, len(own) + 1 - most)]:
-            del self._sessions[one]
+        self._sessions = {name: session for name, session in self._sessions.items() if now < session.until}
+        own = [name for name, session in self._sessions.items() if session.token == token]
+        for name in own[: max(0, len(own) + 1 - most)]:
+            del self._sessions[name]
         self._sessions[key] = _Session(now + seconds, token)
 
     def end(self, key: str) -> None:

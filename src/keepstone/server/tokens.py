@@ -161,7 +161,7 @@ class Tokens:
         now = self._clock()
         link = _Link(_digest(secret), now + lifetime)
         self._change(
-            lambda tokens: tokens, lambda links: [*(one for one in links if now < one.expires), link]
+            lambda tokens: tokens, lambda links: [*(known for known in links if now < known.expires), link]
         )
         return secret
 

@@ -137,11 +137,11 @@ class MemoryRepository:
         while True:
             similar = self._vectors.similar(vector, scope, asked, hnsw_from=self._hnsw_from)
             # An index that was healed in between may have named entries of other sessions.
-            here = ((entry, score) for entry, score in similar if entry.session == session.id)
+            in_session = ((entry, score) for entry, score in similar if entry.session == session.id)
             found = [
                 (entry, score)
-                for entry, score in here
-                if self._agent.holds(entry) and all(one.matches(entry.line) for one in conditions)
+                for entry, score in in_session
+                if self._agent.holds(entry) and all(condition.matches(entry.line) for condition in conditions)
             ]
             if len(found) >= most or len(similar) < asked:
                 break

@@ -185,8 +185,8 @@ class SessionMemory:
             >>> memory.link(decision, finding, "because")["links"]
             [{'to': '…', 'rel': 'because'}]
         """
-        here = self._here()
-        are_here = a in here and b in here
+        records = self._records()
+        are_here = a in records and b in records
         changed = self._session.link(a, b, rel) if are_here else self._agent.link(a, b, rel)
         self._counts.write()
         return self._with_counts(changed.line, changed.session)
@@ -200,12 +200,12 @@ class SessionMemory:
             EntryNotFoundError: There is no such entry.
             AmbiguousIdError: The id is not in this session, but in several others.
         """
-        here = self._here()
-        found = {record["id"]: record for record in _linked(here, memory_id)}
+        records = self._records()
+        found = {record["id"]: record for record in _linked(records, memory_id)}
         try:
             elsewhere = self._agent.related(memory_id)
         except AmbiguousIdError:
-            if memory_id not in here:
+            if memory_id not in records:
                 raise
             elsewhere = []  # Links of other sessions to this id are ambiguous.
         shown = [self._with_counts(record, self.session_id) for record in found.values()]
@@ -254,29 +254,31 @@ class SessionMemory:
     def _seen(self, session: str, wanted: _Wanted, now: datetime, *, past: bool) -> Iterator[_Result]:
         """Yield the matching entries of a session, with priority and count after this access."""
         pending: Mapping[str, int] = {} if past else self._counts.of(session)
-        for held in self._entries(session, now if past else None):
-            entry_id, record, worth, bounded = held
+        for cached in self._entries(session, now if past else None):
+            entry_id, record, worth, bounded = cached
             more = pending.get(entry_id, 0)
             if bounded and not is_valid(record, now):
                 continue
             if wanted.takes(record, worth, now, more):
                 more += not past
-                yield worth.at(now, more), worth.accesses + more, held, session
+                yield worth.at(now, more), worth.accesses + more, cached, session
 
     def _entries(self, session: str, as_of: datetime | None) -> list[_Cached]:
         """Return a session's entries, from the cache while its log is unchanged."""
         records = self._agent.session(session).records(as_of=as_of)
-        known, held = self._cache.get(session, (None, []))
+        known, entries = self._cache.get(session, (None, []))
         if known is records:
-            return held
-        held = [(record["id"], record, worth_of(record), not BOUNDS.isdisjoint(record)) for record in records]
+            return entries
+        entries = [
+            (record["id"], record, worth_of(record), not BOUNDS.isdisjoint(record)) for record in records
+        ]
         if as_of is None:
             if len(self._cache) >= _CACHED_SESSIONS:
                 self._cache.clear()
-            self._cache[session] = (records, held)
-        return held
+            self._cache[session] = (records, entries)
+        return entries
 
-    def _here(self) -> dict[str, Record]:
+    def _records(self) -> dict[str, Record]:
         return {record["id"]: record for record in self._session.records()}
 
     def _with_counts(self, record: Record, session: str) -> dict[str, Any]:
@@ -360,10 +362,10 @@ def _links(record: Record) -> list[dict[str, Any]]:
     return [link for link in links if isinstance(link, dict)] if isinstance(links, list) else []
 
 
-def _linked(here: Mapping[str, Record], entry_id: str) -> Iterator[Record]:
+def _linked(records: Mapping[str, Record], entry_id: str) -> Iterator[Record]:
     """Yield the session's entries that an entry links to, and those that link to it."""
-    targets = [link.get("to") for link in _links(here.get(entry_id, {}))]
-    for key, record in here.items():
+    targets = [link.get("to") for link in _links(records.get(entry_id, {}))]
+    for key, record in records.items():
         is_target = key in targets or any(link.get("to") == entry_id for link in _links(record))
         if is_target and key != entry_id:
             yield record

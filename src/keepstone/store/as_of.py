@@ -36,7 +36,7 @@ class PastReader(IndexReader):
         self._agent = agent
         self._records = records
         self._vectors = vectors
-        self._held: dict[str, dict[str, Record]] = {}
+        self._by_session: dict[str, dict[str, Record]] = {}
         """The entries of each session that was read, by (time, place)."""
         self._indexed: set[str] = set()
         self._filled: set[tuple[str, str]] = set()
@@ -45,13 +45,13 @@ class PastReader(IndexReader):
         self._index = Index(None, language)
         self._epoch = self._index.epoch
 
-    def _asking(self) -> AbstractContextManager[Index]:
+    def _pinned_index(self) -> AbstractContextManager[Index]:
         return nullcontext(self._index)
 
     def records(self, session: str) -> Sequence[Record]:
         """Return the entries that a session held, by (time, place); shared objects, not to be changed."""
         self._read([session])
-        return list(self._held.get(session, {}).values())
+        return list(self._by_session.get(session, {}).values())
 
     def renew(self, new: Sequence[str]) -> None:
         """Use the reader again, now that there are ``new`` sessions and perhaps more vectors."""
@@ -62,7 +62,7 @@ class PastReader(IndexReader):
             self._give(space, {session: [row.id for row in rows.values()]} if rows else {})
 
     def _read(self, sessions: Sequence[str] | None) -> None:
-        missing = None if sessions is None else [name for name in sessions if name not in self._held]
+        missing = None if sessions is None else [name for name in sessions if name not in self._by_session]
         if missing == [] or self._is_whole:
             return
         self._is_whole = missing is None
@@ -70,14 +70,14 @@ class PastReader(IndexReader):
 
     def _take(self, found: Mapping[str, Sequence[Record]]) -> None:
         for session, records in found.items():
-            if session not in self._held:
-                self._held[session] = {record["id"]: record for record in records}
+            if session not in self._by_session:
+                self._by_session[session] = {record["id"]: record for record in records}
 
     def _reach(self, sessions: Sequence[str] | None) -> None:
         self._read(sessions)
-        for session in self._held.keys() - self._indexed:
+        for session in self._by_session.keys() - self._indexed:
             self._indexed.add(session)
-            records = list(self._held[session].values())
+            records = list(self._by_session[session].values())
             if records:
                 self._index.added(session, session, Stat(0, 0, 0), Stat(len(records), 0, 0), records, b"")
 
@@ -118,13 +118,16 @@ class PastReader(IndexReader):
     def _fill(self, space: str, sessions: Sequence[str] | None) -> None:
         """Give the entries that were read the vectors that the same texts have today."""
         self._reach(sessions)
-        new = [session for session in self._held if (session, space) not in self._filled]
-        self._give(space, {session: list(self._held[session]) for session in new})
+        new = [session for session in self._by_session if (session, space) not in self._filled]
+        self._give(space, {session: list(self._by_session[session]) for session in new})
         self._filled |= {(session, space) for session in new}
 
     def _give(self, space: str, ids: Mapping[str, Sequence[str]]) -> None:
         """Give entries the vectors that the same texts have today."""
-        wanted = {session: [self._entry(session, each) for each in some] for session, some in ids.items()}
+        wanted = {
+            session: [self._entry(session, entry_id) for entry_id in listed]
+            for session, listed in ids.items()
+        }
         for session, found in (self._vectors(space, wanted) if wanted else {}).items():
             made = [(self._entry(session, entry_id), vector) for entry_id, vector in found.items()]
             self._index.keep(space, made)
@@ -135,7 +138,7 @@ class PastReader(IndexReader):
 
     def _entry(self, session: str, entry_id: str) -> Entry:
         # A copy, for a caller may change what it gets.
-        return entry_of(self._agent, session, deepcopy(self._held[session][entry_id]))
+        return entry_of(self._agent, session, deepcopy(self._by_session[session][entry_id]))
 
 
 class States(Protocol):
@@ -193,7 +196,8 @@ class KeptReaders(Generic[S]):
             if self._forgotten == before:
                 self._kept[agent, moment] = reader, states
             while (
-                len(self._kept) > MOST_KEPT or sum(each.size for _, each in self._kept.values()) > MOST_BYTES
+                len(self._kept) > MOST_KEPT
+                or sum(states.size for _, states in self._kept.values()) > MOST_BYTES
             ):
                 self._kept.popitem(last=False)
 

@@ -147,7 +147,7 @@ def _without(line: bytes, agent: str, gone: set[str]) -> Iterator[bytes]:
         yield line
         return
     kept = {
-        key: [one for one in value if one not in gone] if key in ("expect", "never") else value
+        key: [entry_id for entry_id in value if entry_id not in gone] if key in ("expect", "never") else value
         for key, value in test.items()
     }
     if kept == test:

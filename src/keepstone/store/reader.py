@@ -96,7 +96,7 @@ class Reader(Protocol):
     A key names an entry and the epoch of the index that it came from: the time from one moment at which
     keys come to stand for other entries, such as a rebuild, to the next. Keys are opaque, and good for
     every reader of the agent in this process until the epoch ends; from then on each method that takes or
-    gives keys raises ``ExpiredError``. ``ask`` answers a question with a reader and repeats it then.
+    gives keys raises ``ExpiredError``. ``with_reader`` answers a question with a reader and repeats it then.
 
     Scopes are of the reader's agent. ``Scope.where`` is not looked at: the caller compares what it loads.
     """
@@ -186,7 +186,9 @@ class Reader(Protocol):
         """Return how many keys ``pending`` returns without a limit; errors as for it."""
 
 
-def ask(store: Store, agent: str, question: Callable[[Reader], T], as_of: datetime | None = None) -> T:
+def with_reader(
+    store: Store, agent: str, question: Callable[[Reader], T], as_of: datetime | None = None
+) -> T:
     """Answer a question with a reader of an agent, with a new one again where ``ExpiredError`` ends it.
 
     Raises:
@@ -208,7 +210,7 @@ class IndexReader(ABC):
         return False
 
     @abstractmethod
-    def _asking(self) -> AbstractContextManager[Index]:
+    def _pinned_index(self) -> AbstractContextManager[Index]:
         """Use the index, whose epoch is ``_epoch``, inside a ``with``; StoreError if it cannot be used."""
 
     @abstractmethod
@@ -236,14 +238,14 @@ class IndexReader(ABC):
             return Matches()
         self._reach(scope.sessions)
         for flush in (True, False):  # Flushing has to write; without it only the newest are not found.
-            with suppress(StoreError), self._asking() as index:
+            with suppress(StoreError), self._pinned_index() as index:
                 found, first = index.ranked(terms, scope, limit, flush=flush), self._epoch * ROWS
                 rows = [Candidate(first + row, score) for row, score in found if 0 <= row < ROWS]
                 return Matches(rows, found.rows, found.holders, found.length)
         return Matches()
 
     def holding(self, words: Sequence[str], scope: Scope, limit: int) -> dict[str, set[int]]:
-        return {word: {one.key for one in self.search([word], scope, limit)} for word in words}
+        return {word: {candidate.key for candidate in self.search([word], scope, limit)} for word in words}
 
     def similar(
         self,
@@ -258,32 +260,32 @@ class IndexReader(ABC):
         if not limit:
             return Similar()
         self._reach(scope.sessions)
-        with self._asking() as index:
+        with self._pinned_index() as index:
             found, first = index.nearest(vector, space, scope, limit, hnsw_from), self._epoch * ROWS
         near = [Candidate(first + row, score) for row, score in found if 0 <= row < ROWS]
         return Similar(near, found.searched, is_due=found.is_due)
 
     def neighbours(self, keys: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:
-        with suppress(StoreError), self._asking() as index:
+        with suppress(StoreError), self._pinned_index() as index:
             found = index.neighbours(self._rows(keys), reach, scope) if keys else []
             first = self._epoch * ROWS
             return [(first + row, first + other, far) for row, other, far in found if 0 <= other < ROWS]
         return []
 
     def cosines(self, vector: Vector, space: str, keys: Sequence[int]) -> dict[int, float]:
-        with suppress(StoreError), self._asking() as index:
+        with suppress(StoreError), self._pinned_index() as index:
             found = index.cosines(vector, space, self._rows(keys)) if keys else {}
             first = self._epoch * ROWS
             return {first + row: cosine for row, cosine in found.items()}
         return {}
 
     def cosine_quartiles(self, vector: Vector, space: str) -> tuple[float, float] | None:
-        with suppress(StoreError), self._asking() as index:
+        with suppress(StoreError), self._pinned_index() as index:
             return index.cosine_quartiles(vector, space)
         return None
 
     def heads(self, keys: Sequence[int]) -> dict[int, tuple[str, datetime]]:
-        with suppress(StoreError), self._asking() as index:
+        with suppress(StoreError), self._pinned_index() as index:
             found = index.heads(self._rows(keys)) if keys else {}
             first = self._epoch * ROWS
             return {first + row: head for row, head in found.items()}
@@ -300,7 +302,7 @@ class IndexReader(ABC):
         keys: Sequence[int] | None = None,
     ) -> list[int]:
         self._reach(scope.sessions)
-        with self._asking() as index:
+        with self._pinned_index() as index:
             after = None if cursor is None else self._rows([cursor])[0]
             among = None if keys is None else self._rows(keys)
             found = index.pending(space, scope, limit, after, newest_first=newest_first, among=among)
@@ -309,5 +311,5 @@ class IndexReader(ABC):
 
     def pending_count(self, space: str, scope: Scope) -> int:
         self._reach(scope.sessions)
-        with self._asking() as index:
+        with self._pinned_index() as index:
             return index.pending_count(space, scope)

@@ -69,18 +69,18 @@ def resolve(
     """Return the entry after each record, and the records that need writing."""
     current: dict[str, Record] = {}
     results, needed = [], []
-    for one in written:
-        entry_id = one.record["id"]
-        there = current.get(entry_id) or live.get(entry_id)
-        if there is None:
-            begun = in_next_life(one, live.last_life(entry_id))
+    for line in written:
+        entry_id = line.record["id"]
+        stored = current.get(entry_id) or live.get(entry_id)
+        if stored is None:
+            begun = in_next_life(line, live.last_life(entry_id))
             result = create(begun.record)
             needed.append(begun)
         else:
             live.met = True
-            new = not_before(there, without_old_vector(there, one))
-            result = on_conflict(there, new.record)
-            if result is not there:
+            new = not_before(stored, without_old_vector(stored, line))
+            result = on_conflict(stored, new.record)
+            if result is not stored:
                 needed.append(new)
                 check_size(result)  # A compaction will have to write all of it as one line.
         current[entry_id] = result
@@ -88,22 +88,22 @@ def resolve(
     return results, needed
 
 
-def in_next_life(one: Written, last: int) -> Written:
+def in_next_life(line: Written, last: int) -> Written:
     """Return a line that begins a life of its id, with the number of that life unless it is the first."""
     if last == 0:
-        return one
-    record = one.record | {"life": last + 1}
+        return line
+    record = line.record | {"life": last + 1}
     return Written(record, dump(record))
 
 
-def not_before(there: Record, later: Written) -> Written:
+def not_before(stored: Record, later: Written) -> Written:
     """Return a later line of an entry with a time that is not before the entry's last change.
 
     Clocks go back, and those of two devices differ. The lines of one life are ordered by their times where
     devices meet, so what was written later must not look earlier.
     """
     before, own = (
-        read_time(there.get("modified")) or read_time(there.get("ts")),
+        read_time(stored.get("modified")) or read_time(stored.get("ts")),
         read_time(later.record.get("ts")),
     )
     if before is None or own is None or own >= before:
@@ -112,7 +112,7 @@ def not_before(there: Record, later: Written) -> Written:
     return Written(record, dump(record))
 
 
-def without_old_vector(there: Record, later: Written) -> Written:
+def without_old_vector(stored: Record, later: Written) -> Written:
     """Return a later line of an entry so that no vector answers for a text that it was not given for.
 
     A put leaves the reserved keys that it does not name. So one that changes the text and
@@ -120,19 +120,19 @@ def without_old_vector(there: Record, later: Written) -> Written:
     is over, however it is folded or compacted. Puts of other programs may leave the key in the
     line; the index does not use it then.
     """
-    if "embedding" not in there or "embedding" in later.record:
+    if "embedding" not in stored or "embedding" in later.record:
         return later
-    if text_of(apply(there, later.record)) == text_of(there):
+    if text_of(apply(stored, later.record)) == text_of(stored):
         return later
     record = later.record | {"embedding": None}
     return Written(record, dump(record))
 
 
-def refuse_other(there: Record, record: Record) -> Record:
+def refuse_other(stored: Record, record: Record) -> Record:
     """Return the entry that is there if a new record says the same; times and origins do not count."""
-    kept = {key: value for key, value in there.items() if key not in RESERVED or key in record}
+    kept = {key: value for key, value in stored.items() if key not in RESERVED or key in record}
     if {**kept, "ts": "", "origin": None} == {**create(record), "ts": "", "origin": None}:
-        return there
+        return stored
     raise EntryExistsError(
         f"entry {record['id']!r:.80} exists with other content: update it, or choose another id"
     )
@@ -157,15 +157,15 @@ def revised(
     entries: dict[str, Entry | None] = {}
     for record in revision(live):
         entry_id = record["id"]
-        there = entries[entry_id] if entry_id in entries else live.get(entry_id)
+        stored = entries[entry_id] if entry_id in entries else live.get(entry_id)
         line = Written(record, dump(record))
         after: Entry | None = None
-        if not is_tombstone(record) and there is None:
+        if not is_tombstone(record) and stored is None:
             line = in_next_life(line, live.last_life(entry_id))
             after = entry_of(*place, create(line.record))
-        elif not is_tombstone(record) and there is not None:
-            line = not_before(there.line, without_old_vector(there.line, line))
-            changed = apply(there.line, line.record)
+        elif not is_tombstone(record) and stored is not None:
+            line = not_before(stored.line, without_old_vector(stored.line, line))
+            changed = apply(stored.line, line.record)
             check_size(changed)  # A compaction will have to write all of it as one line.
             after = entry_of(*place, changed)
         entries[entry_id] = after

@@ -104,7 +104,7 @@ def _after(entry_id: str, newer: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Yield the ids of all entries that came after one, the nearest first; a circle of links ends."""
     seen, edge = {entry_id}, [entry_id]
     while edge:
-        edge = [later for one in edge for later in newer.get(one, ()) if later not in seen]
+        edge = [later for older in edge for later in newer.get(older, ()) if later not in seen]
         edge = list(dict.fromkeys(edge))
         seen.update(edge)
         yield from edge

@@ -55,14 +55,14 @@ def _repeated(archived: Sequence[_Step], lines: Sequence[Line]) -> int:
     Those are the folded line, which says what the archive's lines came to before, and the lines behind
     it that a compaction archived before it was killed. The first compaction has no folded line.
     """
-    there = [step.line.raw for step in archived]
+    in_archive = [step.line.raw for step in archived]
     told = [explicit(line).rstrip(b"\n") for line in lines]
-    for count in range(min(len(told), len(there)), 0, -1):
-        if there[-count:] == told[:count]:
+    for count in range(min(len(told), len(in_archive)), 0, -1):
+        if in_archive[-count:] == told[:count]:
             return count
-    for count in range(min(len(told), len(there)) - 1, -1, -1):
-        before = len(there) - count
-        if there[before:] == told[1 : 1 + count] and _is_folded(lines[0], archived[before - 1]):
+    for count in range(min(len(told), len(in_archive)) - 1, -1, -1):
+        before = len(in_archive) - count
+        if in_archive[before:] == told[1 : 1 + count] and _is_folded(lines[0], archived[before - 1]):
             return 1 + count
     return 0
 

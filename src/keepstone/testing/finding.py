@@ -9,7 +9,7 @@ from typing import Any
 from keepstone.model import Scope
 from keepstone.store.decay import Decay, Fading
 from keepstone.store.protocol import Store
-from keepstone.store.reader import ExpiredError, Reader, ask
+from keepstone.store.reader import ExpiredError, Reader, with_reader
 from keepstone.testing.clock import START
 from keepstone.testing.making import (
     AGENT,
@@ -120,8 +120,8 @@ def check_counts_and_links(factory: Factory) -> None:
 def check_pinned_and_standing(factory: Factory) -> None:
     """Pinned entries, and the newest preferences and decisions, are known for all sessions, by time."""
     with factory() as store:
-        some = [("a", "decision", 3), ("b", "note", 2), ("c", "preference", 1), ("d", "decision", 0)]
-        for at, (name, kind, minute) in enumerate(some):
+        made_of = [("a", "decision", 3), ("b", "note", 2), ("c", "preference", 1), ("d", "decision", 0)]
+        for at, (name, kind, minute) in enumerate(made_of):
             made = record(name, f"{name}walnut", minute=minute, kind=kind, pinned=name in "ab")
             store.append(AGENT, f"s{at % 2}", [made])
         same(ids_of(store.pinned(AGENT)), ["b", "a"], "what is pinned")
@@ -200,7 +200,7 @@ def _check_search_again(store: Store) -> None:
 
     def found() -> list[str]:
         with store.reader(AGENT, START + timedelta(minutes=1)) as reader:
-            keys = [one.key for one in reader.search(["walnut"], Scope(AGENT), 9)]
+            keys = [candidate.key for candidate in reader.search(["walnut"], Scope(AGENT), 9)]
             searched = ids_of(reader.load(keys).values())
         listed = store.entries(AGENT, "s2", None, None, as_of=START + timedelta(minutes=1))
         return [*sorted(searched), *ids_of(listed)]
@@ -272,5 +272,5 @@ def check_ask(factory: Factory) -> None:
             same(reader.stale, False, "all was found")  # noqa: FBT003
             return found
 
-        same(ask(store, AGENT, question), ["a"], "the answer, whatever was done to the index")
+        same(with_reader(store, AGENT, question), ["a"], "the answer, whatever was done to the index")
         same(told in ([False], [False, True]), True, "asked once more at most")  # noqa: FBT003

@@ -54,11 +54,15 @@ def check_titles(factory: Factory) -> None:
         store.append(AGENT, "s2", [record("b", "two", minute=1)])
         raises(SessionNotFoundError, lambda: store.set_title(AGENT, "none", "x", time_at(5)))
         found = store.summaries(AGENT)
-        same([one.id for one in found], ["s2", "s1"], "the newest entry first")
-        same([one.title for one in found], [None, "Which walnut?"], "titles from messages")
+        same([summary.id for summary in found], ["s2", "s1"], "the newest entry first")
+        same([summary.title for summary in found], [None, "Which walnut?"], "titles from messages")
         store.set_title(AGENT, "s1", "Trees", time_at(5))
-        (one,) = store.summaries(AGENT, ["s1"], texts=False)
-        same((one.title, one.named, one.entries, one.preview), ("Trees", True, 1, ""), "the given title")
+        (titled,) = store.summaries(AGENT, ["s1"], texts=False)
+        same(
+            (titled.title, titled.named, titled.entries, titled.preview),
+            ("Trees", True, 1, ""),
+            "the given title",
+        )
         same(ids_of(store.entries(AGENT, "s1", None, None)), ["a"], "a title is no entry")
         store.set_title(AGENT, "s1", None, time_at(6))
         same(store.summaries(AGENT, ["s1"], texts=False)[0].title, None, "the title was taken away")
@@ -134,13 +138,13 @@ def check_changes(factory: Factory) -> None:
     """Changes are reported once, in the order of each session; a cursor goes on after its change."""
     with factory() as store:
         _fill(store)
-        look = store.changes(None, None)
-        same(look(), [], "what was there before is not told")
+        poll = store.changes(None, None)
+        same(poll(), [], "what was there before is not told")
         store.append(AGENT, "s1", [record("d", "new")])
         amend(store, "s1", {"id": "d", "ts": time_at(6), "pinned": True})
         store.count(AGENT, "s1", {"d": 1}, wait=True)
         amend(store, "s1", tombstone("d"))
-        first, *later = look()
+        first, *later = poll()
         same(
             [(change.session, change.id, change.kind) for change in (first, *later)],
             [("s1", "d", "add"), ("s1", "d", "update"), ("s1", "d", "delete")],
@@ -152,9 +156,9 @@ def check_changes(factory: Factory) -> None:
             "what came after a cursor",
         )
         store.purge(AGENT, "s1", ["b"])
-        same([(change.id, change.kind) for change in look()], [("b", "purge")], "a purge")
+        same([(change.id, change.kind) for change in poll()], [("b", "purge")], "a purge")
         store.remove(AGENT, "s1")
-        same([(change.id, change.kind) for change in look()], [(None, "remove")], "a removed session")
+        same([(change.id, change.kind) for change in poll()], [(None, "remove")], "a removed session")
         raises(ValueError, lambda: store.changes(None, "made up"))
 
 

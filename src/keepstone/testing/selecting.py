@@ -48,13 +48,13 @@ def check_select(factory: Factory) -> None:
         ]
         same(_selected(store), everything, "all entries")
         same(_selected(store, newest_first=True), everything[::-1], "all entries, the newest first")
-        one = START + timedelta(minutes=1)
+        first_minute = START + timedelta(minutes=1)
         many = [f"none.{number}" for number in range(MOST_KEYS)]
         scopes: list[tuple[dict[str, Any], set[int]]] = [
             ({"types": ("note",)}, {0, 3}),
             ({"types": ()}, set()),
             ({"tags": ("t1", "all")}, {1, 3, 5}),
-            ({"since": one, "until": one + timedelta(minutes=1)}, {2, 3}),
+            ({"since": first_minute, "until": first_minute + timedelta(minutes=1)}, {2, 3}),
             ({"where": conditions_of({"user.city": "Bern", "n": {"gt": 0}})}, {2, 4}),
             ({"where": conditions_of({"n": {"not_in": [0, 1, 2]}})}, {3, 4, 5}),
             ({"where": conditions_of({"none": {"exists": True}})}, set()),

@@ -33,7 +33,7 @@ def passage_of(text: str, matcher: Matcher) -> str:
         return text
     pieces = list(_pieces(text[:LOOKED_THROUGH]))
     words = [frozenset(matcher.matched(text[begin:end])) for begin, end in pieces]
-    counts = Counter(word for there in words for word in there)
+    counts = Counter(word for found in words for word in found)
     weights = {word: math.log(1 + len(pieces) / count) for word, count in counts.items()}
     windows = list(_windows(pieces))
     scores = [sum(map(weights.__getitem__, frozenset().union(*words[i:j]))) for i, j in windows]

@@ -351,16 +351,16 @@ class Matcher:
                 if word[0] in letters or not word[0].isascii()
                 for term in terms.get(stem(word, language), ())
             ]
-            there = set(map(itemgetter(1), places))
+            present = set(map(itemgetter(1), places))
             if beside := f"{with_name_parts(begin)[len(begin) :]} {names}".strip():
-                there.update(*[terms.get(stem(word, language), ()) for word in words_of(beside)])
+                present.update(*[terms.get(stem(word, language), ()) for word in words_of(beside)])
                 begin = f"{begin}\n{beside}"
             if not begin.isascii():
                 begin = unicodedata.normalize("NFC", begin)
-            held = [
+            matched = [
                 term
                 for term, form in self._stems.items()
-                if (term in begin if form is None else term in there)
+                if (term in begin if form is None else term in present)
             ]
-            found.append((tuple(held), places))
+            found.append((tuple(matched), places))
         return found

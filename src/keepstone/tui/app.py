@@ -129,7 +129,7 @@ class ChatApp(App[str]):
         """Show whose chat it is, what answers, and what it is about."""
         talk = self.conversation
         found = talk.agent.session_summaries([talk.session.id])
-        title = next((one.title for one in found if one.title), "new session")
+        title = next((summary.title for summary in found if summary.title), "new session")
         line = " · ".join((f"{SIGN} keepstone", talk.agent.slug, talk.model.name, title))
         self.query_one("#place", Static).update(Content(one_line(line)))
 

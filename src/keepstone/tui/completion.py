@@ -15,7 +15,7 @@ class Completion(Choices, can_focus=False):
     def offer(self, text: str) -> None:
         """Show the commands that begin like a text; nothing if it is no beginning of one."""
         found = completions(text)
-        rows = [f"{f'/{one.name} {one.argument}'.rstrip():<20} {one.help}" for one in found]
+        rows = [f"{f'/{command.name} {command.argument}'.rstrip():<20} {command.help}" for command in found]
         self.set_options(Option(Content(row)) for row in rows)
         self.display = bool(found)
         self.highlighted = 0 if found else None

@@ -56,12 +56,12 @@ class SessionsScreen(Listing[str, Session | None]):
         words = self.query_one(Filter).value.casefold().split()
         sizes = {info.id: info.size for info in self._agent.sessions()}
         found = self._agent.session_summaries(texts=False)
-        shown = self._agent.session_summaries([one.id for one in found[:_WITH_WORDS]])
-        for one in (*shown, *found[_WITH_WORDS:]):
-            said = f"{one.title or ''} {one.id} {one.preview}".casefold()
+        shown = self._agent.session_summaries([summary.id for summary in found[:_WITH_WORDS]])
+        for summary in (*shown, *found[_WITH_WORDS:]):
+            said = f"{summary.title or ''} {summary.id} {summary.preview}".casefold()
             if all(word in said for word in words):
-                current = one.id == self._current.id
-                yield one.id, wording.session(one, sizes.get(one.id, 0), current=current)
+                current = summary.id == self._current.id
+                yield summary.id, wording.session(summary, sizes.get(summary.id, 0), current=current)
 
     def on_input_changed(self) -> None:
         """Apply the filter."""
@@ -81,7 +81,7 @@ class SessionsScreen(Listing[str, Session | None]):
             return
         session = self._agent.session(self.chosen)
         found = self._agent.session_summaries([session.id])
-        given = next((one.title for one in found if one.title and one.named), "")
+        given = next((summary.title for summary in found if summary.title and summary.named), "")
 
         def named(title: str | None) -> None:
             if title is not None:

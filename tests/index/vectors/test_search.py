@@ -22,8 +22,7 @@ from keepstone.filesystem.confine import Folder
 from keepstone.index.vectors import building, cache, segment
 from keepstone.model import Scope
 from keepstone.store.protocol import Store
-from keepstone.store.reader import Reader, Similar
-from keepstone.store.reader import ask as ask_store
+from keepstone.store.reader import Reader, Similar, with_reader
 from keepstone.testing import START
 from keepstone.vector import Matrix, unit
 
@@ -351,7 +350,7 @@ def test_a_vector_in_which_a_bit_flipped_is_read_from_its_line_again(
         keys = [candidate.key for candidate in reader.search(["7"], Scope("a"), 5)]
         return list(reader.cosines(vectors()[7], SPACE, keys).values())
 
-    assert ask_store(store_of(home), "a", cosines) == [pytest.approx(1.0)]
+    assert with_reader(store_of(home), "a", cosines) == [pytest.approx(1.0)]
     assert near(home) == expected
 
 

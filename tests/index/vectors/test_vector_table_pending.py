@@ -22,7 +22,7 @@ from keepstone.index.vectors.vector_table import Pending
 from keepstone.log.log_file import Stat
 from keepstone.model import Record, Scope
 from keepstone.store.files.file_store import FileStore
-from keepstone.store.reader import Reader, ask
+from keepstone.store.reader import Reader, with_reader
 from keepstone.testing.making import record
 from keepstone.vector import encode, unit
 
@@ -48,7 +48,7 @@ def pending(store: FileStore, scope: Scope = ALL) -> list[str]:
     def question(reader: Reader) -> list[str]:
         return [entry.text for entry in reader.load(reader.pending(SPACE, scope)).values()]
 
-    return ask(store, "a", question)
+    return with_reader(store, "a", question)
 
 
 def make(store: FileStore, *texts: str) -> None:
@@ -67,7 +67,7 @@ def test_only_entries_added_since_are_pending(store: FileStore, session: Session
 
 def test_the_count_follows_what_this_and_another_home_write(store: FileStore, session: Session) -> None:
     def count(scope: Scope = ALL) -> int:
-        return ask(store, "a", lambda reader: reader.pending_count(SPACE, scope))
+        return with_reader(store, "a", lambda reader: reader.pending_count(SPACE, scope))
 
     session.add("note", text="one")
     make(store, "one")

@@ -328,9 +328,9 @@ def test_what_lags_behind_during_a_look_stays_stale(tmp_path: Path, monkeypatch:
         language="en",
     )
     interrupted(monkeypatch, Index, "catch_up", lambda: logs.lag(OSError()))
-    logs.look(0)
+    logs.refresh(0)
     assert logs.stale
-    logs.look(0)
+    logs.refresh(0)
     assert not logs.stale
     logs.close()
 

@@ -98,7 +98,7 @@ def test_a_parked_agent_keeps_no_list_of_its_sessions(few: Home) -> None:
     for number in range(2_000):
         (folder / f"session-{number}.ndjson").touch()
     with few._store._using("a0") as logs:  # type: ignore[attr-defined]  # noqa: SLF001
-        logs.look(0)
+        logs.refresh(0)
         known = logs.session_files
     assert len(known._known) >= 2_000  # noqa: SLF001  Other threads allocate memory, too.
     add_to_all(few, 1)  # As few agents may be open, this one is parked.

@@ -239,7 +239,7 @@ def test_a_long_log_is_taken_in_by_turns(home: Home, monkeypatch: pytest.MonkeyP
         finish=lambda _: None,
         language="en",
     )
-    logs.look(0)
+    logs.refresh(0)
     assert [take_in_some(logs) for _ in range(3)] == [True, True, False]
     assert not logs.arrears
     logs.close()
@@ -364,7 +364,7 @@ def test_intake_asks_after_each_step_whether_others_are_at_work(
     monkeypatch.setattr(Index, "step", step)
     with home._store._using("a") as logs:  # type: ignore[attr-defined]  # noqa: SLF001
         monkeypatch.setattr(logs, "_leave", lambda _: None)
-        logs.look(0)
+        logs.refresh(0)
         take_in_some(logs, is_wanted)
     assert asked == set(range(1, len(steps) + 1))
 
@@ -396,7 +396,7 @@ def test_waiting_connection_has_its_turn_before_each_step(
 
     with home._store._using("a") as logs:  # type: ignore[attr-defined]  # noqa: SLF001
         monkeypatch.setattr(logs, "_leave", lambda _: None)
-        logs.look(0)
+        logs.refresh(0)
         waiting = Turn(logs.index._database.path)  # noqa: SLF001
         monkeypatch.setattr(Index, "step", step_and_wait)
         monkeypatch.setattr(Turn, "is_wanted", end_if_wanted)

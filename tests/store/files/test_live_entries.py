@@ -83,7 +83,7 @@ def test_reader_is_answered_from_memory_where_the_index_on_disk_cannot_be_used(
     with log.locked():
         log.append([dump(entry("b", "pecan"))])
     logs.index.close()
-    assert [row.id for row in logs.answer(("s",), Index.newest, "s", -1, None)] == ["a", "b"]
+    assert [row.id for row in logs.query_current(("s",), Index.newest, "s", -1, None)] == ["a", "b"]
     assert logs.stale
 
 

@@ -236,12 +236,12 @@ def test_replayed_changes_give_what_the_sessions_hold(steps: list[tuple[str, str
     ):
         agent = home.agent("a")
         agent.session("s").add("note", text="x", id="x")
-        look, cursor = home._store.changes(None, None), ""  # noqa: SLF001  Looks when the test says so.
+        poll, cursor = home._store.changes(None, None), ""  # noqa: SLF001  Polls when the test says so.
         held: dict[str, set[str | None]] = {"s": {"x"}}
         for number, (step, entry_id, name) in enumerate([*steps, ("look", "", ""), ("resume", "", "")]):
             if step == "resume" and cursor:
-                look = home._store.changes(None, cursor)  # noqa: SLF001  As above.
-            for change in look() if step in ("look", "resume") else ():
+                poll = home._store.changes(None, cursor)  # noqa: SLF001  As above.
+            for change in poll() if step in ("look", "resume") else ():
                 cursor = change.cursor
                 entries = held.setdefault(change.session, set())
                 if change.kind in ("clear", "remove"):

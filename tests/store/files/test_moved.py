@@ -196,7 +196,7 @@ def test_an_index_opened_during_a_purge_holds_nothing_of_the_agent(
     with closing(logs):
         for _ in range(2):
             with pytest.raises(UnavailableError, match="removed or renamed"):
-                logs.asking(lambda index: index.catch_up("s", logs.log("s")))
+                logs.query(lambda index: index.catch_up("s", logs.log("s")))
     with closing(Index(home.root / ".index/alice" / f"v{SCHEMA}" / "index.db")) as left:
         assert left.known() == {}
 

@@ -248,11 +248,11 @@ def test_an_add_that_the_database_refuses_fails_alone(dsn: str) -> None:
 def test_a_watch_hears_of_each_add_of_a_group(dsn: str) -> None:
     with closing(PostgresStore(dsn)) as store, ThreadPoolExecutor(3) as threads:
         store.append("a", "s", [note("first")])
-        look = store.changes(None, None)
-        look()
+        poll = store.changes(None, None)
+        poll()
         for one in _add_together(store, threads, [("a", "s", note(name)) for name in "xyz"]):
             one.result()
-        assert sorted(change.id or "" for change in look()) == ["x", "y", "z"]
+        assert sorted(change.id or "" for change in poll()) == ["x", "y", "z"]
 
 
 def test_many_threads_add_to_the_same_sessions_from_two_homes(dsn: str) -> None:

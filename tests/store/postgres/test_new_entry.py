@@ -93,12 +93,12 @@ def test_a_notice_is_sent_only_during_a_watch(dsn: str) -> None:
         for name in ("w", "x"):
             store.append("a", "s", [note(name)])
         assert list(listener.notifies(timeout=0.2)) == []
-        look = store.changes(None, None)
-        look()
+        poll = store.changes(None, None)
+        poll()
         store.append("a", "s", [note("y")])
         store.put("a", "s", [note("z")])
         assert len(list(listener.notifies(timeout=10, stop_after=2))) == 2
-        assert [change.id for change in look()] == ["y", "z"]
+        assert [change.id for change in poll()] == ["y", "z"]
 
 
 def test_adds_that_begin_a_session_together_all_count(dsn: str) -> None:

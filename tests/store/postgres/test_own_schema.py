@@ -63,11 +63,11 @@ def test_scrub_leaves_the_tables_of_another_home(dsn: str, second: str) -> None:
 def test_a_watch_hears_nothing_of_another_home(dsn: str, second: str) -> None:
     with closing(PostgresStore(second)) as other, closing(PostgresStore(dsn)) as store:
         other.create("a", "secret")
-        look, heard = store.changes(None, None), other.changes(None, None)
-        assert look() == heard() == []
+        poll, heard = store.changes(None, None), other.changes(None, None)
+        assert poll() == heard() == []
         other.purge_agent("a")
         assert [change.session for change in heard()] == ["secret"]
-        assert look() == []
+        assert poll() == []
 
 
 def test_a_graph_of_another_home_does_not_count(

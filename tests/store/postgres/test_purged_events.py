@@ -26,16 +26,16 @@ def test_a_watch_hears_the_ids_that_a_purge_removed(dsn: str, count: int) -> Non
     with closing(PostgresStore(dsn)) as store, closing(PostgresStore(dsn)) as other:
         ids = [f"{at}\0" for at in range(count)]
         store.append("a", "s", [note(one) for one in ids])
-        look = other.changes(None, None)
+        poll = other.changes(None, None)
         store.purge("a", "s", ids)
-        assert [(change.kind, change.id) for change in look()] == [("purge", one) for one in ids]
+        assert [(change.kind, change.id) for change in poll()] == [("purge", one) for one in ids]
 
 
 def test_a_watch_from_a_cursor_hears_digests_of_purged_ids(dsn: str) -> None:
     with closing(PostgresStore(dsn)) as store:
-        look = store.changes(None, None)
+        poll = store.changes(None, None)
         store.append("a", "s", [note("x")])
-        [added] = look()
-        del look  # Nobody watches while the entry is purged.
+        [added] = poll()
+        del poll  # Nobody watches while the entry is purged.
         store.purge("a", "s", ["x"])
         assert [change.id for change in store.changes(None, added.cursor)()] == [digest("s", "x")]

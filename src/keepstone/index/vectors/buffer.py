@@ -120,23 +120,23 @@ class VectorBuffer:
 
         self.sids[np.isin(self.vids, vids)] = -1
 
-    def live(self, asked: ScopeFilter) -> NDArray[np.bool_]:
+    def live(self, scope_filter: ScopeFilter) -> NDArray[np.bool_]:
         """Return which rows are in scope."""
         import numpy as np
 
-        if asked is EVERYTHING:
+        if scope_filter is EVERYTHING:
             return self.sids >= 0
-        live = self.sids >= 0 if asked.sids is None else np.isin(self.sids, asked.sids)
-        others = mask(self, list(self._codes), slice(self.count), asked)
+        live = self.sids >= 0 if scope_filter.sids is None else np.isin(self.sids, scope_filter.sids)
+        others = mask(self, list(self._codes), slice(self.count), scope_filter)
         return live if others is None else live & others
 
-    def nearest(self, vector: Vector, asked: ScopeFilter, limit: int, margin: float) -> Block | None:
+    def nearest(self, vector: Vector, scope_filter: ScopeFilter, limit: int, margin: float) -> Block | None:
         """Return the vectors in scope that are nearest, with all that are nearly as near as the last."""
         if not self.count:
             return None
         import numpy as np
 
-        rows = np.flatnonzero(self.live(asked))
+        rows = np.flatnonzero(self.live(scope_filter))
         if not len(rows):
             return None
         if len(rows) * _SPARSE < self.count:

@@ -66,7 +66,7 @@ class ExactScan:
         begin, end = self.dead.searchsorted(at)
         return at[1] - at[0] - int(end - begin)
 
-    def nearest(self, vector: Vector, asked: ScopeFilter, limit: int) -> list[int]:
+    def nearest(self, vector: Vector, scope_filter: ScopeFilter, limit: int) -> list[int]:
         """Return the numbers of the vectors in scope among which the nearest are."""
         import numpy as np
 
@@ -74,11 +74,11 @@ class ExactScan:
         margin = _STEPS * (self.generation.steps + scale) / scale
         found: list[NDArray[np.intp]] = []
         scores: list[NDArray[np.float32]] = []
-        for rows in self._selected(asked):
-            there, near = self._scan(query, rows, asked)
+        for rows in self._selected(scope_filter):
+            in_scope, near = self._scan(query, rows, scope_filter)
             # Few are compared with those of all other ranges as well.
             chosen = best(near, limit, margin) if len(near) > _MANY else slice(None)
-            found.append(there[chosen])
+            found.append(in_scope[chosen])
             scores.append(near[chosen])
         if len(found) == 1:
             return self._most(found[0], scores[0], limit, margin)
@@ -100,13 +100,13 @@ class ExactScan:
             chosen = chosen[np.lexsort((rows[chosen], -scores[chosen]))[:most]]
         return self._vids(rows[chosen])
 
-    def _selected(self, asked: ScopeFilter) -> list[Rows]:
+    def _selected(self, scope_filter: ScopeFilter) -> list[Rows]:
         """Return the rows outside of which nothing is in scope, by sessions and times."""
         import numpy as np
 
-        if asked.sids is None and (asked.since, asked.until) != (None, None):
-            return [self._within(asked.since, asked.until)]
-        found = ranges(self.generation, self._sessions, asked)
+        if scope_filter.sids is None and (scope_filter.since, scope_filter.until) != (None, None):
+            return [self._within(scope_filter.since, scope_filter.until)]
+        found = ranges(self.generation, self._sessions, scope_filter)
         if len(found) > 1 and sum(end - begin for begin, end in found) <= _MANY:
             return [np.concatenate([np.arange(*at) for at in found])]
         return [slice(*at) for at in found]
@@ -123,17 +123,17 @@ class ExactScan:
         return order[first:last].astype("intp")
 
     def _scan(
-        self, query: NDArray[np.int8], rows: Rows, asked: ScopeFilter
+        self, query: NDArray[np.int8], rows: Rows, scope_filter: ScopeFilter
     ) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
         """Return which of the rows are in scope, and their scores; one that is not may have none."""
         import numpy as np
 
-        masked = mask(self.generation, self._names, rows, asked)
+        masked = mask(self.generation, self._names, rows, scope_filter)
         if isinstance(rows, slice):
             every = np.arange(rows.start, rows.stop)
             if masked is None or np.count_nonzero(masked) * _SPARSE >= len(every):
-                there = self.generation.between(rows.start, rows.stop)
-                scores = self._products(query, there, self.generation.scales[rows])
+                codes = self.generation.between(rows.start, rows.stop)
+                scores = self._products(query, codes, self.generation.scales[rows])
                 if len(self.dead):
                     dead = self.dead[slice(*self.dead.searchsorted((rows.start, rows.stop)))]
                     scores[dead - rows.start] = -np.inf

@@ -39,7 +39,7 @@ class _Work:
     """A graph in the making."""
 
     due: Due
-    held: VectorCache
+    cache: VectorCache
     folder: Folder
     generation: int
     """The number of the generation that it is of."""
@@ -51,11 +51,11 @@ class _Work:
 
 
 class GraphUpkeep:
-    """Makes graphs. Any thread may call; ``held`` brings what is held of a space to what SQLite has."""
+    """Makes graphs. Any thread may call; ``cache_of`` returns the cache of a space, as SQLite has it now."""
 
-    def __init__(self, database: Database, held: Callable[[Space], VectorCache | None]) -> None:
+    def __init__(self, database: Database, cache_of: Callable[[Space], VectorCache | None]) -> None:
         self._database = database
-        self._held = held
+        self._cache_of = cache_of
         self._guard = threading.Lock()
         self._due: dict[Due, int] = {}
         self._work: _Work | None = None
@@ -98,8 +98,8 @@ class GraphUpkeep:
         """Schedule what the next query for everything would ask for, in each space."""
         with self._database as database:
             for space in vector_table.spaces(database):
-                held = self._held(space)
-                if held is not None and (held.is_due or held.live(ALL) >= fewest):
+                cache = self._cache_of(space)
+                if cache is not None and (cache.is_due or cache.live(ALL) >= fewest):
                     self.add(Due(space, ALL), fewest)
 
     def _end(self) -> None:
@@ -116,28 +116,28 @@ class GraphUpkeep:
             return False
         fewest = self._due[due]
         with self._database as database:
-            held = self._held(due.space)
+            cache = self._cache_of(due.space)
             purges = building.value(database, "purges")
-            made = held is not None and held.graph(database, due.sid, wait=True) is not None
-        if held is None or made or (not held.is_due and held.live(due.sid) < fewest):
+            made = cache is not None and cache.graph(database, due.sid, wait=True) is not None
+        if cache is None or made or (not cache.is_due and cache.live(due.sid) < fewest):
             self._due.pop(due)
             self._alone.close()
-        elif held.scan is None or held.is_due or held.scan.live(held.range_of(due.sid)) < fewest:
-            building.build(self._database, folder, held.number, held.space)
+        elif cache.scan is None or cache.is_due or cache.scan.live(cache.range_of(due.sid)) < fewest:
+            building.build(self._database, folder, cache.number, cache.space)
             self._alone.close()
         else:
-            growing = self._growing(folder, held, held.scan, due.sid)
-            self._work = _Work(due, held, folder, held.published, purges, growing, growing.done)
+            growing = self._growing(folder, cache, cache.scan, due.sid)
+            self._work = _Work(due, cache, folder, cache.published, purges, growing, growing.done)
         return True
 
-    def _growing(self, folder: Folder, held: VectorCache, scan: ExactScan, sid: int) -> Growing:
+    def _growing(self, folder: Folder, cache: VectorCache, scan: ExactScan, sid: int) -> Growing:
         """Return the graph of a session's rows, as far as it was saved by a process that ended."""
-        begin, end = held.range_of(sid)
+        begin, end = cache.range_of(sid)
         with self._database as database:
             sql = "SELECT mark, checksum FROM graph WHERE space=? AND sid=? AND number=?"
-            known = database.row(sql, (held.number, _unfinished(sid), held.published))
+            known = database.row(sql, (cache.number, _unfinished(sid), cache.published))
         if known is not None and begin <= (done := begin + (known[0] & _ROWS)) <= end:
-            name = building.name_of_graph(held.number, held.published, _unfinished(sid), known[0])
+            name = building.name_of_graph(cache.number, cache.published, _unfinished(sid), known[0])
             begun = load(folder, name, scan.generation.header.stride, known[1], grows=True)
             if begun is not None:
                 return Growing(scan.generation, (done, end), scan.dead, begun)
@@ -157,13 +157,13 @@ class GraphUpkeep:
 
     def _save_unfinished(self, work: _Work) -> None:
         """Save what is done of a graph, for the process that goes on if this one ends."""
-        done = work.growing.done - work.held.range_of(work.due.sid)[0]
+        done = work.growing.done - work.cache.range_of(work.due.sid)[0]
         self._publish(work, _unfinished(work.due.sid), random.getrandbits(16) * (_ROWS + 1) + done)
         work.saved = work.growing.done
 
     def _publish(self, work: _Work, sid: int, mark: int) -> None:
         """Write a graph and record it in the index, unless a purge came in between."""
-        name = building.name_of_graph(work.held.number, work.generation, sid, mark)
+        name = building.name_of_graph(work.cache.number, work.generation, sid, mark)
         with temporary_file(work.folder, name + TEMPORARY) as fd:
             # The file is there before this look: a purge after it removes the name, whatever becomes of us.
             with self._database as database:
@@ -173,18 +173,18 @@ class GraphUpkeep:
             with self._database as database, database.writing():
                 if self._is_wanted(database, work):
                     work.folder.replace(name + TEMPORARY, name)
-                    row = (work.held.number, sid, work.generation, mark, checksum)
+                    row = (work.cache.number, sid, work.generation, mark, checksum)
                     database.execute("INSERT OR REPLACE INTO graph VALUES(?, ?, ?, ?, ?)", row)
                     if sid == work.due.sid:
                         sql = "DELETE FROM graph WHERE space=? AND sid=?"
-                        database.execute(sql, (work.held.number, _unfinished(sid)))
+                        database.execute(sql, (work.cache.number, _unfinished(sid)))
         with self._database as database:
             building.tidy(database, work.folder)
 
     @staticmethod
     def _is_wanted(database: Database, work: _Work) -> bool:
         """Return whether nothing was purged, and the generation is the same; the guard is held."""
-        row = database.row("SELECT number FROM generation WHERE space=?", (work.held.number,))
+        row = database.row("SELECT number FROM generation WHERE space=?", (work.cache.number,))
         return row == (work.generation,) and building.value(database, "purges") == work.purges
 
 

@@ -93,38 +93,39 @@ def _tagged(database: Database, space: int, scope: Scope) -> NDArray[np.int64]:
     return np.array([vid for (vid,) in database.rows(sql, (space, *bindings))], np.int64)
 
 
-def ranges(columns: Columns, sessions: Mapping[int, Range], asked: ScopeFilter) -> list[Range]:
+def ranges(columns: Columns, sessions: Mapping[int, Range], scope_filter: ScopeFilter) -> list[Range]:
     """Return the ranges of rows, sorted by session and time, outside of which nothing is in scope.
 
     ``sessions`` says where the rows of each session are.
     """
-    if asked.sids is None:
+    if scope_filter.sids is None:
         return [(0, len(columns.sids))] if len(columns.sids) else []
     found = []
-    for begin, end in (sessions[sid] for sid in asked.sids if sid in sessions):
+    for begin, end in (sessions[sid] for sid in scope_filter.sids if sid in sessions):
         times = columns.times[begin:end]
-        first = 0 if asked.since is None else int(times.searchsorted(asked.since))
-        last = len(times) if asked.until is None else int(times.searchsorted(asked.until))
+        first = 0 if scope_filter.since is None else int(times.searchsorted(scope_filter.since))
+        last = len(times) if scope_filter.until is None else int(times.searchsorted(scope_filter.until))
         if first < last:
             found.append((begin + first, begin + last))
     return found
 
 
 def mask(
-    columns: Columns, names: Sequence[str], rows: slice | NDArray[np.intp], asked: ScopeFilter
+    columns: Columns, names: Sequence[str], rows: slice | NDArray[np.intp], scope_filter: ScopeFilter
 ) -> NDArray[np.bool_] | None:
     """Return which of some rows are in scope; None: all of them."""
     import numpy as np
 
     masks = []
-    if asked.types is not None:
-        types, wanted = columns.types[rows], [code for code, name in enumerate(names) if name in asked.types]
+    if scope_filter.types is not None:
+        types = columns.types[rows]
+        wanted = [code for code, name in enumerate(names) if name in scope_filter.types]
         # Each type compared with the whole column takes a fifth of the time of a table that is looked up.
         masks.append(types == wanted[0] if len(wanted) == 1 else np.isin(types, wanted, kind="sort"))
-    if asked.since is not None:
-        masks.append(columns.times[rows] >= asked.since)
-    if asked.until is not None:
-        masks.append(columns.times[rows] < asked.until)
-    if asked.vids is not None:
-        masks.append(np.isin(columns.vids[rows], asked.vids))
+    if scope_filter.since is not None:
+        masks.append(columns.times[rows] >= scope_filter.since)
+    if scope_filter.until is not None:
+        masks.append(columns.times[rows] < scope_filter.until)
+    if scope_filter.vids is not None:
+        masks.append(np.isin(columns.vids[rows], scope_filter.vids))
     return reduce(operator.and_, masks) if masks else None

@@ -46,7 +46,7 @@ class VectorSearch:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._spaces: dict[Space, VectorCache] = {}
-        self.upkeep = GraphUpkeep(database, self.held)
+        self.upkeep = GraphUpkeep(database, self.cache_of)
 
     def nearest(
         self, vector: Vector, space: Space, scope: Scope, limit: int, hnsw_from: int | None
@@ -54,17 +54,17 @@ class VectorSearch:
         """Return the entries in scope whose vectors have the largest cosine with one, the best first."""
         for _ in range(_TRIES):
             with self._database:
-                held = self.held(space)
-                if held is None:
+                cache = self.cache_of(space)
+                if cache is None:
                     return Nearest()
-                if not held.is_due:
-                    query = _Query(self._database, held, vector, scope, limit)
+                if not cache.is_due:
+                    query = _Query(self._database, cache, vector, scope, limit)
                     try:
                         return query.answer(hnsw_from, self.upkeep)
                     except ChangedError:
-                        held.distrust()
+                        cache.distrust()
                         continue
-            if not self._made(held):
+            if not self._made(cache):
                 break
         with self._database as database:
             blocks = vector_table.stream(
@@ -79,7 +79,7 @@ class VectorSearch:
 
     def memory(self) -> int:
         """Return how many bytes ``release_memory`` would free. The guard of the index is held."""
-        return sum(held.memory() for held in self._spaces.values())
+        return sum(cache.memory() for cache in self._spaces.values())
 
     def release_memory(self) -> None:
         """Keep no vectors in memory. The guard of the index is held."""
@@ -88,46 +88,46 @@ class VectorSearch:
     def cosines(self, vector: Vector, space: Space, eids: Sequence[int]) -> dict[int, float]:
         """Return how near the vectors of some rows are to one, without rows that have none."""
         with self._database as database:
-            held = self.held(space)
-            if held is None:
+            cache = self.cache_of(space)
+            if cache is None:
                 return {}
             # Where many vectors wait for their generation, the newer ones are not in memory.
-            found = {} if held.is_due else held.buffer.cosines(eids, vector)
+            found = {} if cache.is_due else cache.buffer.cosines(eids, vector)
             others = [eid for eid in eids if eid not in found]
-            return found | vector_table.cosines(database, held.number, others, vector)
+            return found | vector_table.cosines(database, cache.number, others, vector)
 
     def cosine_quartiles(self, vector: Vector, space: Space) -> tuple[float, float] | None:
         """Return median and upper quartile of a vector's cosines with a space; None if it has few vectors."""
         with self._database as database:
-            held = self._spaces.get(space)
+            cache = self._spaces.get(space)
             # A whole sample counts as it was when vectors were last compared; a smaller one is all of few.
-            is_whole = held is not None and held.sample is not None and len(held.sample) >= SAMPLE
-            if held is None or not is_whole or held.connection is not database.connection:
-                held = self.held(space)
-            if held is None:
+            is_whole = cache is not None and cache.sample is not None and len(cache.sample) >= SAMPLE
+            if cache is None or not is_whole or cache.connection is not database.connection:
+                cache = self.cache_of(space)
+            if cache is None:
                 return None
-            matrix = held.take_sample(database) if held.sample is None else held.sample
+            matrix = cache.take_sample(database) if cache.sample is None else cache.sample
         return quartiles(times(matrix, vector).tolist())
 
-    def held(self, space: Space) -> VectorCache | None:
-        """Return what is held of a space, as SQLite has it now; None without vectors. The guard is held."""
-        database, held = self._database, self._spaces.get(space)
-        if held is None or held.connection is not database.connection:
+    def cache_of(self, space: Space) -> VectorCache | None:
+        """Return the cache of a space, as SQLite has it now; None without vectors. The guard is held."""
+        database, cache = self._database, self._spaces.get(space)
+        if cache is None or cache.connection is not database.connection:
             # A recreated file has other numbers.
             number = vector_table.number_of(database, space)
             if number is None:
                 return None
-            held = self._spaces[space] = VectorCache(database, number, space)
+            cache = self._spaces[space] = VectorCache(database, number, space)
         stamp = database.stamp()
-        if stamp != held.stamp:
-            held.follow(database, stamp)
-        return held
+        if stamp != cache.stamp:
+            cache.follow(database, stamp)
+        return cache
 
-    def _made(self, held: VectorCache) -> bool:
+    def _made(self, cache: VectorCache) -> bool:
         """Make the generation that is due; False if another process is at it, or the disk refuses."""
         try:
             with building.files(self._database) as folder, building.alone(folder) as allowed:
-                return allowed and building.build(self._database, folder, held.number, held.space)
+                return allowed and building.build(self._database, folder, cache.number, cache.space)
         except (UnavailableError, OSError):
             return False
 
@@ -136,49 +136,49 @@ class _Query:
     """One vector that is to be compared with those in a scope; the guard of the index is held."""
 
     def __init__(
-        self, database: Database, held: VectorCache, vector: Vector, scope: Scope, limit: int
+        self, database: Database, cache: VectorCache, vector: Vector, scope: Scope, limit: int
     ) -> None:
         self._database = database
-        self._held = held
+        self._cache = cache
         self._vector = vector
         self._scope = scope
         self._limit = limit
         is_limited = scope.sessions is not None or scope.limits_within_a_session
-        self._asked = filter_of(database, held.number, scope, held.sids) if is_limited else EVERYTHING
-        self._newer = held.buffer.nearest(vector, self._asked, limit, ROUNDING)
+        self._filter = filter_of(database, cache.number, scope, cache.sids) if is_limited else EVERYTHING
+        self._newer = cache.buffer.nearest(vector, self._filter, limit, ROUNDING)
 
     def answer(self, hnsw_from: int | None, upkeep: GraphUpkeep) -> Nearest:
         """Return what is nearest, by a graph if there is one; one that is missing is due from now on."""
         is_due, sid = False, None if hnsw_from is None else self._whole()
-        fewest, held = max(hnsw_from or 0, 1), self._held
-        if held.scan is None and held.buffer.count < fewest:
+        fewest, cache = max(hnsw_from or 0, 1), self._cache
+        if cache.scan is None and cache.buffer.count < fewest:
             sid = None
-        if sid is not None and held.may_have(sid, fewest) and (count := held.live(sid)) >= fewest:
+        if sid is not None and cache.may_have(sid, fewest) and (count := cache.live(sid)) >= fewest:
             found = self._by_graph(sid) if packages.is_installed(packages.USEARCH) else None
             if found is None:
-                is_due = upkeep.add(Due(self._held.space, sid), fewest)
+                is_due = upkeep.add(Due(self._cache.space, sid), fewest)
             elif len(found) >= min(self._limit, count):
                 return Nearest(found, "hnsw")
-        base = self._held.scan
-        vids = base.nearest(self._vector, self._asked, self._limit) if base else []
+        base = self._cache.scan
+        vids = base.nearest(self._vector, self._filter, self._limit) if base else []
         return Nearest(self._compared(vids), is_due=is_due)
 
     def _whole(self) -> int | None:
         """Return the one session that is asked for as a whole, ``ALL`` for all of them, else None."""
-        asked = self._asked
-        if self._scope.where or not (asked is EVERYTHING or asked.is_plain):
+        scope_filter = self._filter
+        if self._scope.where or not (scope_filter is EVERYTHING or scope_filter.is_plain):
             return None
-        sids = [ALL] if asked.sids is None else asked.sids
+        sids = [ALL] if scope_filter.sids is None else scope_filter.sids
         return sids[0] if len(sids) == 1 else None
 
     def _by_graph(self, sid: int) -> list[tuple[int, float]] | None:
-        graph = self._held.graph(self._database, sid, wait=False)
-        if graph is None or self._held.scan is None:
+        graph = self._cache.graph(self._database, sid, wait=False)
+        if graph is None or self._cache.scan is None:
             return None
-        return self._compared(self._held.scan.nearest_by(graph, self._vector, self._limit))
+        return self._compared(self._cache.scan.nearest_by(graph, self._vector, self._limit))
 
     def _compared(self, vids: list[int]) -> list[tuple[int, float]]:
-        number, dim = self._held.number, self._held.space.dim
+        number, dim = self._cache.number, self._cache.space.dim
         older = vector_table.fetch(self._database, number, dim, vids) if vids else None
         blocks = [block for block in (older, self._newer) if block is not None]
         return nearest(blocks, self._vector, self._limit)

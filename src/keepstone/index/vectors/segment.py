@@ -138,10 +138,10 @@ class Generation:
 
     def _is_read(self, at: slice, rows: NDArray[np.int8]) -> bool:
         """Read rows; return whether they are there and as they were written, or erased."""
-        there = self._fd is not None and read_into(
+        is_complete = self._fd is not None and read_into(
             self._fd, rows.reshape(-1).data.cast("B"), self._begin + at.start * self.header.stride
         )
-        return there and bool((sums_of(rows, self.scales[at]) == self.sums[at]).all())
+        return is_complete and bool((sums_of(rows, self.scales[at]) == self.sums[at]).all())
 
     def names(self) -> list[str]:
         """Return the types that entries have."""
@@ -153,16 +153,16 @@ class Generation:
 
     def has_columns(self) -> bool:
         """Read all but the rows; return whether the columns are as they were written."""
-        there = self._fd is not None and read_into(self._fd, memoryview(self._memory)[: self._begin], 0)
-        return there and self.header.columns == self.checksum()
+        is_complete = self._fd is not None and read_into(self._fd, memoryview(self._memory)[: self._begin], 0)
+        return is_complete and self.header.columns == self.checksum()
 
     def has_rows(self) -> bool:
         """Return whether every row in the file is as it was written, or erased; they are not kept."""
         import numpy as np
 
-        count, held = self.header.rows, np.empty((_AT_ONCE, self.header.stride), np.int8)
+        count, buffer = self.header.rows, np.empty((_AT_ONCE, self.header.stride), np.int8)
         parts = (slice(at, min(at + _AT_ONCE, count)) for at in range(0, count, _AT_ONCE))
-        return all(self._is_read(at, held[: at.stop - at.start]) for at in parts)
+        return all(self._is_read(at, buffer[: at.stop - at.start]) for at in parts)
 
     def erase(self, rows: Iterable[int]) -> None:
         """Erase rows in the file, synced."""
@@ -179,11 +179,11 @@ class Generation:
 def size_of(header: Header) -> int:
     """Return how many bytes the file of a generation has."""
     size = HEADER
-    for each in (8, 8, 4, 4):
-        size = _aligned(size + each * header.rows)
+    for width in (8, 8, 4, 4):
+        size = _aligned(size + width * header.rows)
     size = _aligned(size + header.types)
-    for each in (8, 4, header.stride):
-        size = _aligned(size + each * header.rows)
+    for width in (8, 4, header.stride):
+        size = _aligned(size + width * header.rows)
     return size
 
 

@@ -276,7 +276,7 @@ class Pending:
         for source, bindings in self._without(database, space, scope)[:: -1 if newest_first else 1]:
             left = -1 if limit is None else limit - len(found)
             found += database.rows(f"SELECT e.eid, {_IS_THERE} {source} {rest}", (*bindings, *given, left))
-        if not all(there for _, there in found):
+        if not all(exists for _, exists in found):
             raise apsw.CorruptError(_MISPLACED)
         return [eid for eid, _ in found]
 
@@ -287,7 +287,7 @@ class Pending:
         found = [
             database.row(f"SELECT {counted} {source}", bindings) or (0, 0) for source, bindings in sources
         ]
-        if any(count != there for count, there in found):
+        if any(count != existing for count, existing in found):
             raise apsw.CorruptError(_MISPLACED)
         return sum([count for count, _ in found])
 

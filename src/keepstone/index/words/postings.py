@@ -56,18 +56,18 @@ class Posting:
         """
         import numpy as np
 
-        there = self
+        posting = self
         rows = np.unique(np.array(gone, np.int64))
         left = rows[self.within(rows).eids]
         if len(left):
             places = self.eids.searchsorted(left)
-            there = Posting(np.delete(self.eids, places), np.delete(self.times, places))
+            posting = Posting(np.delete(self.eids, places), np.delete(self.times, places))
         if new:
             came = sorted(new)
-            places = there.eids.searchsorted(came)
-            times = np.insert(there.times, places, [new[eid] for eid in came])
-            there = Posting(np.insert(there.eids, places, came), times)
-        return there
+            places = posting.eids.searchsorted(came)
+            times = np.insert(posting.times, places, [new[eid] for eid in came])
+            posting = Posting(np.insert(posting.eids, places, came), times)
+        return posting
 
     def among(self, eids: NDArray[np.int64]) -> Posting:
         """Return the part of it that is of these rows, which it all has."""
@@ -86,7 +86,7 @@ class Posting:
 
 
 @dataclass(slots=True)
-class _Held:
+class _CachedPosting:
     """A posting as it was when its word was last asked for, and what has changed since."""
 
     posting: Posting
@@ -100,7 +100,7 @@ class Postings:
     """The postings of one index, for use within one transaction after ``follow``."""
 
     def __init__(self) -> None:
-        self._held: dict[str, _Held] = {}
+        self._cached: dict[str, _CachedPosting] = {}
         self._size = 0
         self._connection: apsw.Connection | None = None
         self._upto = 0
@@ -119,8 +119,10 @@ class Postings:
         """Return how many bytes of memory they take."""
         if self._connection is None:
             return 0
-        held = sum(one.posting.eids.nbytes + one.posting.times.nbytes for one in self._held.values())
-        return held + self.lengths.nbytes + self.room.nbytes
+        size = sum(
+            cached.posting.eids.nbytes + cached.posting.times.nbytes for cached in self._cached.values()
+        )
+        return size + self.lengths.nbytes + self.room.nbytes
 
     def follow(self, database: Database, state: State) -> None:
         """Bring what is kept to where the full-text table stands."""
@@ -140,7 +142,7 @@ class Postings:
         import numpy as np
 
         database.execute(_INSTANCES)
-        self._held, self._size, self._changed = {}, 0, []
+        self._cached, self._size, self._changed = {}, 0, []
         self._connection, self._upto, self._changes = database.connection, state.flushed, state.changes
         self.lengths, self.room = np.zeros(state.flushed + 1, np.int32), np.empty(state.flushed + 1)
 
@@ -160,31 +162,31 @@ class Postings:
         if changed:
             self._changed += changed
             self.lengths[changed] = 0
-            for held in self._held.values():
-                for eid in held.new.keys() & changed:
-                    del held.new[eid]
+            for cached in self._cached.values():
+                for eid in cached.new.keys() & changed:
+                    del cached.new[eid]
         self._upto, self._changes = state.flushed, state.changes
         for eid, words in rows:
             tallied = _tallied(database, words)
-            for token in tallied.keys() & self._held.keys():
-                self._held[token].new[eid] = tallied[token]
+            for token in tallied.keys() & self._cached.keys():
+                self._cached[token].new[eid] = tallied[token]
 
     def of(self, database: Database, token: str) -> Posting:
         """Return the entries that hold a word, given as the full-text table has it."""
-        held = self._held.pop(token, None)
-        if held is None:
-            held = _Held(self._read(database, "term=?", (token,)), len(self._changed), {})
+        cached = self._cached.pop(token, None)
+        if cached is None:
+            cached = _CachedPosting(self._read(database, "term=?", (token,)), len(self._changed), {})
         else:
-            self._size -= len(held.posting)
-            self._follow_changes(held)
-        self._keep(token, held)
-        return held.posting
+            self._size -= len(cached.posting)
+            self._follow_changes(cached)
+        self._keep(token, cached)
+        return cached.posting
 
-    def _follow_changes(self, held: _Held) -> None:
-        gone = self._changed[held.followed :]
-        if gone or held.new:
-            held.posting, held.followed, held.new = (
-                held.posting.revised(gone, held.new),
+    def _follow_changes(self, cached: _CachedPosting) -> None:
+        gone = self._changed[cached.followed :]
+        if gone or cached.new:
+            cached.posting, cached.followed, cached.new = (
+                cached.posting.revised(gone, cached.new),
                 len(self._changed),
                 {},
             )
@@ -203,12 +205,12 @@ class Postings:
             raise apsw.CorruptError("the full-text table holds words of rows that are not there")
         return Posting(eids, times.astype(np.int32))
 
-    def _keep(self, token: str, held: _Held) -> None:
+    def _keep(self, token: str, cached: _CachedPosting) -> None:
         """Keep a posting as the one used last; drop those not used for longest."""
-        self._size += len(held.posting)
-        self._held[token] = held
+        self._size += len(cached.posting)
+        self._cached[token] = cached
         while self._size > MOST:
-            self._size -= len(self._held.pop(next(iter(self._held))).posting)
+            self._size -= len(self._cached.pop(next(iter(self._cached))).posting)
 
     def learn_lengths(self, database: Database, eids: NDArray[np.int64]) -> bool:
         """See to it that the lengths of these rows are known; False if all were."""

@@ -60,9 +60,9 @@ class Ranking:
         tokens = _tokens(term, database.language)
         if not all(tokens):
             return []
-        held = self._postings
-        of = held.beginning if is_unspaced(term) and len(term) == 1 else held.of
-        return bm25.together([of(database, token) for token in tokens], held.rows)
+        postings = self._postings
+        of = postings.beginning if is_unspaced(term) and len(term) == 1 else postings.of
+        return bm25.together([of(database, token) for token in tokens], postings.rows)
 
     def _best(self, database: Database, parts: Sequence[Weighted], scope: Scope, limit: int) -> Found:
         """Look at more and more of the highest scores, until the scope lets enough of them through."""
@@ -77,7 +77,7 @@ class Ranking:
             top = self._highest(database, parts, few, among if few is None else None, wanted)
             allowed |= entries.in_scope(database, [eid for eid, _ in top[looked_at:]], rest)
             if len(allowed) >= limit or len(top) < wanted:
-                return [one for one in top if one[0] in allowed][:limit]
+                return [hit for hit in top if hit[0] in allowed][:limit]
             looked_at, wanted = len(top), wanted * 2
 
     def _is_few(self, among: NDArray[np.int64]) -> bool:
@@ -106,16 +106,16 @@ class Ranking:
         A length that is not known yet counts as nothing, which makes a score too high and never
         too low: once the lengths of the highest ones are known, they are the highest.
         """
-        held, ahead = self._postings, count
+        postings, ahead = self._postings, count
         while True:
-            lengths = held.lengths if few is None else held.lengths[few]
-            scores = bm25.scores(parts, lengths, held.average, held.room if few is None else None)
+            lengths = postings.lengths if few is None else postings.lengths[few]
+            scores = bm25.scores(parts, lengths, postings.average, postings.room if few is None else None)
             top = bm25.highest(parts, scores, among, count)
-            if not held.learn_lengths(database, top if few is None else few[top]):
+            if not postings.learn_lengths(database, top if few is None else few[top]):
                 return bm25.in_order(top if few is None else few[top], scores[top])
             ahead *= 2
             more = bm25.highest(parts, scores, among, ahead)
-            held.learn_lengths(database, more if few is None else few[more])
+            postings.learn_lengths(database, more if few is None else few[more])
 
 
 def are_tokens(terms: Sequence[str], language: str) -> bool:

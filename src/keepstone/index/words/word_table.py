@@ -74,8 +74,8 @@ def ranked(
         limit: Maximum number of rows.
     """
     matches = {term: match_of(term, database.language) for term in terms}
-    held = counts(database, matches)
-    told = telling(terms, held, state.rows)
+    holders = counts(database, matches)
+    told = telling(terms, holders, state.rows)
     condition, bindings = scope
     source = "words"
     if condition != "1":
@@ -85,7 +85,7 @@ def ranked(
         "ORDER BY words.rank LIMIT ?"
     )
     match = " OR ".join(map(matches.__getitem__, told))
-    return Ranked(database.rows(sql, (match, *bindings, limit)), state.rows, held, state.length)
+    return Ranked(database.rows(sql, (match, *bindings, limit)), state.rows, holders, state.length)
 
 
 def telling(terms: Sequence[str], counts: Mapping[str, int], rows: int) -> Sequence[str]:
@@ -122,8 +122,8 @@ def numbers(database: Database) -> tuple[int, int]:
 
 def counts(database: Database, matches: Mapping[str, str]) -> dict[str, int]:
     """Return how many entries hold each word, by the full-text query that finds it."""
-    each = ["(SELECT count(*) FROM words WHERE words MATCH ?)"] * len(matches)
-    found = database.row(f"SELECT {', '.join(each)}", tuple(matches.values()))
+    queries = ["(SELECT count(*) FROM words WHERE words MATCH ?)"] * len(matches)
+    found = database.row(f"SELECT {', '.join(queries)}", tuple(matches.values()))
     return dict(zip(matches, found or (), strict=True))
 
 

@@ -47,7 +47,7 @@ TextsQuery = Annotated[bool, Query(description="False leaves out previews and ti
 def list_session_summaries(memory: Reading, ids: IdsQuery = None, texts: TextsQuery = True) -> Response:  # noqa: FBT002
     """List titles, counts and previews of sessions, the one with the newest entry first."""
     found = memory.session_summaries(ids, texts=texts)
-    return answer(shapes.SessionSummaries(sessions=[summary_document(one) for one in found]))
+    return answer(shapes.SessionSummaries(sessions=[summary_document(summary) for summary in found]))
 
 
 @router.get("/agents/{agent}/dropped-sessions", **responds(shapes.DroppedSessions))  # noqa: FAST003

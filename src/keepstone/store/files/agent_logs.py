@@ -23,7 +23,7 @@ from keepstone.index.index import bound_of
 from keepstone.log.log_file import Log, Stat
 from keepstone.store.files.index_file import open_index, second_connection
 from keepstone.store.files.intake import Arrears, follow_folder
-from keepstone.store.files.last_look import LastLook
+from keepstone.store.files.last_refresh import LastRefresh
 from keepstone.store.files.past_lives import PastLives
 from keepstone.store.files.session_files import SessionFiles, SessionLog, opened_folder
 from keepstone.store.files.spare_index import SpareIndex
@@ -47,7 +47,7 @@ class AgentLogs:
 
     Constant after construction: ``agent``, ``folder``. Guarded by ``_guard``, which no thread
     holds while it reads a log: the logs held open, the names of files, the index.
-    Guarded by ``_looking``, held by the one thread that takes in what changed anywhere: when that
+    Guarded by ``_refreshing``, held by the one thread that takes in what changed anywhere: when that
     was last done. The index guards itself, each log is guarded by its lock.
     """
 
@@ -80,8 +80,8 @@ class AgentLogs:
         self._guard = threading.RLock()
         self.session_files = SessionFiles(self.folder, layout)
         self._logs: OrderedDict[str, SessionLog] = OrderedDict()
-        self._looking = threading.RLock()
-        self.last_look = LastLook(self.folder.path, lambda: time.monotonic())  # noqa: PLW0108  Tests replace the module.
+        self._refreshing = threading.RLock()
+        self.last_refresh = LastRefresh(self.folder.path, lambda: time.monotonic())  # noqa: PLW0108  Tests replace the module.
         self._lags, self._leave = 0, leave
         self.arrears = Arrears()
         """The work that the index has not done yet; ``leave`` lets the background do it."""
@@ -183,7 +183,7 @@ class AgentLogs:
         """Open a second connection to the index, for long work; see ``second_connection``."""
         return second_connection(self.index, self._index_folder, self.root, self._language)
 
-    def asking(self, question: Callable[Concatenate[Index, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+    def query(self, question: Callable[Concatenate[Index, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Query the index, again if it had to be recreated; UnavailableError if it cannot answer."""
         try:
             return question(self._index or self.index, *args, **kwargs)
@@ -194,7 +194,7 @@ class AgentLogs:
         except DamagedError as error:
             raise UnavailableError(f"damaged again: {error}") from error
 
-    def answer(
+    def query_current(
         self,
         sessions: Sequence[str] | None,
         question: Callable[Concatenate[Index, P], T],
@@ -211,14 +211,14 @@ class AgentLogs:
         """
         if self.reach(sessions):
             try:
-                return self.asking(question, *args, **kwargs)
+                return self.query(question, *args, **kwargs)
             except UnavailableError as error:
                 self.lag(error)
         names = [name for name, _, _ in self.files()] if sessions is None else sessions
         spare = self.spare.holding(names, self.log, is_all=sessions is None)
         try:
             return (
-                self.asking(question, *args, **kwargs) if spare is None else question(spare, *args, **kwargs)
+                self.query(question, *args, **kwargs) if spare is None else question(spare, *args, **kwargs)
             )
         except UnavailableError as error:
             raise unusable(self.agent, error) from error
@@ -226,32 +226,32 @@ class AgentLogs:
     def heal(self) -> None:
         """Fill an index that turned out to be damaged, and is empty now, from the logs."""
         self._warn_of_damage()
-        self.look(0)
+        self.refresh(0)
 
-    def look(self, age: float) -> None:
+    def refresh(self, age: float) -> None:
         """Take in what changed in any log, unless that was done less than ``age`` seconds ago.
 
         Where files came or went since, as with ``git checkout``, that is done at once.
         While one thread does so, others that ask for it wait; writers and readers of a session do not.
         Long logs are left to the background, see ``arrears``.
         """
-        if self.last_look.is_within(age):
+        if self.last_refresh.is_within(age):
             return
-        with self._looking:
-            if self.last_look.is_within(age):
+        with self._refreshing:
+            if self.last_refresh.is_within(age):
                 return
-            began, lags = self.last_look.begin(), self._lags
+            began, lags = self.last_refresh.begin(), self._lags
             self.leave_replaced()
             try:
-                self._look_twice()
+                self._follow_folder()
             except (UnavailableError, DamagedError) as error:
                 self.lag(error)
             with self._guard:
-                # Another thread may have failed to index a write after this look had passed its log.
+                # Another thread may have failed to index a write after this refresh had passed its log.
                 if self._lags == lags:
                     self.stale = False
                     self.spare.forget()
-                    self.last_look.end(began)
+                    self.last_refresh.end(began)
             if self.arrears.first() or self.arrears.are_rows_hidden:
                 self._leave(self.agent)
 
@@ -262,7 +262,7 @@ class AgentLogs:
                 self._index.close()
                 self._index = None
 
-    def _look_twice(self) -> None:
+    def _follow_folder(self) -> None:
         """Take in what changed, from all logs if the index turns out to be damaged and is empty now."""
         try:
             follow_folder(self)
@@ -276,15 +276,15 @@ class AgentLogs:
     def follow(self, session: str, log: Log, stat: Stat | None, *, within: float = math.inf) -> bool:
         """Bring the index to this state of a log; False if it cannot be brought there, or not so soon."""
         try:
-            is_current = stat is not None and self.asking(Index.current, {session: stat})
+            is_current = stat is not None and self.query(Index.current, {session: stat})
             return bool(is_current) or self.catch_up(session, log, within=within)
         except UnavailableError as error:
             self.lag(error)
             return False
 
     def catch_up(self, session: str, log: Log, *, within: float) -> bool:
-        """Index a log up to its end, for a limited number of seconds; the next look continues."""
-        if not (done := self.asking(Index.catch_up, session, log, within=within)):
+        """Index a log up to its end, for a limited number of seconds; the next refresh continues."""
+        if not (done := self.query(Index.catch_up, session, log, within=within)):
             self.lag()
         return done
 
@@ -299,9 +299,9 @@ class AgentLogs:
             self.lag(error)
             return False
         if is_replaced:
-            self.look(0)
+            self.refresh(0)
         elif sessions is None or self.stale:
-            self.look(FRESH)
+            self.refresh(FRESH)
         if sessions is None:
             return not self.stale or bool(self.arrears)
         stats: dict[str, Stat | None] = {}
@@ -309,7 +309,7 @@ class AgentLogs:
             with suppress(InvalidSessionIdError):  # No session has such an id.
                 stats[session] = self.session_files.stat(session) or self.log(session).stat()
         try:
-            for session in stats.keys() - self.asking(Index.current, stats) if stats else ():
+            for session in stats.keys() - self.query(Index.current, stats) if stats else ():
                 with suppress(InvalidSessionIdError):
                     log = self.log(session)
                     if not self.catch_up(session, log, within=bound_of(log)):
@@ -320,25 +320,25 @@ class AgentLogs:
         return True
 
     def lag(self, error: Exception | None = None) -> None:
-        """Remember that the index is behind the logs; the next look tries again."""
+        """Remember that the index is behind the logs; the next refresh tries again."""
         if error is not None:
             logger.warning("the index of agent %s is behind: %s", self.agent, type(error).__name__)
         with self._guard:
             self._lags += 1
             self.stale = True
-            self.last_look.forget()
+            self.last_refresh.forget()
 
     def rebuild(self, progress: Callable[[int], None]) -> int:
         """Rebuild the index from the logs; return how many there are. ``progress`` receives bytes read."""
-        self.last_look.forget()
-        began = self.last_look.begin()
+        self.last_refresh.forget()
+        began = self.last_refresh.begin()
         self.index.discard()
         count = 0
         for session, _, status in self.files():
             self.index.catch_up(session, self.log(session), progress)
             progress(status.st_size)
             count += 1
-        self.last_look.end(began)
+        self.last_refresh.end(began)
         return count
 
     def is_moved(self) -> bool:
@@ -365,7 +365,7 @@ class AgentLogs:
 
     def park(self, *, soon_reopened: bool = True) -> None:
         """Close all files until the folder is reopened; arguments are as for ``close``."""
-        with self._looking, self._guard:
+        with self._refreshing, self._guard:
             for log in self._logs.values():
                 log.close()
             if self._index is not None:
@@ -376,7 +376,7 @@ class AgentLogs:
             self.session_files.close()
             self.folder.close()
             self.leaves_index_closed = True
-            self.last_look.forget()
+            self.last_refresh.forget()
 
     def close(self, *, soon_reopened: bool = False) -> None:
         """Close everything; no thread may be at work here. ``soon_reopened`` is as for ``Index.close``."""

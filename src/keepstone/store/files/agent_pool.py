@@ -126,10 +126,10 @@ class OpenAgents:
             others = list(self._open.values()) if self.logs_each() < before else []
         if logs is not made:
             made.close(soon_reopened=True)
-        for each in unused:
-            self._park(each)
-        for each in others:
-            each.close_some()
+        for idle in unused:
+            self._park(idle)
+        for other in others:
+            other.close_some()
         return logs
 
     def _park(self, logs: AgentLogs) -> None:

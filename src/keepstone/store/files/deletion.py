@@ -48,7 +48,7 @@ def delete(logs: AgentLogs, session: str, ids: Sequence[str], scope: Scope | Non
     if after is not None:
         logs.follow(session, log, after)
         with suppress(UnavailableError):  # Then the next upkeep does it.
-            logs.asking(Index.drop_hidden)
+            logs.query(Index.drop_hidden)
         compact_if_due(logs, session, log, after)
     return len(live)
 
@@ -77,8 +77,8 @@ def _prepared(
             if changed is None:
                 continue
             if again := changed.intersection(ids):
-                there = {*found.live} - again | {*live_now(logs, session, log, sorted(again), scope)}
-                live = [entry_id for entry_id in ids if entry_id in there]
+                present = {*found.live} - again | {*live_now(logs, session, log, sorted(again), scope)}
+                live = [entry_id for entry_id in ids if entry_id in present]
                 lines = _lines(live, ts)
             return live, _append(logs, session, log, live, lines)
     return None
@@ -88,9 +88,9 @@ def find_live(logs: AgentLogs, session: str, ids: Sequence[str], scope: Scope | 
     """Look up which entries are there, and match a scope, if given; None if the index cannot tell."""
     found: Found | None = None
     for begin in range(0, len(ids), _FEW):
-        some = ids[begin : begin + _FEW]
+        batch = ids[begin : begin + _FEW]
         try:
-            known, rows = logs.asking(Index.so_far, session, some)
+            known, rows = logs.query(Index.so_far, session, batch)
         except UnavailableError as error:
             logs.lag(error)
             return None
@@ -99,8 +99,8 @@ def find_live(logs: AgentLogs, session: str, ids: Sequence[str], scope: Scope | 
         found = found or Found([], known.stat.inode, known.offset)
         if known.stat.inode != found.inode or known.offset < found.offset:
             return None  # Another log took its place.
-        there = {row.id for row in rows if scope is None or matches(scope, session, row.record)}
-        found.live.extend(entry_id for entry_id in some if entry_id in there)
+        matching = {row.id for row in rows if scope is None or matches(scope, session, row.record)}
+        found.live.extend(entry_id for entry_id in batch if entry_id in matching)
     return found
 
 
@@ -118,8 +118,8 @@ def changed_since(log: Log, found: Found) -> set[str] | None:
 
 def live_now(logs: AgentLogs, session: str, log: Log, ids: Sequence[str], scope: Scope | None) -> list[str]:
     """Return those of the ids that have a live entry which matches a scope, if given. The lock is held."""
-    there = LiveEntries(logs, log, session, log.create(), ids)
-    records = [(entry_id, record) for entry_id in ids if (record := there.get(entry_id)) is not None]
+    entries = LiveEntries(logs, log, session, log.create(), ids)
+    records = [(entry_id, record) for entry_id in ids if (record := entries.get(entry_id)) is not None]
     return [entry_id for entry_id, record in records if scope is None or matches(scope, session, record)]
 
 
@@ -141,5 +141,5 @@ def _append(
     if len(lines) > _FEW and after.size == begin + sum(map(len, lines)):
         with suppress(UnavailableError):  # Then the whole batch is read.
             offset = begin + sum(map(len, lines[:_FEW]))
-            logs.asking(Index.begin_deletion, session, log, before, after, live[:_FEW], offset)
+            logs.query(Index.begin_deletion, session, log, before, after, live[:_FEW], offset)
     return after

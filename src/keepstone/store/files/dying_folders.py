@@ -23,10 +23,10 @@ def put_away(folders: Sequence[Path]) -> None:
 
     Only then is anything removed, so that no new folder has got the number of an old one.
     """
-    there = [folder for folder in folders if number_of(folder) is not None]
-    names = [folder.with_name(f".purge.{folder.name}.{time.time_ns()}") for folder in there]
-    marked = [*(name.with_name(f"{name.name}-{number_of(there[-1])}") for name in names[:-1]), *names[-1:]]
-    for folder, name in [*zip(there, marked, strict=True), *zip(marked[:-1], names[:-1], strict=True)]:
+    existing = [folder for folder in folders if number_of(folder) is not None]
+    names = [folder.with_name(f".purge.{folder.name}.{time.time_ns()}") for folder in existing]
+    marked = [*(name.with_name(f"{name.name}-{number_of(existing[-1])}") for name in names[:-1]), *names[-1:]]
+    for folder, name in [*zip(existing, marked, strict=True), *zip(marked[:-1], names[:-1], strict=True)]:
         rename(folder, name)
 
 

@@ -29,7 +29,7 @@ def erase_lives(logs: AgentLogs, session: str, purged: Purged, ids: Collection[s
     """Take the lines of erased lives out of all files of a session. The lock is held."""
     side, log = _side(logs, session), logs.log(session)
     log.clear_away(in_use=True)
-    later = {one for one in ids if side.lives[one] > purged(one)}
+    later = {entry_id for entry_id in ids if side.lives[entry_id] > purged(entry_id)}
     erase_entries(logs.folder, log, logs.spellings(session), set(ids) - later)
     if later:
         side = _side(logs, session)

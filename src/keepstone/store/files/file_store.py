@@ -229,7 +229,7 @@ class FileStore:
         written = list(map(Written, records, map(dump, records)))
         if not written:
             return []
-        are_repeated = len({one.record["id"] for one in written}) < len(written)
+        are_repeated = len({line.record["id"] for line in written}) < len(written)
         if are_repeated and self.session(agent, session) is None:
             resolve(written, NoEntries(), on_conflict)  # Refuses before anything is made.
         with self._agents.using(agent, create=True) as logs:
@@ -289,7 +289,7 @@ class FileStore:
 
     def compacted_size(self, agent: str, session: str) -> int:
         with self._using(agent) as logs, suppress(UnavailableError):
-            return max(0, logs.asking(Index.compacted, session)) if logs else 0
+            return max(0, logs.query(Index.compacted, session)) if logs else 0
         return 0
 
     # Erasing
@@ -402,7 +402,7 @@ class FileStore:
                 return ()
             if as_of is None and not archived:
                 logs.log(session)  # Refuses an id that no file can have.
-                return [row.record for row in logs.answer((session,), Index.newest, session, -1, None)]
+                return [row.record for row in logs.query_current((session,), Index.newest, session, -1, None)]
             return state(logs, session, as_of)
 
     def lines(self, agent: str, session: str) -> Iterator[Record]:
@@ -536,25 +536,25 @@ class FileStore:
         self._space.set(space)
 
     def spaces(self, agent: str) -> list[Space]:
-        return self._asked(agent, (), Index.spaces) or self._asked(agent, None, Index.spaces) or []
+        return self._query(agent, (), Index.spaces) or self._query(agent, None, Index.spaces) or []
 
     def vectors(self, agent: str, session: str, space: str, ids: Sequence[str]) -> dict[str, Vector]:
-        return self._asked(agent, (session,), Index.vectors, session, space, ids) or {}
+        return self._query(agent, (session,), Index.vectors, session, space, ids) or {}
 
     def keep_vectors(self, agent: str, space: str, made: Sequence[tuple[Entry, Vector]]) -> int:
         with self._using(agent) as logs:
             if logs is None:
                 return 0
             try:
-                return logs.asking(Index.keep, space, made)
+                return logs.query(Index.keep, space, made)
             except UnavailableError as error:
                 logs.lag(error)
                 return 0
 
     def forget_vectors(self, agent: str, space: str) -> int:
-        return self._asked(agent, (), Index.forget_space, space) or 0
+        return self._query(agent, (), Index.forget_space, space) or 0
 
-    def _asked(
+    def _query(
         self,
         agent: str,
         sessions: Sequence[str] | None,
@@ -568,7 +568,7 @@ class FileStore:
                 return None
             logs.reach(sessions)
             try:
-                return logs.asking(question, *args, **kwargs)
+                return logs.query(question, *args, **kwargs)
             except UnavailableError as error:
                 if logs.is_moved():
                     return None  # Removed during the call.
@@ -625,21 +625,21 @@ class FileStore:
         record_language(self.root, language)
 
     def changes(self, agents: Sequence[str] | None, since: str | None) -> Callable[[], list[Change]]:
-        return Changes(self.root, self._layout, self._using, agents, since).look
+        return Changes(self.root, self._layout, self._using, agents, since).poll
 
     def sync(self, progress: Callable[[int, int], None] | None = None) -> None:
         for agent in self.agents():
             with self._using(agent) as logs:
                 if logs is not None:
-                    logs.look(0)
+                    logs.refresh(0)
                     self._take_in_left(logs, progress)
                     with suppress(UnavailableError):
-                        logs.asking(Index.flush)
+                        logs.query(Index.flush)
                 while self.maintenance.upkeep(agent, ahead=False):
                     pass
 
     def _take_in_left(self, logs: AgentLogs, progress: Callable[[int, int], None] | None) -> None:
-        """Take in what a look left to the background; no lock is held between two steps.
+        """Take in what a refresh left to the background; no lock is held between two steps.
 
         Raises:
             LockTimeoutError: Another process that has begun to do so does not get on.
@@ -655,7 +655,7 @@ class FileStore:
             progress(total, total)
 
     def _take_in_some(self, agent: str) -> bool:
-        """Do one piece of the background's work on what looks left to it."""
+        """Do one piece of the background's work on what refreshes left to it."""
         with self._using(agent) as logs:
             return logs is not None and take_in_some(logs, self._agents.are_others_at_work)
 

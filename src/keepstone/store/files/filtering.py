@@ -25,8 +25,8 @@ def select(
     """Return a page of the entries that a scope selects, by time, session and place."""
     after = None if cursor is None else Position(*decode(cursor, int, str, str, int, str))
     wanted = None if limit is None else limit + 1
-    found = logs.answer(None, _select, scope, wanted, after, newest_first=newest_first)
-    entries = [entry_of(logs.agent, one.row.session, one.row.record) for one in found[:limit]]
+    found = logs.query_current(None, _select, scope, wanted, after, newest_first=newest_first)
+    entries = [entry_of(logs.agent, selected.row.session, selected.row.record) for selected in found[:limit]]
     if limit is None or len(found) <= limit or not limit:
         return Page(entries)
     last, following = found[limit - 1], found[limit]
@@ -37,13 +37,13 @@ def select(
 
 def count(logs: AgentLogs, scope: Scope) -> int:
     """Return how many entries a scope selects."""
-    return logs.answer(None, _count, scope)
+    return logs.query_current(None, _count, scope)
 
 
 def selected_in(index: Index, scope: Scope) -> list[Record]:
     """Return the records of a scope of one session, by place."""
     found = _select(index, scope, None, None, newest_first=False)
-    return [one.row.record for one in sorted(found, key=lambda one: one.number)]
+    return [selected.row.record for selected in sorted(found, key=lambda selected: selected.number)]
 
 
 def _select(
@@ -77,10 +77,10 @@ def _selected(
     step = _STEP if wanted is None else min(wanted, _STEP)
     while step:
         rows = index.select(scope, step, after, newest_first=newest_first)
-        for one in rows:
-            after = Position(one.ts, one.row.session, one.row.id, one.number, "")
-            if _matches(scope, one.row):
-                yield one
+        for selected in rows:
+            after = Position(selected.ts, selected.row.session, selected.row.id, selected.number, "")
+            if _matches(scope, selected.row):
+                yield selected
         if len(rows) < step:
             return
         step = _STEP  # What was refused, or is wanted beyond one step, is made up for at once.

@@ -63,7 +63,7 @@ class Arrears(dict[str, tuple[int, object]]):
         """Return one session that is left and may be readable, and a mark; None if there is none."""
         with self._guard:
             left = ((session, mark) for session, (_, mark) in self.items())
-            return next((one for one in left if self._unreadable.get(one[0]) is not one[1]), None)
+            return next((pair for pair in left if self._unreadable.get(pair[0]) is not pair[1]), None)
 
     def put_off(self, session: str, mark: object, size: int) -> bool:
         """Record that a log cannot be read until it is left again; return whether that is news."""

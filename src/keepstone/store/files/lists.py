@@ -55,7 +55,7 @@ def entries(
     before = None if cursor is None else _place_of(cursor)
     # One more than is asked for shows whether there are more.
     most = -1 if limit is None else limit + 1
-    rows = logs.answer((session,), Index.newest, session, most, types, before)
+    rows = logs.query_current((session,), Index.newest, session, most, types, before)
     shown = rows if limit is None or len(rows) <= limit else rows[1:]
     found = [entry_of(logs.agent, session, row.record) for row in shown]
     more = len(rows) > len(shown) > 0
@@ -109,14 +109,14 @@ def matching(
             set[str]().union(*(rewrite.matching(file, text) for file in _files(logs, name, names[name])))
         )
     )
-    return first_page((each for each in found if cursor is None or each > last), limit, list)
+    return first_page((pair for pair in found if cursor is None or pair > last), limit, list)
 
 
 def _files(logs: AgentLogs, session: str, names: set[str]) -> list[Log]:
     """Return logs, archives and originals of a session, under whatever names they have."""
     log = logs.log(session)
     others = logs_named(logs.folder, logs.session_files.layout, names - {log.name})
-    return [part for each in (log, *others) for part in parts(logs.folder, each)]
+    return [part for source in (log, *others) for part in parts(logs.folder, source)]
 
 
 def history(
@@ -132,5 +132,5 @@ def history(
         for number, version in enumerate(versions(logs, name, entry_id), 1)
         if name > begin or number > skipped
     )
-    page = first_page(found, limit, lambda each: [*each[:2]])
+    page = first_page(found, limit, lambda row: [*row[:2]])
     return Page((version for _, _, version in page), page.next)

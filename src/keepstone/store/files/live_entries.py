@@ -80,15 +80,15 @@ class LiveEntries:
         self._records: dict[str, Record | None] = dict.fromkeys(new)
         self._lives: Mapping[str, int] | None = None
         if stat is not None and ids:
-            self._look_up(stat, ids)
+            self._read_entries(stat, ids)
 
-    def _look_up(self, stat: Stat, ids: Sequence[str]) -> None:
+    def _read_entries(self, stat: Stat, ids: Sequence[str]) -> None:
         self._records |= dict.fromkeys(ids)
         if self._logs.leaves_index_closed and _are_absent(self._log, stat, ids):
             return
         rows: Sequence[Row] | None
         try:
-            rows = self._logs.asking(Index.at, self._session, stat, ids)
+            rows = self._logs.query(Index.at, self._session, stat, ids)
         except UnavailableError as error:
             self._logs.lag(error)
             rows = None
@@ -96,10 +96,10 @@ class LiveEntries:
             found = search(self._logs, self._session, self._log, ids, self._searched, most=AT_ONCE)
             rows = None if found is None else found.rows
         if rows is None:
-            rows = self._answer(Index.with_ids, self._session, ids)
+            rows = self._query(Index.with_ids, self._session, ids)
         self._records |= {row.id: row.record for row in rows}
 
-    def _answer(self, question: Callable[Concatenate[Index, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+    def _query(self, question: Callable[Concatenate[Index, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Query an index that holds the log in this state.
 
         Raises:
@@ -109,7 +109,7 @@ class LiveEntries:
         try:
             epoch = logs.index.epoch  # Before it follows: one that others exchange then may be empty.
             if self._stat and logs.follow(self._session, self._log, self._stat, within=MOST_UNDER_LOCK):
-                found = logs.asking(question, *args, **kwargs)
+                found = logs.query(question, *args, **kwargs)
                 if logs.index.epoch == epoch:
                     return found
         except UnavailableError as error:
@@ -124,10 +124,10 @@ class LiveEntries:
 
     def count(self) -> int:
         """Return how many live entries the session has."""
-        return self._answer(Index.counts, self._session).get(self._session, 0)
+        return self._query(Index.counts, self._session).get(self._session, 0)
 
-    def look_up_lives(self, ids: Sequence[str]) -> None:
-        """Look up in one go which lives the ids had."""
+    def read_lives(self, ids: Sequence[str]) -> None:
+        """Read in one go which lives the ids had."""
         given = [entry_id for entry_id in ids if not isinstance(entry_id, NewId)]
         self._lives = self._logs.past_lives(self._session, given) if given else {}
 
@@ -140,19 +140,19 @@ class LiveEntries:
     def get(self, entry_id: str) -> Record | None:
         """Return the record of a live entry, None if there is none."""
         if entry_id not in self._records and self._stat is not None:
-            self._look_up(self._stat, [entry_id])
+            self._read_entries(self._stat, [entry_id])
         found = self._records.get(entry_id)
         self.met = self.met or found is not None
         return found
 
     def links(self, rel: str) -> list[tuple[str, str]]:
         """Return source and target of the links of this relation that live entries have."""
-        return self._answer(Index.links, self._session, rel)
+        return self._query(Index.links, self._session, rel)
 
     def select(self, kind: str, where: Sequence[Comparison]) -> list[Record]:
         """Return the live entries of a type that meet all conditions, in the order of their places."""
         scope = Scope(self._logs.agent, sessions=(self._session,), types=(kind,), where=tuple(where))
-        return self._answer(selected_in, scope)
+        return self._query(selected_in, scope)
 
 
 def ready_unlocked(
@@ -192,7 +192,7 @@ def search(
     ``before``.
     """
     try:
-        known, rows = logs.asking(Index.so_far, session, ids)
+        known, rows = logs.query(Index.so_far, session, ids)
     except UnavailableError:
         return None
     with log.reading() as fd:
@@ -215,4 +215,4 @@ def _are_absent(log: Log, stat: Stat, ids: Sequence[str]) -> bool:
     with log.reading() as fd:
         data = b"" if fd is None else os.pread(fd, stat.size, 0)
     # JSON can write characters of a UUID otherwise only by an escape that begins so.
-    return rb"\u00" not in data and not any(each.encode() in data for each in ids)
+    return rb"\u00" not in data and not any(entry_id.encode() in data for entry_id in ids)

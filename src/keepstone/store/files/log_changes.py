@@ -170,16 +170,16 @@ class Changes:
     def _named(self) -> Sequence[str]:
         return self._layout.agents(self._root) if self._agents is None else self._agents
 
-    def look(self) -> list[Change]:
-        """Return what changed since the last look."""
+    def poll(self) -> list[Change]:
+        """Return what changed since the last poll."""
         found: list[Change] = []
         for agent in dict.fromkeys([*self._named(), *self._told]):
             told = self._told.setdefault(agent, {})
-            there = self._sessions(agent)
-            changed = [name for name in there if name not in told or told[name].stat != there[name]]
+            stats = self._sessions(agent)
+            changed = [name for name in stats if name not in told or told[name].stat != stats[name]]
             if changed:
                 found += self._read(agent, changed)
-            for session in told.keys() - there.keys():
+            for session in told.keys() - stats.keys():
                 del told[session]
                 self._resumed.get(agent, {}).pop(session, None)
                 found += self._changes(agent, session, [("remove", None, None)], gone=True)
@@ -189,8 +189,8 @@ class Changes:
         """Return the state of each log of an agent, those first that changed first."""
         path = self._layout.sessions_folder(self._root, agent)
         with suppress(FileNotFoundError, NotADirectoryError), Folder(path, root=self._root) as folder:
-            there = [(name, stat_of(status)) for name, _, status in SessionFiles(folder, self._layout)]
-            return dict(sorted(there, key=lambda pair: pair[1].mtime))
+            stats = [(name, stat_of(status)) for name, _, status in SessionFiles(folder, self._layout)]
+            return dict(sorted(stats, key=lambda pair: pair[1].mtime))
         return {}
 
     def _read(self, agent: str, sessions: Sequence[str]) -> list[Change]:

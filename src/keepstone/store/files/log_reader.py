@@ -34,7 +34,7 @@ class LogReader(IndexReader):
         """Whether an answer may lack entries because the index is behind the logs."""
         return self._lagged or self._logs.stale
 
-    def _asking(self) -> LogReader:
+    def _pinned_index(self) -> LogReader:
         return self  # Asked many times a recall: a generator would take three times as long.
 
     def __enter__(self) -> Index:
@@ -77,12 +77,12 @@ class LogReader(IndexReader):
             self._reached = sessions
             self._logs.reach(sessions)
             # Noted before the search: the background may take in the rest before its answer is there.
-            is_behind = sessions is None and (bool(self._logs.arrears) or self._logs.last_look.is_outdated)
+            is_behind = sessions is None and (bool(self._logs.arrears) or self._logs.last_refresh.is_outdated)
             self._lagged = self._lagged or self._logs.stale or is_behind
 
     def load(self, keys: Sequence[int]) -> dict[int, Entry]:
         """Return the entries that keys name."""
-        with suppress(StoreError), self._asking() as index:
+        with suppress(StoreError), self._pinned_index() as index:
             rows = index.rows(self._rows(keys))
             first, agent = self._epoch * ROWS, self._logs.agent
             return {first + eid: entry_of(agent, row.session, row.record) for eid, row in rows.items()}

@@ -15,8 +15,8 @@ def find(logs: AgentLogs, entry_id: str, session: str | None) -> list[Entry]:
     """Return the live entries with an id, in one session or in all."""
     if session is not None:
         logs.log(session)  # Refuses an id that no file can have.
-        return _entries(logs, logs.answer((session,), Index.with_ids, session, [entry_id]))
-    found = logs.answer(None, Index.holders, entry_id)
+        return _entries(logs, logs.query_current((session,), Index.with_ids, session, [entry_id]))
+    found = logs.query_current(None, Index.holders, entry_id)
     # Others may have changed these sessions since all logs were looked at; a long log that the background
     # reads is as if it was not there yet.
     behind = tuple(
@@ -26,23 +26,23 @@ def find(logs: AgentLogs, entry_id: str, session: str | None) -> list[Entry]:
     )
     if behind:
         logs.reach(behind)
-        found = logs.answer(None, Index.holders, entry_id)
+        found = logs.query_current(None, Index.holders, entry_id)
     return _entries(logs, [row for row, _ in found])
 
 
 def linked(logs: AgentLogs, ids: Sequence[str], rel: str | None, limit: int) -> list[Entry]:
     """Return at most ``limit`` live entries that link to one of the ids, by this relation or any."""
-    return _entries(logs, logs.answer(None, Index.linked, ids, rel, limit))
+    return _entries(logs, logs.query_current(None, Index.linked, ids, rel, limit))
 
 
 def pinned(logs: AgentLogs) -> list[Entry]:
     """Return the live entries that are pinned, by time and then by session."""
-    return _entries(logs, logs.answer(None, Index.pinned))
+    return _entries(logs, logs.query_current(None, Index.pinned))
 
 
 def standing(logs: AgentLogs, limit: int) -> list[Entry]:
     """Return the newest live preferences and decisions of all sessions, by time and then by session."""
-    return _entries(logs, logs.answer(None, Index.standing, limit))
+    return _entries(logs, logs.query_current(None, Index.standing, limit))
 
 
 def entry_counts(logs: AgentLogs, session: str | None) -> dict[str, int]:
@@ -50,7 +50,7 @@ def entry_counts(logs: AgentLogs, session: str | None) -> dict[str, int]:
 
     A session that the background takes in counts as far as it is taken in.
     """
-    counts = logs.answer(None if session is None else (session,), Index.counts, session)
+    counts = logs.query_current(None if session is None else (session,), Index.counts, session)
     return {name: count for name, count in counts.items() if count}
 
 

@@ -114,28 +114,30 @@ class PastLives:
                 if fd is not None:
                     file.begin(fd)  # Lines that are withdrawn make a life's number higher, no more.
                     for block in file.rest(fd):
-                        for one, life in erased_in(block.split(b"\n")).lives.items():
-                            self._purged[one] = max(life, self._purged.get(one, 0))
+                        for key, life in erased_in(block.split(b"\n")).lives.items():
+                            self._purged[key] = max(life, self._purged.get(key, 0))
 
 
 def _follow(known: _Session, fd: int | None, old: int | None) -> None:
     """Read what was added to a session's files, or all of them if one was rewritten."""
     are_same = [
-        file.begin(each) if each is not None else not file.offset
-        for file, each in ((known.archive, old), (known.log, fd))
+        file.begin(opened) if opened is not None else not file.offset
+        for file, opened in ((known.archive, old), (known.log, fd))
     ]
     if not all(are_same):
         known.lives, known.ended = {}, set()
         known.archive, known.log = _File(), _File()
     is_exact = True
-    for file, each, archived in ((known.archive, old, True), (known.log, fd, False)):
-        if each is not None:
-            file.begin(each)
-            for block in file.rest(each):
+    for file, opened, archived in ((known.archive, old, True), (known.log, fd, False)):
+        if opened is not None:
+            file.begin(opened)
+            for block in file.rest(opened):
                 is_exact = _take(known, block, archived=archived) and is_exact
     if not is_exact:
         side = read_side(fd, old)
-        known.lives = {one: life for one, life in side.lives.items() if life > 1 or one not in side.live}
+        known.lives = {
+            entry_id: life for entry_id, life in side.lives.items() if life > 1 or entry_id not in side.live
+        }
         known.ended = side.lives.keys() - side.live
 
 

@@ -64,7 +64,7 @@ class IndexedPlacing(Placing):
         self._folded = folded
         self._logs.follow(self._session, self._log, new.before, within=MOST_UNDER_LOCK)
         try:
-            self._is_followed = self._logs.asking(
+            self._is_followed = self._logs.query(
                 Index.follow_rewrite, self._session, new, gone, put, folded=folded
             )
         except UnavailableError as error:
@@ -78,8 +78,8 @@ class IndexedPlacing(Placing):
         try:
             if not self._is_followed:
                 self.catch_up()
-            self._logs.asking(Index.drop_hidden)
+            self._logs.query(Index.drop_hidden)
             if self._folded and not self._is_followed and (stat := self._log.stat()) is not None:
-                self._logs.asking(Index.keep_compacted, self._session, stat.size)
+                self._logs.query(Index.keep_compacted, self._session, stat.size)
         except UnavailableError as error:
             self._logs.lag(error)

@@ -97,7 +97,7 @@ class Eraser:
     def _checkpoint(self, logs: AgentLogs, session: str) -> None:
         try:
             self._remove_other_versions(logs)
-            logs.asking(Index.erase)
+            logs.query(Index.erase)
             is_clean = logs.index.erase_journal(TIMEOUT) and not logs.index.replaced()
         except (OSError, UnavailableError) as error:
             raise _pending(session) from error
@@ -279,7 +279,7 @@ class Eraser:
                 index.reread(session, log)
 
         try:
-            logs.asking(forget)
+            logs.query(forget)
         except UnavailableError as error:
             raise _pending(session) from error
         self._checkpoint(logs, session)

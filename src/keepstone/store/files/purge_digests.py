@@ -44,7 +44,7 @@ def record_suggestions(path: Path, root: Path, ids: Iterable[str]) -> None:
     """Record the ids of suggestions that are removed, as those of no session."""
     if path.is_dir():
         with Folder(path, root=root) as folder:
-            record(folder, [line_of(digest(NO_SESSION, one), 1) for one in ids])
+            record(folder, [line_of(digest(NO_SESSION, suggestion_id), 1) for suggestion_id in ids])
 
 
 def is_removal_of(line: Record, session: str) -> bool:
@@ -72,8 +72,8 @@ def withdraw(folder: Folder, lines: Iterable[Record]) -> None:
     with closing(_log(folder)) as log, log.locked(), log.reading() as fd:
         if fd is not None:
             with open(fd, "rb", closefd=False) as file:
-                there = file.read().splitlines()
-            log.replace(line + b"\n" for line in there if line not in taken)
+                stored = file.read().splitlines()
+            log.replace(line + b"\n" for line in stored if line not in taken)
 
 
 def take(folder: Folder, lines: Iterable[Record], name: str = PURGED) -> list[Record]:
@@ -104,7 +104,7 @@ class Erased(NamedTuple):
 
     def lines(self) -> Iterator[Record]:
         """Yield the lines that tell the same."""
-        yield from (line_of(one, life) for one, life in self.lives.items())
+        yield from (line_of(key, life) for key, life in self.lives.items())
         yield from self.removed
 
     def in_session(self, session: str) -> Purged:
@@ -127,21 +127,21 @@ def erased_in(lines: Iterable[bytes]) -> Erased:
     removed: dict[str, Record] = {}
     for raw in lines:
         line = parse(raw) or {}
-        one = line.get(_KEY)
-        if isinstance(one, str):
-            found.lives[one] = max(life_of(line), found.lives.get(one, 0))
+        key = line.get(_KEY)
+        if isinstance(key, str):
+            found.lives[key] = max(life_of(line), found.lives.get(key, 0))
         elif isinstance(line.get(_REMOVED), str):
             removed[str(line.get("mark"))] = line
     found.removed.extend(removed.values())
     return found
 
 
-def both(one: Erased, other: Erased) -> Erased:
+def both(left: Erased, right: Erased) -> Erased:
     """Return what either of two journals tells."""
-    lives = {key: max(one.lives.get(key, 0), life) for key, life in other.lives.items()}
-    known = {dump_read(line) for line in one.removed}
-    more = [line for line in other.removed if dump_read(line) not in known]
-    return Erased(one.lives | lives, [*one.removed, *more])
+    lives = {key: max(left.lives.get(key, 0), life) for key, life in right.lives.items()}
+    known = {dump_read(line) for line in left.removed}
+    more = [line for line in right.removed if dump_read(line) not in known]
+    return Erased(left.lives | lives, [*left.removed, *more])
 
 
 # Agents that were purged whole
@@ -207,7 +207,7 @@ def record_agent(root: Path, layout: Layout, agent: str, *, told: bool = True) -
                 session = layout.session_of(name)
                 if session is not None:
                     lives = lives_in(folder, name)
-                    found += [line_of(*one) for one in digests_of(session, lives).items()]
+                    found += [line_of(*item) for item in digests_of(session, lives).items()]
     take_gone(root, agent, found)
 
 
@@ -236,6 +236,6 @@ def take_recorded(root: Path, layout: Layout, agent: str, found: PurgedIds) -> N
     """Add what another home recorded of an agent's purges."""
     if found.ids:
         with Folder(layout.sessions_folder(root, agent), root=root, create=True) as folder:
-            take(folder, [line_of(*one) for one in found.ids.items()])
+            take(folder, [line_of(*item) for item in found.ids.items()])
     if found.vanished:
-        take_gone(root, agent, [line_of(*one) for one in found.vanished.items()])
+        take_gone(root, agent, [line_of(*item) for item in found.vanished.items()])

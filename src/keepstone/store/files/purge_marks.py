@@ -50,7 +50,7 @@ class PurgeMarks:
         """
         more = {"left": left} if left else {}
         return self._add(
-            [{"session": session, "id": one} | life_key(life) | more for one, life in lives.items()]
+            [{"session": session, "id": entry_id} | life_key(life) | more for entry_id, life in lives.items()]
         )
 
     def add_session(self, session: str, log: Log | None, how: Record | None = None) -> list[Record]:
@@ -168,9 +168,9 @@ def lines_of_session(folder: Folder, logs: Sequence[Log], mark: Record) -> list[
     lives: dict[str, int] = {}
     for log in logs:
         with log.reading() as fd, archive_of(folder, log).reading() as old:
-            for one, life in read_side(fd, old).lives.items():
-                lives[one] = max(life, lives.get(one, 0))
-    told = [line_of(*each) for each in digests_of(session, lives).items()]
+            for entry_id, life in read_side(fd, old).lives.items():
+                lives[entry_id] = max(life, lives.get(entry_id, 0))
+    told = [line_of(*item) for item in digests_of(session, lives).items()]
     is_gone = "cleared" not in mark and mark.get("told") is not False
     return [*told, removal_of(session)] if is_gone else told
 
@@ -209,8 +209,8 @@ def erase_session(folder: Folder, log: Log, spellings: Sequence[Log], mark: Reco
     What a program that knows no marks appended since, or wrote to a new log, stays.
     """
     extent = mark.get("log")
-    there = _extent_of(log, extent[0]) if isinstance(extent, list) and log.stat() else extent
-    if there != extent:
+    current = _extent_of(log, extent[0]) if isinstance(extent, list) and log.stat() else extent
+    if current != extent:
         return
     if "dropped" in mark:
         mark_dropped(folder, str(mark["session"]), str(mark["dropped"]))

@@ -29,15 +29,15 @@ class PurgedFiles:
         self._others = logs.spellings(session)
         self.logs = [self._log, *self._others]
         """The logs of the session under all spellings."""
-        self._there = mentioned(logs.folder, self.logs, self._ids)
+        self._mentions = mentioned(logs.folder, self.logs, self._ids)
         self.placing = IndexedPlacing(logs, session, self._log)
         self._new: dict[str, Replacement] = {}
 
     @property
     def gone(self) -> list[str]:
         """The ids of the entries that any of the files holds lines of."""
-        there = frozenset[str]().union(*(each.ids for each in self._there.values()))
-        return sorted(self._ids & there)
+        mentioned_ids = frozenset[str]().union(*(mentions.ids for mentions in self._mentions.values()))
+        return sorted(self._ids & mentioned_ids)
 
     @contextmanager
     def begun(self) -> Iterator[None]:
@@ -46,7 +46,7 @@ class PurgedFiles:
         with ExitStack() as stack:
             with self.placing.locked():
                 if self.placing.is_held:  # Others may have moved lines from one file to another before.
-                    self._look()
+                    self._find_mentions()
                 self._log.clear_away(in_use=True)  # Whatever others prepare has what is purged here.
                 self._new = {}
                 for part in (self._log, self._archive):
@@ -60,7 +60,7 @@ class PurgedFiles:
             self.placing.catch_up()
             for new in self._new.values():
                 new.follow_all()
-            self._look()
+            self._find_mentions()
             yield
 
     def check(self) -> None:
@@ -71,7 +71,7 @@ class PurgedFiles:
         self._check_scope()
         for new in self._new.values():
             new.check()
-        self._look()
+        self._find_mentions()
         if any(self._holds(part.name) and part.name not in self._new for part in (self._log, self._archive)):
             raise OvertakenError
 
@@ -90,7 +90,7 @@ class PurgedFiles:
             with holding(other):
                 erase_entries(self._logs.folder, other, (), self._ids)
         if self._log.name not in self._new:
-            self._logs.asking(Index.hide, self._session, ids)
+            self._logs.query(Index.hide, self._session, ids)
 
     def _find(self) -> None:
         """Look up which of the entries match the scope; the others are left out."""
@@ -111,9 +111,9 @@ class PurgedFiles:
             self._ids -= lost
             raise OvertakenError
 
-    def _look(self) -> None:
+    def _find_mentions(self) -> None:
         """Find which of the entries each file has lines of now."""
-        self._there = mentioned(self._logs.folder, self.logs, self._ids, self._there)
+        self._mentions = mentioned(self._logs.folder, self.logs, self._ids, self._mentions)
 
     def _holds(self, name: str) -> bool:
-        return not self._ids.isdisjoint(self._there[name].ids)
+        return not self._ids.isdisjoint(self._mentions[name].ids)

@@ -60,9 +60,9 @@ def rename(logs: AgentLogs, session: str, new: str) -> None:
             purge_digests.record(logs.folder, lines_of_session(logs.folder, [source], old[0]))
             erase_session(logs.folder, source, (), old[0])
             try:
-                if before is None or not logs.asking(Index.rename, session, new, target, before):
-                    logs.asking(Index.catch_up, new, target, within=MOST_UNDER_LOCK)
-                logs.asking(Index.catch_up, session, source, within=MOST_UNDER_LOCK)  # It is gone: drop it.
+                if before is None or not logs.query(Index.rename, session, new, target, before):
+                    logs.query(Index.catch_up, new, target, within=MOST_UNDER_LOCK)
+                logs.query(Index.catch_up, session, source, within=MOST_UNDER_LOCK)  # It is gone: drop it.
                 logs.index.checkpoint(0)
             except UnavailableError as error:
                 logs.lag(error)
@@ -83,9 +83,9 @@ def _both(logs: AgentLogs, session: str, new: str) -> Iterator[tuple[Log, Log]]:
     source, target = logs.log(session), logs.log(new)
     if source.stat() is None:
         raise SessionNotFoundError(logs.agent, session)
-    with ExitStack() as held:
+    with ExitStack() as locks:
         for log in sorted((source, target), key=lambda log: log.name):
-            held.enter_context(log.locked())
+            locks.enter_context(log.locked())
         try:
             _check(logs, session, new, source, target)
             yield source, target
@@ -137,7 +137,7 @@ def _numbering(logs: AgentLogs, source: Log, new: str) -> Numbering:
         return Numbering({})
     with source.reading() as fd, archive_of(logs.folder, source).reading() as old:
         ids = read_side(fd, old).states
-    return Numbering({one: life for one in ids if (life := erased.get(digest(new, one), 0)) > 0})
+    return Numbering({key: life for key in ids if (life := erased.get(digest(new, key), 0)) > 0})
 
 
 def _write(
@@ -172,16 +172,16 @@ def _write(
 def _copy_vectors(logs: AgentLogs, session: str, new: str, target: Log) -> None:
     """Let the index take in a copy, and give it the vectors that were made of the same texts."""
     try:
-        logs.asking(Index.catch_up, new, target)
-        rows = logs.asking(Index.newest, new, -1, None)
+        logs.query(Index.catch_up, new, target)
+        rows = logs.query(Index.newest, new, -1, None)
         entries = [entry_of(logs.agent, new, row.record) for row in rows]
-        for space in logs.asking(Index.spaces):
+        for space in logs.query(Index.spaces):
             for begin in range(0, len(entries), _AT_ONCE):
-                some = entries[begin : begin + _AT_ONCE]
-                ids = [entry.id for entry in some]
-                made = logs.asking(Index.vectors, session, space.id, ids)
-                there = logs.asking(Index.vectors, new, space.id, ids)
-                lacking = [entry for entry in some if entry.id in made and entry.id not in there]
-                logs.asking(Index.keep, space.id, [(entry, made[entry.id]) for entry in lacking])
+                batch = entries[begin : begin + _AT_ONCE]
+                ids = [entry.id for entry in batch]
+                made = logs.query(Index.vectors, session, space.id, ids)
+                present = logs.query(Index.vectors, new, space.id, ids)
+                lacking = [entry for entry in batch if entry.id in made and entry.id not in present]
+                logs.query(Index.keep, space.id, [(entry, made[entry.id]) for entry in lacking])
     except UnavailableError as error:
         logs.lag(error)

@@ -21,7 +21,7 @@ def summaries(logs: AgentLogs, sessions: Collection[str] | None, *, texts: bool)
     """Return summaries of some sessions or of all, the one with the newest entry first."""
     stats = _stats(logs, sessions)
     asked = None if sessions is None else tuple(stats)
-    known = {one[0]: one[1:] for one in logs.answer(asked, Index.summaries, asked)}
+    known = {row[0]: row[1:] for row in logs.query_current(asked, Index.summaries, asked)}
     found: list[SessionSummary] = []
     for name, stat in stats.items():
         title, count, newest = known.get(name, (None, 0, None))
@@ -29,7 +29,7 @@ def summaries(logs: AgentLogs, sessions: Collection[str] | None, *, texts: bool)
         made = _texts(logs, name) if texts and count else SessionTexts()
         whole = title or made.title or None
         found.append(SessionSummary(name, whole, bool(title), count, changed, made.preview, made.is_chat))
-    return sorted(found, key=lambda one: (one.changed, one.id), reverse=True)
+    return sorted(found, key=lambda summary: (summary.changed, summary.id), reverse=True)
 
 
 def _stats(logs: AgentLogs, sessions: Collection[str] | None) -> dict[str, Stat]:
@@ -55,7 +55,7 @@ def set_title(logs: AgentLogs, session: str, line: Record) -> None:
 
 def _texts(logs: AgentLogs, session: str) -> SessionTexts:
     """Return the texts of a session by its first entries and its newest one."""
-    oldest, newest = logs.answer(None, _ends, session)
+    oldest, newest = logs.query_current(None, _ends, session)
     return texts_of([row.record for row in oldest], text_of(newest[0].record) if newest else "")
 
 

@@ -47,19 +47,19 @@ _MOMENT = 0.05
 def write(logs: AgentLogs, session: str, records: Sequence[Written], on_conflict: OnConflict) -> list[Entry]:
     """Write records, all or none; ``on_conflict`` says what a record makes of an entry with its id."""
     log = logs.log(session)
-    ids = [one.record["id"] for one in records]
+    ids = [line.record["id"] for line in records]
     new = [entry_id for entry_id in ids if isinstance(entry_id, NewId)]
     given = [entry_id for entry_id in ids if not isinstance(entry_id, NewId)]
     searched = ready_unlocked(logs, session, log, given)
-    LiveEntries(logs, log, session).look_up_lives(ids)  # What takes long takes it before the lock.
+    LiveEntries(logs, log, session).read_lives(ids)  # What takes long takes it before the lock.
     with log.locked():
         before = log.create()
-        there = LiveEntries(logs, log, session, before, given, new=new, searched=searched)
-        there.look_up_lives(ids)
-        results, needed = resolve(records, there, on_conflict)
+        live = LiveEntries(logs, log, session, before, given, new=new, searched=searched)
+        live.read_lives(ids)
+        results, needed = resolve(records, live, on_conflict)
         after = None
         if needed:
-            after = _append(logs, session, log, needed, None if there.met else (before, results))
+            after = _append(logs, session, log, needed, None if live.met else (before, results))
     if after is not None:
         compact_if_due(logs, session, log, after)
     return list(map(partial(entry_of, logs.agent, session), results))
@@ -72,15 +72,15 @@ def modify(logs: AgentLogs, session: str, entry_id: str, change: Modification) -
         raise no_entry(entry_id, session)
     searched = ready_unlocked(logs, session, log, [entry_id])
     with log.locked():
-        there = LiveEntries(logs, log, session, log.stat(), [entry_id], searched=searched).get(entry_id)
-        if there is None:
+        stored = LiveEntries(logs, log, session, log.stat(), [entry_id], searched=searched).get(entry_id)
+        if stored is None:
             raise no_entry(entry_id, session)
-        entry = entry_of(logs.agent, session, there)
+        entry = entry_of(logs.agent, session, stored)
         record = change(entry)
         if record is None:
             return entry
-        written = not_before(there, without_old_vector(there, Written(record, dump(record))))
-        changed = apply(there, written.record)
+        written = not_before(stored, without_old_vector(stored, Written(record, dump(record))))
+        changed = apply(stored, written.record)
         check_size(changed)  # A compaction will have to write all of it as one line.
         after = _append(logs, session, log, [written], None)
     if after is not None:
@@ -151,8 +151,8 @@ def count(logs: AgentLogs, session: str, increments: Mapping[str, int], *, wait:
     try:
         with log.locked(TIMEOUT if wait else 0):
             live = LiveEntries(logs, log, session, log.stat(), [*increments])
-            there = [record for entry_id in increments if (record := live.get(entry_id)) is not None]
-            if lines := counted(there, increments):
+            records = [record for entry_id in increments if (record := live.get(entry_id)) is not None]
+            if lines := counted(records, increments):
                 # Neither synced nor indexed: a reader must not pay for either, and counts may be lost.
                 _, state = log.append(lines, sync=False)
                 after = state if state.size > rewrite.COMPACT_FROM else None
@@ -201,7 +201,7 @@ def _append(
         is_taken = False
         if new and alone:
             tail = log.tail(after.size)
-            is_taken = logs.asking(Index.added, session, log.name, before, after, entries, tail)
+            is_taken = logs.query(Index.added, session, log.name, before, after, entries, tail)
         if not is_taken:
             logs.catch_up(session, log, within=0)
     except UnavailableError as error:
@@ -230,11 +230,11 @@ def _is_worth_it(logs: AgentLogs, session: str, size: int) -> bool:
 
     A log of live entries only would be rewritten for nothing, while other writers wait.
     """
-    if not rewrite.is_due(size, abs(logs.asking(Index.compacted, session))):
+    if not rewrite.is_due(size, abs(logs.query(Index.compacted, session))):
         return False
-    if logs.asking(Index.live_bytes, session) <= size * rewrite.WORTH_FOLDING:
+    if logs.query(Index.live_bytes, session) <= size * rewrite.WORTH_FOLDING:
         return True
-    logs.asking(Index.looked_through, session, size)
+    logs.query(Index.record_nothing_to_fold, session, size)
     return False
 
 

@@ -29,11 +29,11 @@ class Measured:
     """The value of the join."""
 
 
-def measured(asked: tuple[str, Vector] | None) -> Measured:
+def measured(query_vector: tuple[str, Vector] | None) -> Measured:
     """Return the cosines with a vector of a space, or nothing."""
-    if asked is None:
+    if query_vector is None:
         return Measured()
-    space, vector = asked
+    space, vector = query_vector
     joined = "LEFT JOIN vectors v ON v.agent = e.agent AND v.key = e.key AND v.space = %s"
     return Measured("-(v.embedding <#> %s::vector)", joined, (vector,), (stored(space),))
 

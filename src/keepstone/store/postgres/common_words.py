@@ -102,13 +102,14 @@ def choose(tokens: Sequence[int], common: Common) -> Chosen:
     """
     entries, holders = common
     chosen = [token for token in tokens if token not in holders]
-    room, rest = MOST, sorted((token for token in tokens if token in holders), key=lambda one: holders[one])
+    rest = sorted((token for token in tokens if token in holders), key=lambda token: holders[token])
+    room = MOST
     while rest and holders[rest[0]] <= room:
         room -= holders[rest[0]]
         chosen.append(rest.pop(0))
     few = rest[:1] if room == MOST else []
     for count in range(2, len(rest)):
         # As if words stood together by chance: they do so more often.
-        if entries * math.prod(holders[one] / entries for one in rest[:count]) <= MOST:
+        if entries * math.prod(holders[token] / entries for token in rest[:count]) <= MOST:
             return Chosen(chosen, rest[:count], few)
     return Chosen(chosen, rest if len(rest) > 1 else [], few)

@@ -78,7 +78,10 @@ class Target:
         scheme, _, rest = url.partition(":")
         self.dsn = f"{scheme}://{rest.lstrip('/')}"
         found = _USERINFO.match(self.dsn)
-        secrets = [*([found["secret"]] if found else []), *(one[2] for one in _IN_QUERY.finditer(self.dsn))]
+        secrets = [
+            *([found["secret"]] if found else []),
+            *(match[2] for match in _IN_QUERY.finditer(self.dsn)),
+        ]
         parts = [part for secret in secrets for part in (secret, *re.split(r"[@/:?#]", secret))]
         self._secrets = sorted({*parts, *map(unquote, parts)} - {""}, key=len, reverse=True)
         try:

@@ -84,7 +84,7 @@ def summaries(
         made = _texts(connections, agent, name) if texts else SessionTexts()
         changed, whole = (newest or modified).astimezone(UTC), title or made.title or None
         found.append(SessionSummary(name, whole, bool(title), count, changed, made.preview, made.is_chat))
-    return sorted(found, key=lambda one: (one.changed, one.id), reverse=True)
+    return sorted(found, key=lambda summary: (summary.changed, summary.id), reverse=True)
 
 
 def _texts(connections: Connections, agent: str, name: str) -> SessionTexts:
@@ -147,7 +147,7 @@ def of_records(
     chosen = [(at, record) for at, record in enumerate(records) if types is None or record["type"] in types]
     if cursor is not None:
         end = decode(cursor, int)[0]
-        chosen = [one for one in chosen if one[0] < end]
+        chosen = [pair for pair in chosen if pair[0] < end]
     begin = 0 if limit is None else max(len(chosen) - limit, 0)
     found = chosen[begin:]
     return Page(
@@ -235,13 +235,13 @@ def history(
     )
     names = [shown(row[0]) for row in rows]
     found = (
-        (each, number, version)
-        for each in names
-        if each >= begin and name in (None, each)
-        for number, version in enumerate(_versions(connections, agent, each, entry_id), 1)
-        if each > begin or number > skipped
+        (session, number, version)
+        for session in names
+        if session >= begin and name in (None, session)
+        for number, version in enumerate(_versions(connections, agent, session, entry_id), 1)
+        if session > begin or number > skipped
     )
-    page = first_page(found, limit, lambda each: [*each[:2]])
+    page = first_page(found, limit, lambda row: [*row[:2]])
     return Page((version for _, _, version in page), page.next)
 
 
@@ -251,7 +251,7 @@ def _versions(connections: Connections, agent: str, name: str, entry_id: str) ->
         for line, archived in lines(connections, agent, name, "id = %s", stored(entry_id))
         if line.record is not None and not only_counts(line)
     ]
-    archive, log = ([line for line, archived in found if archived is one] for one in (True, False))
+    archive, log = ([line for line, archived in found if archived is wanted] for wanted in (True, False))
     return versions_of(agent, name, archive, log)
 
 
@@ -263,12 +263,12 @@ def matching(
     names = session_names(connections, agent) if name is None else [name]
     holds = holding(text)
 
-    def held_in(each: str) -> list[str]:
-        found = (holds(line, line.raw) for line, _ in lines(connections, agent, each, "true"))
-        return sorted({one for one in found if one is not None})
+    def ids_in(session: str) -> list[str]:
+        found = (holds(line, line.raw) for line, _ in lines(connections, agent, session, "true"))
+        return sorted({entry_id for entry_id in found if entry_id is not None})
 
-    found = ((each, one) for each in names if each >= last[0] for one in held_in(each))
-    return first_page((each for each in found if cursor is None or each > last), limit, list)
+    found = ((session, entry_id) for session in names if session >= last[0] for entry_id in ids_in(session))
+    return first_page((pair for pair in found if cursor is None or pair > last), limit, list)
 
 
 def linked(
@@ -309,7 +309,7 @@ def entry_counts(connections: Connections, agent: str, name: str | None) -> dict
     """Return how many live entries each session has, or one; sessions without any are left out."""
     chosen, values = ("", ()) if name is None else ("AND session = %s", (stored(name),))
     sql = f"SELECT session, entries FROM sessions WHERE agent = %s AND entries > 0 {chosen}"
-    return {shown(each): count for each, count in connections.read(agent, sql, (agent, *values))}
+    return {shown(session): count for session, count in connections.read(agent, sql, (agent, *values))}
 
 
 def conditions(scope: Scope, *, alias: str = "e") -> tuple[str, list[Any]]:

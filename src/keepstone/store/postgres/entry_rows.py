@@ -85,7 +85,7 @@ def columns_of(entry: Entry, language: str) -> Columns:
     found = stems_of(searched, language)
     times = Counter(found)
     if not searched.isascii():
-        for token, count in [one for one in times.items() if is_unspaced(one[0])]:
+        for token, count in [item for item in times.items() if is_unspaced(item[0])]:
             times[f"{token[0]}*"] += count  # One character alone finds every pair that begins with it.
     return Columns(
         entry.ts,
@@ -188,8 +188,8 @@ def facts_wanted(agent: str, conditions: Iterable[Comparison]) -> list[list[int]
         found = [digest(agent, key)]
         if operator in ("eq", "in") and key not in TIMES:
             values = value if operator == "in" else (value,)
-            if not any(isinstance(one, dict | list) for one in values):
-                found = [digest(agent, key, _said(one)) for one in values]
+            if not any(isinstance(item, dict | list) for item in values):
+                found = [digest(agent, key, _said(item)) for item in values]
         wanted.append([*found, digest(agent, "")])
     return wanted
 

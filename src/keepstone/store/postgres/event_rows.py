@@ -56,7 +56,7 @@ class PostgresChanges:
         self._connections = connections
         self._agents = agents
         self._listener: Connection | None = None
-        self._looked = float("-inf")
+        self._polled = float("-inf")
         self._last = -1
         self._removed: list[tuple[str, str]] = []
         self._ids: dict[tuple[str, str, str], str] = {}
@@ -82,14 +82,14 @@ class PostgresChanges:
             raise ValueError("since is not the cursor of a change: leave it out to begin now")
         return first, second, number
 
-    def look(self) -> list[Change]:
-        """Return what changed since the last look."""
-        if not self._is_woken() and time.monotonic() - self._looked < _SECONDS:
+    def poll(self) -> list[Change]:
+        """Return what changed since the last poll."""
+        if not self._is_woken() and time.monotonic() - self._polled < _SECONDS:
             return []
-        found, now = self._connections.run(self._look)
+        found, now = self._connections.run(self._read_events)
         if any(kind == "purge" for *_, kind in found):
             self._is_woken()  # The notice of what was found has arrived.
-        self._looked = time.monotonic()
+        self._polled = time.monotonic()
         first, self._place = self._place[0], (now, now, 0)
         changes: list[Change] = []
         for at, (number, agent, session, entry_id, kind) in enumerate(found, 1):
@@ -108,7 +108,7 @@ class PostgresChanges:
             ),
         ]
 
-    def _look(self, connection: Connection) -> tuple[list[Found], str]:
+    def _read_events(self, connection: Connection) -> tuple[list[Found], str]:
         """Return what is new, in the order of writing, and the state of the database that has it."""
         first, second, number = self._place
         with connection.transaction():
@@ -151,20 +151,20 @@ class PostgresChanges:
                 if ids is None:
                     self._removed.append((agent, session))
                 else:
-                    self._ids |= {(agent, session, digest(session, one)): one for one in ids}
+                    self._ids |= {(agent, session, digest(session, entry_id)): entry_id for entry_id in ids}
             return bool(notices) or is_new
         except psycopg.Error:
             self._listener = None
             return True
 
 
-def tell_purge(held: LockedSession, ids: Sequence[str]) -> None:
+def tell_purge(locked: LockedSession, ids: Sequence[str]) -> None:
     """Note which entries were purged: as digests in the table, as ids only to those who watch now."""
-    tell(held, [("purge", digest(held.name, one)) for one in ids])
-    for begin in range(0, len(ids) if held.is_watched else 0, _IDS_AT_ONCE):
-        notice = json.dumps([held.agent, held.name, ids[begin : begin + _IDS_AT_ONCE]])
+    tell(locked, [("purge", digest(locked.name, entry_id)) for entry_id in ids])
+    for begin in range(0, len(ids) if locked.is_watched else 0, _IDS_AT_ONCE):
+        notice = json.dumps([locked.agent, locked.name, ids[begin : begin + _IDS_AT_ONCE]])
         if len(notice) < _LONGEST_NOTICE:
-            held.do(_NOTIFY, (notice,))
+            locked.do(_NOTIFY, (notice,))
 
 
 def tell_purged(connection: Connection, agent: str) -> None:

@@ -56,7 +56,7 @@ class Groups(Generic[T]):
         group = [] if is_free else self._turn(waiter)
         if is_free or group:
             try:
-                work([one.item for one in group] or [item])
+                work([waiter.item for waiter in group] or [item])
             finally:
                 self._end(group)
 
@@ -93,5 +93,5 @@ class Groups(Generic[T]):
                 self._begin()
             else:
                 self._at_work -= 1
-        for one in group[1:]:
-            one.turn.release()
+        for waiter in group[1:]:
+            waiter.turn.release()

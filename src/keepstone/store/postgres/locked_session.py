@@ -85,7 +85,7 @@ class LockedSession:
                 self.do(f"{into} {selection}", tuple(arrays))
         elif rows:
             row = f"({', '.join(['%s'] * len(rows[0]))})"
-            values = tuple(value for one in rows for value in one)
+            values = tuple(value for cells in rows for value in cells)
             self.do(f"{into} VALUES {', '.join([row] * len(rows))}", values)
 
     def flush(self) -> list[StatementResult]:
@@ -102,8 +102,8 @@ class LockedSession:
         """Return the columns of an entry of this session."""
         return columns_of(entry_of(self.agent, self.name, record), self.language)
 
-    def look_up(self, ids: Sequence[str] | None) -> None:
-        """Look up live entries, all of them for None."""
+    def read_entries(self, ids: Sequence[str] | None) -> None:
+        """Read live entries, all of them for None."""
         [found] = self.connection.send_all([_rows_of(self.place, ids)])
         self._take(found.rows)
 
@@ -140,7 +140,7 @@ def _rows_of(place: tuple[str, str], ids: Sequence[str] | None) -> Statement:
         "FROM entries e LEFT JOIN lines l "
         "ON l.agent = e.agent AND l.session = e.session AND l.seq = e.seq AND NOT l.archived "
         f"WHERE e.agent = %s AND e.session = %s {chosen} ORDER BY e.seq",
-        place if ids is None else (*place, [stored(one) for one in ids]),
+        place if ids is None else (*place, [stored(entry_id) for entry_id in ids]),
     )
 
 
@@ -166,16 +166,16 @@ def locked(
             earlier, result = settle.pop()
             if is_committed(connections, connection, earlier.place, earlier.token):
                 return result
-        held = _begin(connections, connection, agent, session, ids, create=create, wait=wait)
-        result = work(held)
-        if held is None:
+        locked = _begin(connections, connection, agent, session, ids, create=create, wait=wait)
+        result = work(locked)
+        if locked is None:
             connection.execute("COMMIT")
             return result
-        settle.append((held, result))
-        held.do("COMMIT")
-        if held.is_watched:
-            held.do(NOTIFY)
-        held.flush()
+        settle.append((locked, result))
+        locked.do("COMMIT")
+        if locked.is_watched:
+            locked.do(NOTIFY)
+        locked.flush()
         return result
 
     try:
@@ -240,7 +240,7 @@ def _begin(
         return None
     is_watched, xid = begun(results[len(begin) - 1])
     next_seq = row.rows[0][0]
-    held = LockedSession(connection, agent, session, xid, next_seq, connections.language, is_watched)
+    locked = LockedSession(connection, agent, session, xid, next_seq, connections.language, is_watched)
     for found in entries:
-        held._take(found.rows)  # noqa: SLF001  Of this module.
-    return held
+        locked._take(found.rows)  # noqa: SLF001  Of this module.
+    return locked

@@ -67,7 +67,7 @@ class _Add:
     """Whether it was sent, and no answer told that it failed."""
 
 
-def add_new(connections: Connections, agent: str, session: str, one: Written) -> Entry | None:
+def add_new(connections: Connections, agent: str, session: str, written: Written) -> Entry | None:
     """Write an entry without a given vector and return it, or None if that was not done.
 
     Nothing is written where its id is taken or had lives before, or the session is
@@ -75,15 +75,15 @@ def add_new(connections: Connections, agent: str, session: str, one: Written) ->
     that threads add while others are on their way are written together. Where that fails each thread writes
     its own, and waits for locks.
     """
-    if connections.is_distributed or "embedding" in one.record:
+    if connections.is_distributed or "embedding" in written.record:
         return None
-    entry = entry_of(agent, session, create(one.record))
+    entry = entry_of(agent, session, create(written.record))
     columns = columns_of(entry, connections.language)
     place, token = (agent, stored(session)), random.getrandbits(63)
-    counts = (columns.sum is not None, columns.length, len(one.raw))
+    counts = (columns.sum is not None, columns.length, len(written.raw))
     # An id that was given may have had lives, of which a new one has to take the number.
-    had = (isinstance(one.record["id"], NewId), stored(entry.id), digest(session, entry.id))
-    values = (*place, *had, stored(entry.id), *columns, one.raw[:-1], token, *counts, *place)
+    had = (isinstance(written.record["id"], NewId), stored(entry.id), digest(session, entry.id))
+    values = (*place, *had, stored(entry.id), *columns, written.raw[:-1], token, *counts, *place)
     add = _Add(place, token, values)
 
     def alone(connection: Connection) -> None:
@@ -94,7 +94,7 @@ def add_new(connections: Connections, agent: str, session: str, one: Written) ->
             _write(connections, [add], "", connection)
 
     try:
-        if len(one.raw) <= _SMALL:
+        if len(written.raw) <= _SMALL:
             connections.adds.do(add, partial(_write_group, connections))
         if add.is_written is None:
             connections.run(alone)

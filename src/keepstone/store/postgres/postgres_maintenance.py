@@ -68,9 +68,9 @@ class PostgresMaintenance:
         sizes = [self._size(agent, name) for agent, name in names]
         done = 0
 
-        def work(held: LockedSession | None) -> None:
-            if held is not None:
-                fill(held, keep_made=True)
+        def work(locked: LockedSession | None) -> None:
+            if locked is not None:
+                fill(locked, keep_made=True)
 
         for (agent, name), size in zip(names, sizes, strict=True):
             locked(self._connections, agent, name, [], work)
@@ -242,6 +242,6 @@ def undistributed(connection: Connection) -> list[str]:
     return [table for table in ("keepstone_schema", *HOME_TABLES, *AGENT_TABLES) if table not in known]
 
 
-def _refill(held: LockedSession | None) -> None:
-    if held is not None:
-        fill(held, keep_made=True)
+def _refill(locked: LockedSession | None) -> None:
+    if locked is not None:
+        fill(locked, keep_made=True)

@@ -53,7 +53,7 @@ class PostgresReader:
         self._spaces = spaces
         self._samples = samples
         self._sizes = sizes
-        self._asked: tuple[str, Vector] | None = None
+        self._query_vector: tuple[str, Vector] | None = None
         self._near: dict[int, float | None] = {}
         self._heads: dict[int, tuple[str, datetime]] = {}
         self._pending: tuple[str, Scope, int] | None = None
@@ -63,7 +63,7 @@ class PostgresReader:
         self._records: dict[int, Sequence[Any]] = {}
         """Rows of entries that may be loaded."""
         self._links: tuple[int, Scope, frozenset[int], list[tuple[int, int, int]]] | None = None
-        self._held: dict[str, tuple[Scope, set[int]]] = {}
+        self._holders: dict[str, tuple[Scope, set[int]]] = {}
         """Which entries hold the words that were asked about one by one."""
 
     def search(self, terms: Sequence[str], scope: Scope, limit: int, names: Sequence[str] = ()) -> Matches:
@@ -72,12 +72,12 @@ class PostgresReader:
         if not query.sql or not limit:
             return Matches()
         writes, space = self._connections.writes, self._spaces.home.known
-        new = [name for name in names if self._held.get(name, ())[:1] != (scope,)]
-        asked, phrases = self._asked_with(query, scope, space), self._phrases(new, scope)
-        answers = self._ask([*asked.values(), *phrases.values()])
-        for word, rows in zip(phrases, answers[len(asked) :], strict=True):
-            self._held[word] = scope, self._with_phrase(word, rows)
-        told = dict(zip(asked, answers, strict=False))
+        new = [name for name in names if self._holders.get(name, ())[:1] != (scope,)]
+        queries, phrases = self._queries_with(query, scope, space), self._phrases(new, scope)
+        answers = self._read_all([*queries.values(), *phrases.values()])
+        for word, rows in zip(phrases, answers[len(queries) :], strict=True):
+            self._holders[word] = scope, self._with_phrase(word, rows)
+        told = dict(zip(queries, answers, strict=False))
         self._spaces.home.take(told["home"])
         if space is not None:
             self._pending = (space.id, scope, told["pending"][0][0])
@@ -90,10 +90,10 @@ class PostgresReader:
         if query.is_refused:
             return self.search(terms, scope, limit, names)
         self._searched.append((scope, query))
-        self._heads |= {one.key: (shown(one.head), one.ts.astimezone(UTC)) for one in ranked}
-        return Matches([Candidate(one.key, one.score) for one in ranked], *query.counted())
+        self._heads |= {match.key: (shown(match.head), match.ts.astimezone(UTC)) for match in ranked}
+        return Matches([Candidate(match.key, match.score) for match in ranked], *query.counted())
 
-    def _asked_with(self, query: WordQuery, scope: Scope, space: Space | None) -> dict[str, Query]:
+    def _queries_with(self, query: WordQuery, scope: Scope, space: Space | None) -> dict[str, Query]:
         """Return the query of words with others that a recall needs, by what they are about."""
         queries: dict[str, Query] = {"words": (query.sql, query.values), "home": self._spaces.home.query}
         if space is not None:
@@ -113,7 +113,9 @@ class PostgresReader:
 
         A word is asked about once.
         """
-        found = {word: self._held[word][1] for word in words if self._held.get(word, ())[:1] == (scope,)}
+        found = {
+            word: self._holders[word][1] for word in words if self._holders.get(word, ())[:1] == (scope,)
+        }
         for word in {*words} - found.keys():
             told = (query.holding(word) for within, query in self._searched if within == scope)
             known = next((keys for keys in told if keys is not None), None)
@@ -126,13 +128,13 @@ class PostgresReader:
             if word not in found and word not in phrases and (query := self._words([word], scope, limit)).sql
         }
         queries = [*phrases.values(), *((query.sql, query.values) for query in scored.values())]
-        answers = self._ask(queries) if queries else []
+        answers = self._read_all(queries) if queries else []
         for word, rows in zip([*phrases, *scored], answers, strict=True):
             if word in phrases:
                 found[word] = self._with_phrase(word, rows)
             else:
-                found[word] = {one.key for one in scored[word].ranked(rows)}
-        self._held |= {word: (scope, keys) for word, keys in found.items()}
+                found[word] = {match.key for match in scored[word].ranked(rows)}
+        self._holders |= {word: (scope, keys) for word, keys in found.items()}
         return {word: found.get(word, set()) for word in words}
 
     def _phrases(self, words: Sequence[str], scope: Scope) -> dict[str, Query]:
@@ -147,7 +149,7 @@ class PostgresReader:
         language = self._connections.language
         return {key for key, entry in entries.items() if holds_phrase(entry, word, language)}
 
-    def _ask(self, queries: Sequence[Query], more: str = "") -> list[list[tuple[Any, ...]]]:
+    def _read_all(self, queries: Sequence[Query], more: str = "") -> list[list[tuple[Any, ...]]]:
         """Return the rows of queries, in one round trip."""
         return self._connections.read_all(self._agent, queries, more)
 
@@ -180,7 +182,7 @@ class PostgresReader:
         else:
             nearest = vector_rows.nearest(vector, space, scope, limit)
         if ahead is not None:
-            near_to = measured(self._asked)
+            near_to = measured(self._query_vector)
             nearest = (
                 with_neighbours(nearest, ahead, scope, near_to)
                 if ahead.reach
@@ -188,7 +190,7 @@ class PostgresReader:
             )
         queries.append(nearest)
         more = PLANNED_ONCE if self._is_small(space, scope) else ""
-        *sampled, rows = self._ask(queries, more)
+        *sampled, rows = self._read_all(queries, more)
         if is_due_to_count:
             self._sizes.take(space, scope, sampled.pop(0))
         if self._sampled is None:
@@ -197,11 +199,14 @@ class PostgresReader:
         count, _ = self._sizes.get(space, scope) or (0, False)
         if by_graph and len(near) < min(limit, count):  # It ended before the filter had let enough through.
             return self.similar(vector, space, scope, limit, _NEVER, ahead=ahead)
-        found = sorted((Candidate(key, -far) for key, far in near), key=lambda one: (-one.score, one.key))
-        self._near |= {one.key: one.score for one in found}
+        found = sorted(
+            (Candidate(key, -far) for key, far in near),
+            key=lambda candidate: (-candidate.score, candidate.key),
+        )
+        self._near |= {candidate.key: candidate.score for candidate in found}
         if ahead is not None and ahead.reach:
             links = self._learned_links([row for row in rows if row[2] is not None])
-            keys = frozenset((*ahead.keys, *(one.key for one in found)))
+            keys = frozenset((*ahead.keys, *(candidate.key for candidate in found)))
             self._links = (ahead.reach, scope, keys, links)
         elif ahead is not None:
             self._loaded |= {key: loaded(self._agent, row) for key, _, *row in rows}
@@ -214,7 +219,7 @@ class PostgresReader:
             self._sampled = self._samples.cosines(self._agent, space, vector)
         if self._sampled is None:
             query = self._samples.query(self._agent, space, vector)
-            [rows] = self._ask([query])
+            [rows] = self._read_all([query])
             self._sampled = self._samples.take(self._agent, space, vector, rows)
         return quartiles(self._sampled or ())
 
@@ -231,7 +236,7 @@ class PostgresReader:
             return False, False
         count, is_there = self._sizes.get(space, scope) or (hnsw_from, False)
         if count >= hnsw_from and not is_there:  # Asked again, as one may have been made.
-            [rows] = self._ask([vector_rows.sizes(space, scope)])
+            [rows] = self._read_all([vector_rows.sizes(space, scope)])
             self._sizes.take(space, scope, rows)
             [(count, is_there)] = rows
         if count < hnsw_from:
@@ -242,9 +247,9 @@ class PostgresReader:
 
     def _remember(self, vector: Vector, space: str) -> None:
         """Forget how near entries are to another vector than this one."""
-        asked = self._asked
-        if asked is None or asked[0] != space or not (asked[1] is vector or (asked[1] == vector).all()):
-            self._asked, self._near, self._sampled = (space, vector), {}, None
+        known = self._query_vector
+        if known is None or known[0] != space or not (known[1] is vector or (known[1] == vector).all()):
+            self._query_vector, self._near, self._sampled = (space, vector), {}, None
 
     def neighbours(self, keys: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:
         """Return keys with the other entries in scope at most ``reach`` places from them."""
@@ -253,8 +258,8 @@ class PostgresReader:
         if self._links is not None and self._links[:2] == (reach, scope) and self._links[2] >= {*keys}:
             wanted = {*keys}
             return [link for link in self._links[3] if link[0] in wanted]
-        query = linked("%s::bigint[]", [list(keys)], reach, scope, measured(self._asked))
-        links = self._learned_links(self._ask([query])[0])
+        query = linked("%s::bigint[]", [list(keys)], reach, scope, measured(self._query_vector))
+        links = self._learned_links(self._read_all([query])[0])
         self._links = (reach, scope, frozenset(keys), links)
         return links
 
@@ -266,30 +271,30 @@ class PostgresReader:
     def _learn(self, rows: Iterable[Sequence[Any]]) -> None:
         for key, near, head, ts in rows:
             self._heads[key] = (shown(head), ts.astimezone(UTC))
-            if self._asked is not None:
+            if self._query_vector is not None:
                 self._near[key] = near
 
     def cosines(self, vector: Vector, space: str, keys: Sequence[int]) -> dict[int, float]:
         """Return how near the vectors of entries are to one; those without a vector are left out."""
         self._remember(vector, space)
-        self._look_up([key for key in keys if key not in self._near])
+        self._read_heads([key for key in keys if key not in self._near])
         found = ((key, self._near.get(key)) for key in keys)
         return {key: near for key, near in found if near is not None}
 
     def heads(self, keys: Sequence[int]) -> dict[int, tuple[str, datetime]]:
         """Return how the texts of entries begin, and when they were made."""
-        self._look_up([key for key in keys if key not in self._heads])
+        self._read_heads([key for key in keys if key not in self._heads])
         return {key: self._heads[key] for key in keys if key in self._heads}
 
-    def _look_up(self, keys: Sequence[int]) -> None:
+    def _read_heads(self, keys: Sequence[int]) -> None:
         if not keys:
             return
-        near = measured(self._asked)
+        near = measured(self._query_vector)
         sql = (
             f"SELECT e.key, {near.column}, e.head, e.ts FROM entries e {near.joined} "
             "WHERE e.agent = %s AND e.key = ANY(%s)"
         )
-        self._learn(self._ask([(sql, [*near.vector, *near.space, self._agent, list(keys)])])[0])
+        self._learn(self._read_all([(sql, [*near.vector, *near.space, self._agent, list(keys)])])[0])
 
     def load(self, keys: Sequence[int]) -> dict[int, Entry]:
         """Return the entries that keys name, without those that are gone."""
@@ -297,7 +302,7 @@ class PostgresReader:
         rows: dict[int, Sequence[Any]] = {}
         if missing:
             sql = f"SELECT e.key, {LOADED} {FROM} WHERE e.agent = %s AND e.key = ANY(%s)"
-            rows = {key: row for key, *row in self._ask([(sql, (self._agent, missing))])[0]}
+            rows = {key: row for key, *row in self._read_all([(sql, (self._agent, missing))])[0]}
         for key in keys:
             if key in self._records:
                 self._loaded[key] = loaded(self._agent, self._records.pop(key))
@@ -324,7 +329,7 @@ class PostgresReader:
             source += " AND e.key = ANY(%s)"
             values = [*values, list(keys)]
         sql = f"SELECT e.key {source} ORDER BY e.key {'DESC' if newest_first else 'ASC'} LIMIT %s"
-        return [key for (key,) in self._ask([(sql, [*values, limit])])[0]]
+        return [key for (key,) in self._read_all([(sql, [*values, limit])])[0]]
 
     def pending_count(self, space: str, scope: Scope) -> int:
         """Return how many entries in scope have text and no vector of a space."""
@@ -332,7 +337,7 @@ class PostgresReader:
         if known is not None and known[:2] == (space, scope):
             return known[2]
         queries = [_pending_count(space, scope), vector_rows.sizes(space, scope)]
-        [[count]], sized = self._ask(queries)
+        [[count]], sized = self._read_all(queries)
         self._sizes.take(space, scope, sized)
         self._pending = (space, scope, int(count))
         return int(count)

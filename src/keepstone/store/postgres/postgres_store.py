@@ -221,13 +221,13 @@ class PostgresStore:
                 event_rows.tell_purged(connection, agent)
                 purged_rows.vanish(self._connections, connection, agent)
                 connection.execute(grant_rows.FORGET_RECEIVED.encode(), (agent,))
-                for table in (*(one for one in AGENT_TABLES if one != "purged"), "agents"):
+                for table in (*(name for name in AGENT_TABLES if name != "purged"), "agents"):
                     connection.execute(f"DELETE FROM {table} WHERE agent = %s".encode(), (agent,))
 
         self._samples.forget(agent)
         self._connections.run(work)
         self._connections.writes += 1
-        self._due.difference_update([one for one in list(self._due) if one[0] == agent])
+        self._due.difference_update([due for due in list(self._due) if due[0] == agent])
         vector_rows.drop_graphs(self._connections, agent)
 
     def grants(self, agent: str) -> list[Grant]:
@@ -375,7 +375,7 @@ class PostgresStore:
         self._settle_language(language)
 
     def changes(self, agents: Sequence[str] | None, since: str | None) -> Callable[[], list[Change]]:
-        return event_rows.PostgresChanges(self._connections, agents, since).look
+        return event_rows.PostgresChanges(self._connections, agents, since).poll
 
     def sync(self, progress: Callable[[int, int], None] | None = None) -> None:  # noqa: ARG002
         for agent in self.agents():

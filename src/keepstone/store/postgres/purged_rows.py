@@ -30,7 +30,10 @@ def purged(connections: Connections, agent: str) -> PurgedIds:
     """Return what is recorded of an agent's purges."""
     rows = connections.read(agent, "SELECT digest, vanished, life FROM purged WHERE agent = %s", (agent,))
     # Earlier versions had a row without a digest.
-    own, whole = ({one: life for one, gone, life in rows if one and gone is each} for each in (False, True))
+    own, whole = (
+        {key: life for key, gone, life in rows if key and gone is is_vanished}
+        for is_vanished in (False, True)
+    )
     return PurgedIds(own, whole)
 
 
@@ -73,11 +76,11 @@ def vanished_agents(connections: Connections) -> list[str]:
     return [key.removeprefix(_PREFIX) for (key,) in rows]
 
 
-def lives_of(held: LockedSession, ids: Sequence[str] | None) -> dict[str, int]:
+def lives_of(locked: LockedSession, ids: Sequence[str] | None) -> dict[str, int]:
     """Return the last life of some ids of a session by its lines, or of all (None)."""
     chosen, values = ("id IS NOT NULL", ()) if ids is None else ("id = ANY(%s)", ([*map(stored, ids)],))
     rows = sorted(
-        lines_in(held.connection, held.agent, held.name, chosen, *values), key=lambda row: not row[1]
+        lines_in(locked.connection, locked.agent, locked.name, chosen, *values), key=lambda row: not row[1]
     )
     side = Side()
     for line, archived, _ in rows:
@@ -85,36 +88,36 @@ def lives_of(held: LockedSession, ids: Sequence[str] | None) -> dict[str, int]:
     return side.lives
 
 
-def purged_life(held: LockedSession, entry_id: str) -> int:
+def purged_life(locked: LockedSession, entry_id: str) -> int:
     """Return how many lives of an id were purged."""
-    rows = held.connection.execute(
+    rows = locked.connection.execute(
         "SELECT max(life) FROM purged WHERE agent = %s AND digest = %s",
-        (held.agent, digest(held.name, entry_id)),
+        (locked.agent, digest(locked.name, entry_id)),
     ).fetchall()
     return int(rows[0][0] or 0)
 
 
-def lives_over(held: LockedSession) -> dict[str, int]:
+def lives_over(locked: LockedSession) -> dict[str, int]:
     """Return how many lives were purged of the ids that a session has lines of, if any were."""
-    digests = {digest(held.name, one): one for one in lives_of(held, None)}
-    rows = held.connection.execute(
+    digests = {digest(locked.name, entry_id): entry_id for entry_id in lives_of(locked, None)}
+    rows = locked.connection.execute(
         "SELECT digest, max(life) FROM purged WHERE agent = %s AND digest = ANY(%s) GROUP BY digest",
-        (held.agent, [*digests]),
+        (locked.agent, [*digests]),
     )
-    return {digests[one]: life for one, life in rows}
+    return {digests[found]: life for found, life in rows}
 
 
-def forget(connections: Connections, held: LockedSession, lives: Mapping[str, int]) -> None:
+def forget(connections: Connections, locked: LockedSession, lives: Mapping[str, int]) -> None:
     """Record purged ids with their last lives, and remove the responses that may quote them."""
-    digests = digests_of(held.name, lives)
-    held.do(_ADD, (held.agent, False, [*digests], [*digests.values()]))
-    for statement in forgetting(connections, held.agent):
-        held.do(*statement)
+    digests = digests_of(locked.name, lives)
+    locked.do(_ADD, (locked.agent, False, [*digests], [*digests.values()]))
+    for statement in forgetting(connections, locked.agent):
+        locked.do(*statement)
 
 
-def forget_all(connections: Connections, held: LockedSession) -> None:
+def forget_all(connections: Connections, locked: LockedSession) -> None:
     """Do the same for a session that is emptied or removed."""
-    forget(connections, held, lives_of(held, None))
+    forget(connections, locked, lives_of(locked, None))
 
 
 def vanish(connections: Connections, connection: Connection, agent: str) -> None:
@@ -122,14 +125,14 @@ def vanish(connections: Connections, connection: Connection, agent: str) -> None
     rows = connection.execute("SELECT session FROM sessions WHERE agent = %s", (agent,)).fetchall()
     lives: dict[str, int] = {}
     for (name,) in rows:
-        held = LockedSession(connection, agent, shown(name), "", 0, connections.language)
-        lives |= digests_of(shown(name), lives_of(held, None))
+        locked = LockedSession(connection, agent, shown(name), "", 0, connections.language)
+        lives |= digests_of(shown(name), lives_of(locked, None))
     known = connection.execute(
         "DELETE FROM purged WHERE agent = %s AND NOT vanished RETURNING digest, life", (agent,)
     )
-    for one, life in known.fetchall():
-        if one:
-            lives[one] = max(life, lives.get(one, 0))
+    for key, life in known.fetchall():
+        if key:
+            lives[key] = max(life, lives.get(key, 0))
     if lives:
         connection.execute(_ADD.encode(), (agent, True, [*lives], [*lives.values()]))
         connection.execute(_VANISHED, (f"{_PREFIX}{agent}",))

@@ -72,24 +72,27 @@ def unfold(lines: Iterable[Line]) -> Unfolded:
     return Unfolded(fold, given)
 
 
-def fill(held: LockedSession, *, keep_made: bool, lines: Iterable[Line] | None = None) -> int:
+def fill(locked: LockedSession, *, keep_made: bool, lines: Iterable[Line] | None = None) -> int:
     """Make the rows of a session's entries again, from its lines; return how many there are.
 
     With ``keep_made`` vectors stay that were made of texts which entries still have. ``lines`` are those of
     the log where the caller has them.
     """
-    held.flush()
-    keys = _keys(held)
-    kept = _made(held) if keep_made and keys else {}
+    locked.flush()
+    keys = _keys(locked)
+    kept = _made(locked) if keep_made and keys else {}
     if lines is None:
-        lines = (line for line, _, _ in lines_in(held.connection, held.agent, held.name))
+        lines = (line for line, _, _ in lines_in(locked.connection, locked.agent, locked.name))
     found = unfold(lines)
     for table in ("spaces", "vectors", "entries") if keys else ():
-        held.do(f"DELETE FROM {table} WHERE agent = %s AND session = %s", held.place)
-    rows = [(one, folded, held.columns_of(folded.record)) for one, folded in found.fold.entries.items()]
-    insert_entries(held, rows, keys)
-    _insert_vectors(held, found.given, {one: columns.sum for one, _, columns in rows}, kept)
-    held.do(
+        locked.do(f"DELETE FROM {table} WHERE agent = %s AND session = %s", locked.place)
+    rows = [
+        (entry_id, folded, locked.columns_of(folded.record))
+        for entry_id, folded in found.fold.entries.items()
+    ]
+    insert_entries(locked, rows, keys)
+    _insert_vectors(locked, found.given, {entry_id: columns.sum for entry_id, _, columns in rows}, kept)
+    locked.do(
         "UPDATE sessions SET entries = %s, texts = %s, words = %s, "
         "size = (SELECT coalesce(sum(length(line) + 1), 0) FROM lines WHERE agent = %s AND session = %s "
         "AND NOT archived) WHERE agent = %s AND session = %s",
@@ -97,44 +100,46 @@ def fill(held: LockedSession, *, keep_made: bool, lines: Iterable[Line] | None =
             len(rows),
             sum(columns.sum is not None for _, _, columns in rows),
             sum(columns.length for _, _, columns in rows),
-            *held.place,
-            *held.place,
+            *locked.place,
+            *locked.place,
         ),
     )
     return len(rows)
 
 
 def _insert_vectors(
-    held: LockedSession, given: Mapping[str, Embedding], sums: Mapping[str, int | None], kept: _Made
+    locked: LockedSession, given: Mapping[str, Embedding], sums: Mapping[str, int | None], kept: _Made
 ) -> None:
     """Insert the vectors that entries were given, and those kept which were made of the same texts."""
     spaces: dict[str, dict[str, Vector]] = {}
-    for one, embedding in given.items():
-        spaces.setdefault(embedding["space"], {})[one] = embedding.vector
-    for space, some in kept.items():
+    for entry_id, embedding in given.items():
+        spaces.setdefault(embedding["space"], {})[entry_id] = embedding.vector
+    for space, kept_vectors in kept.items():
         same = {
-            one: some[one, said] for one, said in sums.items() if (one, said) in some and one not in given
+            entry_id: kept_vectors[entry_id, said]
+            for entry_id, said in sums.items()
+            if (entry_id, said) in kept_vectors and entry_id not in given
         }
         spaces.setdefault(space, {}).update(same)
-    held.flush()
-    keys = _keys(held) if spaces else {}
+    locked.flush()
+    keys = _keys(locked) if spaces else {}
     for space, vectors in spaces.items():
-        insert_vectors(held, space, [(keys[one], vector) for one, vector in vectors.items()])
+        insert_vectors(locked, space, [(keys[entry_id], vector) for entry_id, vector in vectors.items()])
 
 
-def _keys(held: LockedSession) -> dict[str, int]:
-    rows = held.connection.execute(
-        "SELECT id, key FROM entries WHERE agent = %s AND session = %s", held.place
+def _keys(locked: LockedSession) -> dict[str, int]:
+    rows = locked.connection.execute(
+        "SELECT id, key FROM entries WHERE agent = %s AND session = %s", locked.place
     )
     return {shown(name): key for name, key in rows}
 
 
-def _made(held: LockedSession) -> _Made:
+def _made(locked: LockedSession) -> _Made:
     found: _Made = {}
-    rows = held.connection.execute(
+    rows = locked.connection.execute(
         "SELECT v.space, e.id, e.sum, vector_send(v.embedding) FROM vectors v "
         "JOIN entries e ON e.agent = v.agent AND e.key = v.key WHERE v.agent = %s AND v.session = %s",
-        held.place,
+        locked.place,
     )
     for space, name, total, raw in rows:
         found.setdefault(shown(space), {})[shown(name), total] = vector_of(raw)

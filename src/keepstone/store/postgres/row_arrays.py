@@ -58,7 +58,7 @@ class BinaryArray:
 
     def __init__(self, kind: _Kind, values: Sequence[Any]) -> None:
         dumped = [None if value is None else kind.dump(value) for value in values]
-        parts = ((_NULL, b"") if one is None else (_LENGTH(len(one)), one) for one in dumped)
+        parts = ((_NULL, b"") if cell is None else (_LENGTH(len(cell)), cell) for cell in dumped)
         self.raw = _HEAD.pack(1, None in dumped, kind.oid, len(dumped), 1) + b"".join(chain(*parts))
 
 

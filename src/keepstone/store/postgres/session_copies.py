@@ -37,8 +37,8 @@ def compact(
 ) -> Compacted:
     """Fold the session's history away into its archive, with what has faded by a rule."""
 
-    def work(held: LockedSession | None) -> Compacted:
-        return Compacted() if held is None else _compact(held, decay)
+    def work(locked: LockedSession | None) -> Compacted:
+        return Compacted() if locked is None else _compact(locked, decay)
 
     try:
         return locked(connections, agent, session, [], work, wait=wait)
@@ -48,18 +48,20 @@ def compact(
         return Compacted()
 
 
-def _compact(held: LockedSession, decay: Decay | None) -> Compacted:
-    rows = [(line, folded) for line, _, folded in lines_in(held.connection, held.agent, held.name)]
+def _compact(locked: LockedSession, decay: Decay | None) -> Compacted:
+    rows = [(line, folded) for line, _, folded in lines_in(locked.connection, locked.agent, locked.name)]
     fold = unfold(line for line, _ in rows).fold
     live = fold.entries
-    if any(len(dump_read(one.record)) > MAX_LINE for one in live.values()):
+    if any(len(dump_read(folded.record)) > MAX_LINE for folded in live.values()):
         return Compacted()
-    aged = {one for one, folded in live.items() if decay is not None and decay.has_faded(folded.record)}
+    aged = {
+        entry_id for entry_id, folded in live.items() if decay is not None and decay.has_faded(folded.record)
+    }
     versions = {
-        one
+        entry_id
         for line, _ in rows
-        if (one := id_of(line.record or {})) in live
-        and line.offset > live[one].place  # Those before it are of an entry that was deleted.
+        if (entry_id := id_of(line.record or {})) in live
+        and line.offset > live[entry_id].place  # Those before it are of an entry that was deleted.
         and not only_counts(line)
     }
     titles = (line.offset for line, _ in rows if is_title(line.record or {}))
@@ -78,56 +80,58 @@ def _compact(held: LockedSession, decay: Decay | None) -> Compacted:
             archive.append(line.offset)
         else:
             dropped.append((line.offset, False))  # The whole entry is in its new line.
-    _apply_compaction(held, archive, dropped)
-    kept = {one: folded for one, folded in live.items() if one not in aged}
+    _apply_compaction(locked, archive, dropped)
+    kept = {entry_id: folded for entry_id, folded in live.items() if entry_id not in aged}
     moment = {line.offset: read_time(line.record["ts"]) for line, _ in rows if line.record is not None}
-    for one, folded in kept.items():
+    for kept_id, folded in kept.items():
         raw = dump_read(folded.record)
         is_folded = folded.place in archive or (folded.place, True) in dropped
-        held.do(
+        locked.do(
             "INSERT INTO lines VALUES (%s, %s, %s, %s, false, %s, %s, %s)",
-            (*held.place, folded.place, is_folded, stored(one), moment[folded.place], raw[:-1]),
+            (*locked.place, folded.place, is_folded, stored(kept_id), moment[folded.place], raw[:-1]),
         )
-    for number, one in enumerate(sorted(aged)):
-        if live[one].record.get("access"):
-            record = live[one].record
-            raw = dump_read({"id": one, "access": record["access"]})[:-1]
+    for number, aged_id in enumerate(sorted(aged)):
+        if live[aged_id].record.get("access"):
+            record = live[aged_id].record
+            raw = dump_read({"id": aged_id, "access": record["access"]})[:-1]
             ts = read_time(record.get("modified")) or read_time(record["ts"])
-            held.do(
+            locked.do(
                 "INSERT INTO lines VALUES (%s, %s, %s, false, true, %s, %s, %s)",
-                (*held.place, held.next_seq + number, stored(one), ts, raw),
+                (*locked.place, locked.next_seq + number, stored(aged_id), ts, raw),
             )
-    return _finish_compaction(held, sorted(aged))
+    return _finish_compaction(locked, sorted(aged))
 
 
 def _apply_compaction(
-    held: LockedSession, archive: Sequence[int], dropped: Sequence[tuple[int, bool]]
+    locked: LockedSession, archive: Sequence[int], dropped: Sequence[tuple[int, bool]]
 ) -> None:
     where = "WHERE agent = %s AND session = %s AND NOT archived AND seq = ANY(%s)"
     for is_folded in (False, True):
-        gone = [seq for seq, one in dropped if one is is_folded]
-        held.do(f"DELETE FROM lines {where} AND folded = %s", (*held.place, gone, is_folded))
-    held.do(f"UPDATE lines SET archived = true {where} AND NOT folded", (*held.place, [*archive]))
+        gone = [seq for seq, folded in dropped if folded is is_folded]
+        locked.do(f"DELETE FROM lines {where} AND folded = %s", (*locked.place, gone, is_folded))
+    locked.do(f"UPDATE lines SET archived = true {where} AND NOT folded", (*locked.place, [*archive]))
 
 
-def _finish_compaction(held: LockedSession, aged: Sequence[str]) -> Compacted:
-    before = info_in(held).size
-    names = [stored(one) for one in aged]
-    keys = held.connection.execute(
-        "SELECT key FROM entries WHERE agent = %s AND session = %s AND id = ANY(%s)", (*held.place, names)
+def _finish_compaction(locked: LockedSession, aged: Sequence[str]) -> Compacted:
+    before = info_in(locked).size
+    names = [stored(entry_id) for entry_id in aged]
+    keys = locked.connection.execute(
+        "SELECT key FROM entries WHERE agent = %s AND session = %s AND id = ANY(%s)", (*locked.place, names)
     ).fetchall()
-    remove_vectors(held, [key for (key,) in keys])
-    held.do("DELETE FROM entries WHERE agent = %s AND session = %s AND id = ANY(%s)", (*held.place, names))
-    held.do(
-        "UPDATE entries SET record = NULL WHERE agent = %s AND session = %s AND record IS NOT NULL",
-        held.place,
+    remove_vectors(locked, [key for (key,) in keys])
+    locked.do(
+        "DELETE FROM entries WHERE agent = %s AND session = %s AND id = ANY(%s)", (*locked.place, names)
     )
-    recount(held)
-    held.flush()
-    size = info_in(held).size
-    held.do(
+    locked.do(
+        "UPDATE entries SET record = NULL WHERE agent = %s AND session = %s AND record IS NOT NULL",
+        locked.place,
+    )
+    recount(locked)
+    locked.flush()
+    size = info_in(locked).size
+    locked.do(
         "UPDATE sessions SET next_seq = %s, compacted = %s WHERE agent = %s AND session = %s",
-        (held.next_seq + len(aged), size, *held.place),
+        (locked.next_seq + len(aged), size, *locked.place),
     )
     return Compacted(before - size, len(aged))
 
@@ -135,16 +139,18 @@ def _finish_compaction(held: LockedSession, aged: Sequence[str]) -> Compacted:
 def copy(connections: Connections, agent: str, session: str, new: str, until: str | None) -> None:
     """Copy a session, or its entries up to one, into a new session."""
 
-    def work(held: LockedSession | None) -> None:
-        if held is None:
+    def work(locked: LockedSession | None) -> None:
+        if locked is None:
             raise SessionNotFoundError(agent, session)
-        ids = None if until is None else _up_to(held, until)
-        target = _begun(held, new)
-        chosen, values = ("", ()) if ids is None else ("AND id = ANY(%s)", ([stored(one) for one in ids],))
+        ids = None if until is None else _up_to(locked, until)
+        target = _begun(locked, new)
+        chosen, values = (
+            ("", ()) if ids is None else ("AND id = ANY(%s)", ([stored(entry_id) for entry_id in ids],))
+        )
         target.do(
             "INSERT INTO lines SELECT agent, %s, seq, folded, archived, id, ts, line FROM lines "
             f"WHERE agent = %s AND session = %s {chosen}",
-            (stored(new), *held.place, *values),
+            (stored(new), *locked.place, *values),
         )
         _renumber(target)
         fill(target, keep_made=False)
@@ -166,15 +172,15 @@ def copy(connections: Connections, agent: str, session: str, new: str, until: st
     locked(connections, agent, session, [], work)
 
 
-def _begun(held: LockedSession, new: str) -> LockedSession:
+def _begun(locked: LockedSession, new: str) -> LockedSession:
     """Make the row of a new session that goes on counting where another one is."""
     target = LockedSession(
-        held.connection, held.agent, new, held.xid, held.next_seq, held.language, token=held.token
+        locked.connection, locked.agent, new, locked.xid, locked.next_seq, locked.language, token=locked.token
     )
-    made = held.connection.execute(
+    made = locked.connection.execute(
         "INSERT INTO sessions (agent, session, next_seq, compacted) SELECT agent, %s, next_seq, compacted "
         "FROM sessions WHERE agent = %s AND session = %s ON CONFLICT DO NOTHING RETURNING 1",
-        (stored(new), *held.place),
+        (stored(new), *locked.place),
     )
     if not made.fetchall():
         raise ValueError(f"session {new!r:.80} exists: choose another id, or remove it")
@@ -198,17 +204,17 @@ def _renumber(target: LockedSession) -> bool:
     return True
 
 
-def _up_to(held: LockedSession, until: str) -> list[str]:
+def _up_to(locked: LockedSession, until: str) -> list[str]:
     """Return the ids of the entries up to one by (time, place), archived ones too."""
-    ids = [str(record["id"]) for record in state_in(held, None)]
+    ids = [str(record["id"]) for record in state_in(locked, None)]
     if until not in ids:
-        raise EntryNotFoundError(f"there is no entry {until!r:.80} in session {held.name!r:.80}")
+        raise EntryNotFoundError(f"there is no entry {until!r:.80} in session {locked.name!r:.80}")
     return ids[: ids.index(until) + 1]
 
 
-def state_in(held: LockedSession, moment: datetime | None) -> Sequence[Record]:
+def state_in(locked: LockedSession, moment: datetime | None) -> Sequence[Record]:
     """Return a session's entries as they were at a time, or are now with the archived ones."""
-    rows = sorted(lines_in(held.connection, held.agent, held.name, "true"), key=lambda row: not row[1])
+    rows = sorted(lines_in(locked.connection, locked.agent, locked.name, "true"), key=lambda row: not row[1])
     return state_of(((line, archived) for line, archived, _ in rows), moment)
 
 
@@ -224,29 +230,29 @@ def _tell_all(target: LockedSession) -> None:
 def rename(connections: Connections, agent: str, session: str, new: str) -> None:
     """Give a session another id."""
 
-    def work(held: LockedSession | None) -> None:
-        if held is None:
+    def work(locked: LockedSession | None) -> None:
+        if locked is None:
             raise SessionNotFoundError(agent, session)
-        target = _begun(held, new)
-        purged_rows.forget_all(connections, held)  # Its entries live on under the new name alone.
+        target = _begun(locked, new)
+        purged_rows.forget_all(connections, locked)  # Its entries live on under the new name alone.
         for table in SESSION_TABLES:
-            held.do(
+            locked.do(
                 f"UPDATE {table} SET session = %s WHERE agent = %s AND session = %s",
-                (stored(new), *held.place),
+                (stored(new), *locked.place),
             )
-        held.do(
+        locked.do(
             "UPDATE sessions t SET entries = s.entries, texts = s.texts, "
             "words = s.words, size = s.size, modified = statement_timestamp() FROM sessions s "
             "WHERE s.agent = %s AND s.session = %s AND t.agent = %s AND t.session = %s",
-            (*held.place, *target.place),
+            (*locked.place, *target.place),
         )
-        held.flush()
+        locked.flush()
         if _renumber(target):
             fill(target, keep_made=True)
-        held.do("DELETE FROM events WHERE agent = %s AND session = %s", held.place)
-        held.do("DELETE FROM sessions WHERE agent = %s AND session = %s", held.place)
-        tell(held, [("remove", None)])
-        held.flush()
+        locked.do("DELETE FROM events WHERE agent = %s AND session = %s", locked.place)
+        locked.do("DELETE FROM sessions WHERE agent = %s AND session = %s", locked.place)
+        tell(locked, [("remove", None)])
+        locked.flush()
         _tell_all(target)
         target.flush()
 
@@ -260,12 +266,12 @@ def rename(connections: Connections, agent: str, session: str, new: str) -> None
 
 def take(connections: Connections, agent: str, session: str, lines: Sequence[RawLine]) -> None:
     """Bring a session to these lines, those in the archive first."""
-    archived = {one.id for one in lines if one.archived}
+    archived = {line.id for line in lines if line.archived}
 
-    def work(held: LockedSession | None) -> None:
-        assert held is not None  # noqa: S101  It was made.
-        held.do("INSERT INTO agents VALUES (%s) ON CONFLICT DO NOTHING", (agent,))
-        held.do("DELETE FROM lines WHERE agent = %s AND session = %s", held.place)
+    def work(locked: LockedSession | None) -> None:
+        assert locked is not None  # noqa: S101  It was made.
+        locked.do("INSERT INTO agents VALUES (%s) ON CONFLICT DO NOTHING", (agent,))
+        locked.do("DELETE FROM lines WHERE agent = %s AND session = %s", locked.place)
         seen = set[str | None]()
         rows: list[tuple[object, ...]] = []
         for seq, (line, is_archived) in enumerate(lines, 1):
@@ -278,21 +284,21 @@ def take(connections: Connections, agent: str, session: str, lines: Sequence[Raw
             seen.add(None if is_archived else entry_id)
             name = None if entry_id is None else stored(entry_id)
             rows.append((seq, folded, is_archived, name, moment, line.raw))
-        insert_lines(held, rows)
-        held.next_seq = len(lines) + 1
+        insert_lines(locked, rows)
+        locked.next_seq = len(lines) + 1
         log = (
-            Line(seq, one.raw, one.length, one.record, one.derived)
-            for seq, (one, is_archived) in enumerate(lines, 1)
+            Line(seq, line.raw, line.length, line.record, line.derived)
+            for seq, (line, is_archived) in enumerate(lines, 1)
             if not is_archived
         )
-        fill(held, keep_made=True, lines=log)
-        held.do(
+        fill(locked, keep_made=True, lines=log)
+        locked.do(
             "UPDATE sessions SET next_seq = %s WHERE agent = %s AND session = %s",
-            (held.next_seq, *held.place),
+            (locked.next_seq, *locked.place),
         )
-        held.do("DELETE FROM events WHERE agent = %s AND session = %s", held.place)
-        tell(held, [("clear", None)])
-        _tell_all(held)
+        locked.do("DELETE FROM events WHERE agent = %s AND session = %s", locked.place)
+        tell(locked, [("clear", None)])
+        _tell_all(locked)
 
     locked(connections, agent, session, [], work, create=True)
 
@@ -300,6 +306,6 @@ def take(connections: Connections, agent: str, session: str, lines: Sequence[Raw
 def holds(connections: Connections, agent: str, session: str, lines: Sequence[RawLine]) -> bool:
     """Return whether a session's lines are these, byte by byte, with id and time of each."""
     rows = line_rows(connections, agent, session)
-    there = ((archived, raw, name, ts) for _, _, raw, name, ts, archived in rows)
-    wanted = ((one.archived, one.line.raw, one.id and stored(one.id), one.ts) for one in lines)
-    return all(one == other for one, other in zip_longest(there, wanted))
+    present = ((archived, raw, name, ts) for _, _, raw, name, ts, archived in rows)
+    wanted = ((line.archived, line.line.raw, line.id and stored(line.id), line.ts) for line in lines)
+    return all(left == right for left, right in zip_longest(present, wanted))

@@ -50,36 +50,36 @@ class _Planned:
     """The vectors that lines gave, None if one took it away."""
 
 
-def write(held: LockedSession, written: Sequence[Written]) -> dict[str, Folded | None]:
+def write(locked: LockedSession, written: Sequence[Written]) -> dict[str, Folded | None]:
     """Add lines to a session; return what each entry that they name is afterwards."""
     planned = _Planned()
-    for at, one in enumerate(written):
-        _plan(held, planned, held.next_seq + at, one)
-    size = sum(len(one.raw) for one in written)
-    if held.next_seq == 1:
-        held.do("INSERT INTO agents VALUES (%s) ON CONFLICT DO NOTHING", (held.agent,))
-    insert_lines(held, planned.lines)
-    delta = _save(held, planned)
-    held.next_seq += len(written)
-    held.do(
+    for at, line in enumerate(written):
+        _plan(locked, planned, locked.next_seq + at, line)
+    size = sum(len(line.raw) for line in written)
+    if locked.next_seq == 1:
+        locked.do("INSERT INTO agents VALUES (%s) ON CONFLICT DO NOTHING", (locked.agent,))
+    insert_lines(locked, planned.lines)
+    delta = _save(locked, planned)
+    locked.next_seq += len(written)
+    locked.do(
         "UPDATE sessions SET next_seq = %s, entries = entries + %s, texts = texts + %s, "
         "words = words + %s, size = size + %s, modified = statement_timestamp() "
         "WHERE agent = %s AND session = %s",
-        (held.next_seq, *delta, size, *held.place),
+        (locked.next_seq, *delta, size, *locked.place),
     )
-    tell(held, planned.events)
+    tell(locked, planned.events)
     return planned.entries
 
 
-def _plan(held: LockedSession, planned: _Planned, seq: int, one: Written) -> None:
-    record, entry_id = one.record, str(one.record["id"])
-    known = planned.entries[entry_id] if entry_id in planned.entries else held.entries.get(entry_id)
-    line = Line(seq, one.raw.rstrip(b"\n"), len(one.raw), record)
+def _plan(locked: LockedSession, planned: _Planned, seq: int, written: Written) -> None:
+    record, entry_id = written.record, str(written.record["id"])
+    known = planned.entries[entry_id] if entry_id in planned.entries else locked.entries.get(entry_id)
+    line = Line(seq, written.raw.rstrip(b"\n"), len(written.raw), record)
     after = step(known, line)
     moment = read_time(record.get("ts")) or datetime.now(UTC)  # Counts have no time of their own.
     planned.lines.append((seq, False, False, stored(entry_id), moment, line.raw))
     planned.entries[entry_id] = after
-    if known is None and after is not None and entry_id in held.entries:
+    if known is None and after is not None and entry_id in locked.entries:
         planned.begun.add(entry_id)
     if after is not None and "embedding" in record:
         planned.given[entry_id] = embedding_in(after.record)
@@ -100,21 +100,21 @@ def _said(record: Record) -> Record:
     return {key: value for key, value in record.items() if key not in _UNTOLD}
 
 
-def insert_lines(held: LockedSession, rows: Sequence[tuple[Any, ...]]) -> None:
+def insert_lines(locked: LockedSession, rows: Sequence[tuple[Any, ...]]) -> None:
     """Insert rows of seq, folded, archived, id, time and bytes."""
     columns = "agent, session, seq, folded, archived, id, ts, line"
-    held.insert("lines", columns, [(*held.place, *row) for row in rows])
+    locked.insert("lines", columns, [(*locked.place, *row) for row in rows])
 
 
-def _save(held: LockedSession, planned: _Planned) -> tuple[int, int, int]:
+def _save(locked: LockedSession, planned: _Planned) -> tuple[int, int, int]:
     """Bring the rows of entries to what the lines come to; return how many entries, texts and words more."""
     gone: list[int] = []
     changed: list[tuple[Held, Folded, Columns]] = []
     new: list[tuple[str, Folded, Columns]] = []
     count = texts = words = 0
     for entry_id, after in planned.entries.items():
-        row = held.held.get(entry_id)
-        columns = None if after is None else held.columns_of(after.record)
+        row = locked.held.get(entry_id)
+        columns = None if after is None else locked.columns_of(after.record)
         if row is not None:
             count, texts, words = count - 1, texts - (row.sum is not None), words - row.length
         if columns is not None:
@@ -129,84 +129,90 @@ def _save(held: LockedSession, planned: _Planned) -> tuple[int, int, int]:
         else:
             changed.append((row, after, columns))
     stale = [row.key for row, _, columns in changed if row.sum != columns.sum]
-    stale += [held.held[one].key for one in planned.given if one in held.held and one not in planned.begun]
-    remove_vectors(held, [*gone, *stale])
+    stale += [
+        locked.held[entry_id].key
+        for entry_id in planned.given
+        if entry_id in locked.held and entry_id not in planned.begun
+    ]
+    remove_vectors(locked, [*gone, *stale])
     if gone:
-        held.do("DELETE FROM entries WHERE agent = %s AND key = ANY(%s)", (held.agent, gone))
+        locked.do("DELETE FROM entries WHERE agent = %s AND key = ANY(%s)", (locked.agent, gone))
     for row, after, columns in changed:
-        _update(held, row, after, columns)
-    insert_entries(held, new)
+        _update(locked, row, after, columns)
+    insert_entries(locked, new)
     given = {
-        one: vector for one, vector in planned.given.items() if vector is not None and planned.entries[one]
+        entry_id: vector
+        for entry_id, vector in planned.given.items()
+        if vector is not None and planned.entries[entry_id]
     }
-    add_vectors(held, given)
+    add_vectors(locked, given)
     return count, texts, words
 
 
 def insert_entries(
-    held: LockedSession, new: Sequence[tuple[str, Folded, Columns]], keys: Mapping[str, int] = NO_KEYS
+    locked: LockedSession, new: Sequence[tuple[str, Folded, Columns]], keys: Mapping[str, int] = NO_KEYS
 ) -> None:
     """Insert rows of new entries; ``keys`` are those that some had before."""
     rows: dict[bool, list[tuple[Any, ...]]] = {True: [], False: []}
     for entry_id, after, columns in new:
         record = kept_record(after.record, pristine=after.pristine)
         key = (keys[entry_id],) if entry_id in keys else ()
-        rows[entry_id in keys].append((*held.place, stored(entry_id), after.place, record, *columns, *key))
+        rows[entry_id in keys].append((*locked.place, stored(entry_id), after.place, record, *columns, *key))
     names = f"agent, session, id, seq, record, {', '.join(Columns._fields)}"
-    held.insert("entries", f"{names}, key", rows[True], "OVERRIDING SYSTEM VALUE")
-    held.insert("entries", names, rows[False])
+    locked.insert("entries", f"{names}, key", rows[True], "OVERRIDING SYSTEM VALUE")
+    locked.insert("entries", names, rows[False])
 
 
-def _update(held: LockedSession, row: Held, after: Folded, columns: Columns) -> None:
-    held.do(
+def _update(locked: LockedSession, row: Held, after: Folded, columns: Columns) -> None:
+    locked.do(
         "UPDATE entries SET seq = %s, record = %s, ts = %s, type = %s, pinned = %s, tags = %s, targets = %s, "
         "facts = %s, head = %s, sum = %s, length = %s, terms = %s, times = %s WHERE agent = %s AND key = %s",
         (
             after.place,
             kept_record(after.record, pristine=after.pristine),
             *columns,
-            held.agent,
+            locked.agent,
             row.key,
         ),
     )
 
 
-def remove_vectors(held: LockedSession, keys: Sequence[int]) -> None:
+def remove_vectors(locked: LockedSession, keys: Sequence[int]) -> None:
     """Remove the vectors of entries."""
     if keys:
-        held.do(
+        locked.do(
             "WITH gone AS (DELETE FROM vectors WHERE agent = %s AND key = ANY(%s) RETURNING space) "
             "UPDATE spaces s SET vectors = s.vectors - n.count FROM "
             "(SELECT space, count(*) AS count FROM gone GROUP BY space) n "
             "WHERE s.agent = %s AND s.session = %s AND s.space = n.space",
-            (held.agent, list(keys), *held.place),
+            (locked.agent, list(keys), *locked.place),
         )
 
 
-def add_vectors(held: LockedSession, given: Mapping[str, Embedding]) -> None:
+def add_vectors(locked: LockedSession, given: Mapping[str, Embedding]) -> None:
     """Add vectors of entries that are live and have none of the space."""
     spaces: dict[str, list[tuple[str, Vector]]] = {}
     for entry_id, embedding in given.items():
         spaces.setdefault(embedding["space"], []).append((entry_id, embedding.vector))
     for space, found in spaces.items():
         for begin in range(0, len(found), _VECTORS_AT_ONCE):
-            some = found[begin : begin + _VECTORS_AT_ONCE]
-            dim = len(some[0][1])
-            columns = [stored(entry_id) for entry_id, _ in some], [literal(vector) for _, vector in some]
-            named = (*held.place, stored(space), dim)
-            held.do(_ADD_VECTORS, (*columns, *held.place, stored(space), dim, *named))
+            batch = found[begin : begin + _VECTORS_AT_ONCE]
+            dim = len(batch[0][1])
+            columns = [stored(entry_id) for entry_id, _ in batch], [literal(vector) for _, vector in batch]
+            named = (*locked.place, stored(space), dim)
+            locked.do(_ADD_VECTORS, (*columns, *locked.place, stored(space), dim, *named))
 
 
-def insert_vectors(held: LockedSession, space: str, found: Sequence[tuple[int, Vector]]) -> None:
+def insert_vectors(locked: LockedSession, space: str, found: Sequence[tuple[int, Vector]]) -> None:
     """Insert vectors of entries that have none of the space, by key; one of another size is left out."""
     name, dim = stored(space), len(found[0][1]) if found else 0
-    rows = [(held.agent, name, key, held.place[1], vector) for key, vector in found if len(vector) == dim]
-    held.insert("vectors", "agent, space, key, session, embedding", rows)
+    rows = [(locked.agent, name, key, locked.place[1], vector) for key, vector in found if len(vector) == dim]
+    locked.insert("vectors", "agent, space, key, session, embedding", rows)
     if rows:
-        held.do(
+        locked.do(
             "INSERT INTO spaces AS s VALUES (%s, %s, %s, %s, %s) ON CONFLICT (agent, session, space) "
             "DO UPDATE SET vectors = s.vectors + excluded.vectors",
-            (*held.place, name, dim, len(rows)),
+            (*locked.place, name, dim, len(rows)),
         )
 
 
@@ -215,13 +221,13 @@ def literal(vector: Vector) -> str:
     return f"[{','.join(['%.9g'] * len(vector))}]" % tuple(vector.tolist())
 
 
-def tell(held: LockedSession, events: Sequence[tuple[Kind, str | None]]) -> None:
+def tell(locked: LockedSession, events: Sequence[tuple[Kind, str | None]]) -> None:
     """Note what happened, for those who watch."""
     rows = [
-        (*held.place, None if one is None else stored(one), kind, held.xid, held.token)
-        for kind, one in events
+        (*locked.place, None if entry_id is None else stored(entry_id), kind, locked.xid, locked.token)
+        for kind, entry_id in events
     ]
-    held.insert("events", "agent, session, id, kind, xid, token", rows)
+    locked.insert("events", "agent, session, id, kind, xid, token", rows)
 
 
 def embedding_in(record: Record) -> Embedding | None:

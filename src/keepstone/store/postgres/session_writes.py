@@ -55,11 +55,11 @@ def add(
         if added is not None:
             return [added]
 
-    def work(held: LockedSession | None) -> list[Record]:
-        assert held is not None  # noqa: S101  It was made.
-        results, needed = resolve(written, held, on_conflict)
+    def work(locked: LockedSession | None) -> list[Record]:
+        assert locked is not None  # noqa: S101  It was made.
+        results, needed = resolve(written, locked, on_conflict)
         if needed:
-            write(held, needed)
+            write(locked, needed)
         return results
 
     ids = list(dict.fromkeys(str(record["id"]) for record in records))
@@ -70,9 +70,9 @@ def add(
 def create_session(connections: Connections, agent: str, session: str) -> None:
     """Make an empty session."""
 
-    def work(held: LockedSession | None) -> None:
-        if held is not None and held.next_seq == 1:
-            write(held, [])
+    def work(locked: LockedSession | None) -> None:
+        if locked is not None and locked.next_seq == 1:
+            write(locked, [])
 
     locked(connections, agent, session, [], work, create=True)
 
@@ -80,12 +80,12 @@ def create_session(connections: Connections, agent: str, session: str) -> None:
 def set_title(connections: Connections, agent: str, session: str, line: Record) -> None:
     """Append the line that gives a session its title."""
 
-    def work(held: LockedSession | None) -> None:
-        if held is None:
+    def work(locked: LockedSession | None) -> None:
+        if locked is None:
             raise SessionNotFoundError(agent, session)
-        life = held.last_life(str(line["id"])) if purged_rows.purged_life(held, str(line["id"])) else 0
+        life = locked.last_life(str(line["id"])) if purged_rows.purged_life(locked, str(line["id"])) else 0
         given = line | ({"life": life + 1} if life else {})
-        write(held, [Written(given, dump(given))])
+        write(locked, [Written(given, dump(given))])
 
     locked(connections, agent, session, [], work)
 
@@ -93,18 +93,18 @@ def set_title(connections: Connections, agent: str, session: str, line: Record) 
 def modify(connections: Connections, agent: str, session: str, entry_id: str, change: Modification) -> Entry:
     """Change one live entry by what it says at that moment, and return it as it is then."""
 
-    def work(held: LockedSession | None) -> Entry:
-        there = None if held is None else held.get(entry_id)
-        if held is None or there is None:
+    def work(locked: LockedSession | None) -> Entry:
+        current = None if locked is None else locked.get(entry_id)
+        if locked is None or current is None:
             raise no_entry(entry_id, session)
-        entry = entry_of(agent, session, there)
+        entry = entry_of(agent, session, current)
         record = change(entry)
         if record is None:
             return entry
-        one = not_before(there, without_old_vector(there, Written(record, dump(record))))
-        changed = apply(there, one.record)
+        written = not_before(current, without_old_vector(current, Written(record, dump(record))))
+        changed = apply(current, written.record)
         check_size(changed)
-        write(held, [one])
+        write(locked, [written])
         return entry_of(agent, session, changed)
 
     return locked(connections, agent, session, [entry_id], work)
@@ -113,17 +113,17 @@ def modify(connections: Connections, agent: str, session: str, entry_id: str, ch
 def restore(connections: Connections, agent: str, session: str, entry_id: str, change: Modification) -> Entry:
     """Make a deleted entry again, and return it."""
 
-    def work(held: LockedSession | None) -> Entry:
-        if held is None:
+    def work(locked: LockedSession | None) -> Entry:
+        if locked is None:
             raise no_deleted_entry(entry_id, session)
-        rows = lines_in(held.connection, agent, session, "id = %s", stored(entry_id))
+        rows = lines_in(locked.connection, agent, session, "id = %s", stored(entry_id))
         lines = sorted(rows, key=lambda row: not row[1])
         last = deleted_in((line for line, _, _ in lines), entry_id)
         record = None if last is None else change(entry_of(agent, session, last))
         if record is None:
             raise no_deleted_entry(entry_id, session)
-        begun = in_next_life(Written(record, dump(record)), held.last_life(entry_id))
-        write(held, [begun])
+        begun = in_next_life(Written(record, dump(record)), locked.last_life(entry_id))
+        write(locked, [begun])
         return entry_of(agent, session, create(begun.record))
 
     return locked(connections, agent, session, [entry_id], work)
@@ -132,42 +132,42 @@ def restore(connections: Connections, agent: str, session: str, entry_id: str, c
 class _Live:
     """The ``LiveSession`` of a session whose row is held."""
 
-    def __init__(self, held: LockedSession, known: Iterable[str]) -> None:
-        self._held = held
+    def __init__(self, locked: LockedSession, known: Iterable[str]) -> None:
+        self._locked = locked
         self._known = set(known)
-        self.last_life = held.last_life
+        self.last_life = locked.last_life
 
     def get(self, entry_id: str) -> Entry | None:
         if entry_id not in self._known:
             self._known.add(entry_id)
-            self._held.look_up([entry_id])
-        record = self._held.get(entry_id)
-        return None if record is None else entry_of(self._held.agent, self._held.name, record)
+            self._locked.read_entries([entry_id])
+        record = self._locked.get(entry_id)
+        return None if record is None else entry_of(self._locked.agent, self._locked.name, record)
 
     def links(self, rel: str) -> list[tuple[str, str]]:
         """Return source and target of the links of this relation that live entries have."""
-        rows = self._held.connection.execute(
+        rows = self._locked.connection.execute(
             "SELECT id FROM entries WHERE agent = %s AND session = %s AND targets <> '{}' ORDER BY seq",
-            self._held.place,
+            self._locked.place,
         )
         ids = [shown(name) for (name,) in rows]
-        self._held.look_up(ids)
+        self._locked.read_entries(ids)
         return [
             (entry_id, link["to"])
             for entry_id in ids
-            for link in links_of(self._held.get(entry_id) or {})
+            for link in links_of(self._locked.get(entry_id) or {})
             if link.get("rel") == rel
         ]
 
     def select(self, kind: str, where: Sequence[Comparison]) -> list[Entry]:
         """Return the live entries of a type that meet all conditions, in the order of their places."""
-        agent, session = self._held.agent, self._held.name
+        agent, session = self._locked.agent, self._locked.name
         scope = Scope(agent, sessions=(session,), types=(kind,), where=tuple(where))
         condition, values = filtered(scope)
         sql = f"SELECT e.id FROM entries e WHERE {condition} ORDER BY e.seq"
-        ids = [shown(name) for (name,) in self._held.connection.execute(sql.encode(), values)]
-        self._held.look_up(ids)
-        records = [record for one in ids if (record := self._held.get(one)) is not None]
+        ids = [shown(name) for (name,) in self._locked.connection.execute(sql.encode(), values)]
+        self._locked.read_entries(ids)
+        records = [record for entry_id in ids if (record := self._locked.get(entry_id)) is not None]
         return [entry_of(agent, session, record) for record in records if matches(scope, session, record)]
 
 
@@ -176,15 +176,15 @@ def revise(
 ) -> list[Entry]:
     """Write the lines that a revision makes of a session's live entries, and return what is live then."""
 
-    def work(held: LockedSession | None) -> list[Entry]:
-        if held is None:
+    def work(locked: LockedSession | None) -> list[Entry]:
+        if locked is None:
             raise EntryNotFoundError(f"there is no session {session!r:.80}")
-        live = _Live(held, ids)
+        live = _Live(locked, ids)
         written, entries = revised(live, (agent, session), revision)
-        for one in written:
-            live.get(one.record["id"])
+        for line in written:
+            live.get(line.record["id"])
         if written:
-            write(held, written)
+            write(locked, written)
         return entries
 
     return locked(connections, agent, session, [*ids], work)
@@ -195,11 +195,11 @@ def delete(connections: Connections, agent: str, session: str, ids: Ids, ts: str
     named, scope = ids_and_scope(ids)
     wanted = list(dict.fromkeys(named))
 
-    def work(held: LockedSession | None) -> int:
-        live = [] if held is None else held.live(wanted, scope)
+    def work(locked: LockedSession | None) -> int:
+        live = [] if locked is None else locked.live(wanted, scope)
         lines: list[Record] = [{"id": entry_id, "deleted": True, "ts": ts} for entry_id in live]
-        if held is not None and lines:
-            write(held, [Written(line, dump(line)) for line in lines])
+        if locked is not None and lines:
+            write(locked, [Written(line, dump(line)) for line in lines])
         return len(live)
 
     return locked(connections, agent, session, wanted, work)
@@ -210,14 +210,14 @@ def count(
 ) -> bool:
     """Add to the access counts of live entries; False without ``wait`` if a writer is at work."""
 
-    def work(held: LockedSession | None) -> None:
-        if held is None:
+    def work(locked: LockedSession | None) -> None:
+        if locked is None:
             return
-        records = [record for entry_id in increments if (record := held.get(entry_id)) is not None]
+        records = [record for entry_id in increments if (record := locked.get(entry_id)) is not None]
         if lines := counted(records, increments):
             # Counts may be lost, so nobody waits for the disk.
-            held.do("SET LOCAL synchronous_commit = off")
-            write(held, [Written(_parsed(raw), raw) for raw in lines])
+            locked.do("SET LOCAL synchronous_commit = off")
+            write(locked, [Written(_parsed(raw), raw) for raw in lines])
 
     try:
         locked(connections, agent, session, list(increments), work, wait=wait)

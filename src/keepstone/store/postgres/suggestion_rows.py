@@ -32,10 +32,10 @@ def change(connections: Connections, agent: str, revision: Callable[[list[bytes]
     connections.writes += 1
 
 
-def forget(held: LockedSession, ids: Collection[str] | None) -> None:
+def forget(locked: LockedSession, ids: Collection[str] | None) -> None:
     """Remove the suggestions that name one of the ids, or any entry of the session (None)."""
-    held.flush()
-    _revise(held.connection, held.agent, lambda lines: without(lines, held.name, ids))
+    locked.flush()
+    _revise(locked.connection, locked.agent, lambda lines: without(lines, locked.name, ids))
 
 
 def _revise(connection: Connection, agent: str, revision: Callable[[list[bytes]], list[bytes]]) -> bool:

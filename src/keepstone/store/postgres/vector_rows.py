@@ -177,9 +177,9 @@ def vectors_today(
     today = {(shown(session), shown(name)): (total, raw) for session, name, total, raw in rows}
     found: dict[str, dict[str, Vector]] = {}
     for session, entries in sessions.items():
-        there = ((entry, today.get((session, entry.id))) for entry in entries)
+        pairs = ((entry, today.get((session, entry.id))) for entry in entries)
         found[session] = {
-            entry.id: vector_of(one[1]) for entry, one in there if one and one[0] == digest(entry.text)
+            entry.id: vector_of(row[1]) for entry, row in pairs if row and row[0] == digest(entry.text)
         }
     return found
 
@@ -189,7 +189,9 @@ def keep(connections: Connections, agent: str, space: str, made: Sequence[tuple[
     by_session: dict[str, list[tuple[Entry, Vector]]] = {}
     for entry, vector in made:
         by_session.setdefault(entry.session, []).append((entry, vector))
-    return sum(_keep(connections, agent, session, space, some) for session, some in by_session.items())
+    return sum(
+        _keep(connections, agent, session, space, of_session) for session, of_session in by_session.items()
+    )
 
 
 def _keep(
@@ -197,14 +199,14 @@ def _keep(
 ) -> int:
     vectors = {entry.id: (entry.text, vector) for entry, vector in made if entry.text}
 
-    def work(held: LockedSession | None) -> int:
-        if held is None:
+    def work(locked: LockedSession | None) -> int:
+        if locked is None:
             return 0
-        rows = held.connection.execute(
+        rows = locked.connection.execute(
             "SELECT e.id, e.key, e.sum, v.key IS NULL FROM entries e LEFT JOIN vectors v "
             "ON v.agent = e.agent AND v.key = e.key AND v.space = %s "
             "WHERE e.agent = %s AND e.session = %s AND e.id = ANY(%s)",
-            (stored(space), *held.place, [*map(stored, vectors)]),
+            (stored(space), *locked.place, [*map(stored, vectors)]),
         )
         found = [(key, is_lacking, total, *vectors[shown(name)]) for name, key, total, is_lacking in rows]
         same = [
@@ -212,7 +214,7 @@ def _keep(
             for key, is_lacking, total, text, vector in found
             if total == digest(text)
         ]
-        insert_vectors(held, space, [(key, vector) for key, is_lacking, vector in same if is_lacking])
+        insert_vectors(locked, space, [(key, vector) for key, is_lacking, vector in same if is_lacking])
         return len(same)
 
     return locked(connections, agent, session, [], work)
@@ -331,7 +333,7 @@ def without_graph(connections: Connections, agent: str) -> list[tuple[str, int, 
     )
     found = [(shown(space), dim, count) for space, dim, count in rows]
     valid = f"SELECT 1 FROM pg_index WHERE indexrelid = {own('%s')} AND indisvalid"
-    return [one for one in found if not connections.read(agent, valid, (graph_name(agent, one[0]),))]
+    return [row for row in found if not connections.read(agent, valid, (graph_name(agent, row[0]),))]
 
 
 def drop_graphs(connections: Connections, agent: str) -> None:

@@ -48,8 +48,8 @@ class VectorSamples:
 
     def take(self, agent: str, space: str, vector: Vector, rows: Sequence[tuple[Any, ...]]) -> list[float]:
         """Return a vector's cosines with the sample that the query brought."""
-        known = {one: kept for one, kept in self._known.items() if one[0] != agent}
-        at, sample, found = float("-inf"), None, [one for one, _ in rows]
+        known = {key: kept for key, kept in self._known.items() if key[0] != agent}
+        at, sample, found = float("-inf"), None, [value for value, _ in rows]
         if found and isinstance(found[0], bytes):
             import numpy as np
 
@@ -62,4 +62,4 @@ class VectorSamples:
 
     def forget(self, agent: str) -> None:
         """Drop an agent's vectors, some of which are purged."""
-        self._known = {one: kept for one, kept in self._known.items() if one[0] != agent}
+        self._known = {key: kept for key, kept in self._known.items() if key[0] != agent}

@@ -66,7 +66,7 @@ class HolderCounts:
         now = time.monotonic()
         with self._guard:
             found = [self._known.get((agent, token)) for token in tokens]
-        return [None if one is None or now - one[0] > _SECONDS else one[1] for one in found]
+        return [None if cached is None or now - cached[0] > _SECONDS else cached[1] for cached in found]
 
     def keep(self, agent: str, tokens: Sequence[int], counts: Sequence[int], entries: float) -> None:
         """Remember what a query counted."""
@@ -95,7 +95,7 @@ class WordQuery:
         self._terms = {term: tokens_of(scope.agent, term, language) for term in terms}
         words = [tokens for tokens in self._terms.values() if tokens]
         self._tokens = list(dict.fromkeys(token for tokens in words for token in tokens))
-        self._held = dict.fromkeys(self._tokens, 0)
+        self._holders = dict.fromkeys(self._tokens, 0)
         self.sql, self.values = self._made(words, scope, limit) if words else ("", [])
 
     def _made(self, words: Sequence[Sequence[int]], scope: Scope, limit: int) -> tuple[str, list[Any]]:
@@ -106,23 +106,23 @@ class WordQuery:
         # Of a large agent whose common words are not known yet nothing is found, and nothing counted.
         guard = "true" if common is not None else f"(SELECT n FROM total) < {LARGE}"
         estimated = {} if common is None else common.holders
-        held, held_values = [], list[Any]()
+        holders, holder_values = [], list[Any]()
         for at, (token, exact) in enumerate(zip(tokens, known, strict=True)):
             count = estimated.get(token) if exact is None else exact
             if count is None:
-                held.append(
+                holders.append(
                     f"CASE WHEN {guard} THEN (SELECT count(*) FROM entries e WHERE e.agent = %s "
                     f"AND e.terms @> ARRAY[%s]::bigint[]) ELSE 0 END AS d{at}"
                 )
-                held_values += [agent, token]
+                holder_values += [agent, token]
             else:
-                held.append(f"{count}::bigint AS d{at}")
+                holders.append(f"{count}::bigint AS d{at}")
         idf = "ln(greatest(n - {d} + 0.5, 0.5) / ({d} + 0.5))"
         factor = _SATURATION + 1
         told = f"(n < {_FEW} OR d{{at}} * 2 < n)"
-        some = " OR ".join(f"({told.format(at=at)} AND d{at} > 0)" for at in range(len(tokens)))
+        any_telling = " OR ".join(f"({told.format(at=at)} AND d{at} > 0)" for at in range(len(tokens)))
         weights = [
-            f"CASE WHEN NOT {told.format(at=at)} AND ({some}) THEN 0 "
+            f"CASE WHEN NOT {told.format(at=at)} AND ({any_telling}) THEN 0 "
             f"WHEN {idf.format(d=f'd{at}')} > 0 THEN {idf.format(d=f'd{at}')} ELSE {_LEAST} END "
             f"* {factor} AS w{at}"
             for at in range(len(tokens))
@@ -134,8 +134,10 @@ class WordQuery:
         ]
         sums = []
         for word in words:  # Each of two words with one stem counts, as in the index of files.
-            parts = " + ".join(f"w{place[one]} * (t{place[one]} / (t{place[one]} + damping))" for one in word)
-            has_all = " AND ".join(f"t{place[one]} > 0" for one in word)
+            parts = " + ".join(
+                f"w{place[token]} * (t{place[token]} / (t{place[token]} + damping))" for token in word
+            )
+            has_all = " AND ".join(f"t{place[token]} > 0" for token in word)
             sums.append(f"CASE WHEN {has_all} THEN {parts} ELSE 0 END")
         is_whole = replace(scope, where=()) == Scope(agent)
         chosen = choose(tokens, common) if common is not None and is_whole else Chosen([*tokens], [], [])
@@ -150,10 +152,10 @@ class WordQuery:
             "WITH total AS MATERIALIZED (SELECT greatest(sum(entries), 1)::float8 AS n, "
             "greatest(sum(words) / greatest(sum(entries), 1), 1)::float8 AS average "
             "FROM sessions WHERE agent = %s), "
-            f"held AS MATERIALIZED (SELECT {', '.join(held)}), "
+            f"held AS MATERIALIZED (SELECT {', '.join(holders)}), "
             # Words that half of all entries hold have no weight; finding their holders is most of the work.
             f"weight AS MATERIALIZED (SELECT *, {', '.join(weights)}, "
-            f"CASE WHEN {some} THEN array_remove(ARRAY[{asked}]::bigint[], NULL) "
+            f"CASE WHEN {any_telling} THEN array_remove(ARRAY[{asked}]::bigint[], NULL) "
             "ELSE %s::bigint[] END AS asked "
             "FROM total, held), "
             f"taken AS ({taken}), "
@@ -173,7 +175,7 @@ class WordQuery:
                 f" UNION ALL SELECT found.key, NULL, NULL, NULL, NULL, NULL, ARRAY[{times_held}] "
                 f"FROM found, weight WHERE {rare}"
             )
-        return sql, [agent, *held_values, *chosen.any, chosen.any, *taken_values, *tokens, limit]
+        return sql, [agent, *holder_values, *chosen.any, chosen.any, *taken_values, *tokens, limit]
 
     def _taken(
         self, chosen: Chosen, within: tuple[str, list[Any]], guard: str, hardly: str
@@ -194,13 +196,13 @@ class WordQuery:
         """Return what the rows of the query say, best first."""
         found = [row for row in rows if row[4] is not None]
         if found:
-            self._entries, self._length, held = int(found[0][4]), found[0][5], found[0][6]
-            self._held = dict(zip(self._tokens, held, strict=True))
+            self._entries, self._length, holders = int(found[0][4]), found[0][5], found[0][6]
+            self._holders = dict(zip(self._tokens, holders, strict=True))
             if not self.is_refused:
-                self._counts.keep(self._agent, self._tokens, held, self._entries)
+                self._counts.keep(self._agent, self._tokens, holders, self._entries)
         self._rare = [Rare(row[0], row[6]) for row in rows if row[4] is None]
         ranked = [Ranked(*row[:4]) for row in found if row[0] is not None]
-        return sorted(ranked, key=lambda one: (-one.score, one.key))
+        return sorted(ranked, key=lambda match: (-match.score, match.key))
 
     @property
     def is_refused(self) -> bool:
@@ -209,11 +211,11 @@ class WordQuery:
 
     def counted(self) -> tuple[int, dict[str, int], float]:
         """Return how many entries the agent has, how many hold each word, at most, and their mean length."""
-        held = {
-            term: min((self._held[token] for token in tokens), default=0)
+        holders = {
+            term: min((self._holders[token] for token in tokens), default=0)
             for term, tokens in self._terms.items()
         }
-        return self._entries, held, self._length
+        return self._entries, holders, self._length
 
     def holding(self, word: str) -> set[int] | None:
         """Return the keys of the entries in scope that hold a word; None if the query does not tell.
@@ -221,10 +223,10 @@ class WordQuery:
         It tells of words of the query that few entries hold.
         """
         tokens = self._terms.get(word, ())
-        if len(tokens) != 1 or len(self._tokens) == 1 or self._held[tokens[0]] > _RARE:
+        if len(tokens) != 1 or len(self._tokens) == 1 or self._holders[tokens[0]] > _RARE:
             return None
         place = self._tokens.index(tokens[0])
-        return {one.key for one in self._rare if one.times[place] > 0}
+        return {rare.key for rare in self._rare if rare.times[place] > 0}
 
 
 def phrase_query(word: str, scope: Scope, language: str) -> tuple[str, list[Any]] | None:

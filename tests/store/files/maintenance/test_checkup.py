@@ -50,7 +50,7 @@ def using(root: Path) -> Callable[[str], AbstractContextManager[AgentLogs | None
             finish=lambda _: None,
             language="en",
         )
-        logs.look(0)
+        logs.refresh(0)
         yield logs
         logs.close()
 

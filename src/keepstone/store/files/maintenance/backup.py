@@ -168,12 +168,12 @@ class BackupRun:
     def _copy_suggestions(self, agent: str, made: Path, tell: Callable[[int], None]) -> bool:
         if "{agent}" not in self._layout.sessions:
             return False
-        path, there = (self._layout.beside(root, agent, SUGGESTIONS) for root in (self._root, made))
+        path, copied = (self._layout.beside(root, agent, SUGGESTIONS) for root in (self._root, made))
         if not path.is_file():
             return False
         with Folder(path.parent, root=self._root) as folder:
             unit = Unit(lambda: [path.name], lambda: _marks(folder, path.name))
-            return self._copies.setdefault(there, Copy(there.parent, made, tell)).follow(folder, {"": unit})
+            return self._copies.setdefault(copied, Copy(copied.parent, made, tell)).follow(folder, {"": unit})
 
     def _copy_grants(self, agent: str, made: Path, tell: Callable[[int], None]) -> bool:
         file, target = GrantsFile(self._root, self._layout, agent), self._layout.beside(made, agent, GRANTS)
@@ -233,11 +233,11 @@ class BackupRun:
         copied = store.entries(agent, session, None, None)
         same = [entry for entry in copied if now.get(entry.id) == entry.text]
         for begin in range(0, len(same), _AT_ONCE):
-            some = same[begin : begin + _AT_ONCE]
-            ids = [entry.id for entry in some]
+            batch = same[begin : begin + _AT_ONCE]
+            ids = [entry.id for entry in batch]
             found = self._source.vectors(agent, session, space, ids)
             given = store.vectors(agent, session, space, ids)
-            made = [entry for entry in some if entry.id in found and entry.id not in given]
+            made = [entry for entry in batch if entry.id in found and entry.id not in given]
             store.keep_vectors(agent, space, [(entry, found[entry.id]) for entry in made])
 
 

@@ -72,19 +72,19 @@ class Copy:
     def wrong(self) -> Iterator[str]:
         """Read the copy back and yield the names of files that are not what was read from the source."""
         with Folder(self._place, root=self._root) as target:
-            for name, one in chain.from_iterable(unit.items() for unit in self._units.values()):
+            for name, copied in chain.from_iterable(unit.items() for unit in self._units.values()):
                 fd = target.open(name, os.O_RDONLY)
                 try:
                     size = os.fstat(fd).st_size
-                    if (size, _crc(chunks(fd, size))) != (one.size, one.crc):
+                    if (size, _crc(chunks(fd, size))) != (copied.size, copied.crc):
                         yield name
                 finally:
                     os.close(fd)
 
     def count(self) -> tuple[int, int]:
         """Return how many files were copied, and how many bytes they have."""
-        files = [one for unit in self._units.values() for one in unit.values()]
-        return len(files), sum(one.size for one in files)
+        files = [copied for unit in self._units.values() for copied in unit.values()]
+        return len(files), sum(copied.size for copied in files)
 
     def _take(self, source: Folder, target: Folder, key: str, unit: Unit) -> None:
         with unit.lock():
@@ -146,7 +146,7 @@ def _is_there(source: Folder, name: str) -> bool:
     return True
 
 
-def _is_same(source: Folder, name: str, one: Copied, *, is_log: bool) -> bool:
+def _is_same(source: Folder, name: str, copied: Copied, *, is_log: bool) -> bool:
     """Return whether a file is as it was, but for lines that were added to a log."""
     try:
         fd = source.open(name, os.O_RDONLY)
@@ -155,10 +155,14 @@ def _is_same(source: Folder, name: str, one: Copied, *, is_log: bool) -> bool:
     try:
         status = os.fstat(fd)
         if not is_log:
-            return (status.st_ino, status.st_mtime_ns, status.st_size) == (one.inode, one.mtime, one.size)
+            return (status.st_ino, status.st_mtime_ns, status.st_size) == (
+                copied.inode,
+                copied.mtime,
+                copied.size,
+            )
         # Neither rewritten nor emptied: what was purged during the copy must not stay in it.
-        grew = status.st_ino == one.inode and status.st_size >= one.size
-        return grew and checksum(fd, one.size) == one.tail
+        grew = status.st_ino == copied.inode and status.st_size >= copied.size
+        return grew and checksum(fd, copied.size) == copied.tail
     finally:
         os.close(fd)
 

@@ -346,12 +346,12 @@ class SecretSearch:
             begin = 0 if self._deep else size - NEWEST
             for line in lines:
                 if line.offset >= begin:
-                    self._look(session, line)
+                    self._note_secrets(session, line)
                 yield line
 
         return watch
 
-    def _look(self, session: str, line: Line) -> None:
+    def _note_secrets(self, session: str, line: Line) -> None:
         kinds = kinds_in(line.raw.decode("utf-8", "replace"))
         if not kinds:
             return

@@ -36,7 +36,7 @@ class FileMaintenance:
             if logs is None:
                 return False
             try:
-                return logs.asking(Index.upkeep, HNSW_FROM if ahead else None)
+                return logs.query(Index.upkeep, HNSW_FROM if ahead else None)
             except UnavailableError:
                 return False  # The next query asks for it again.
 

@@ -50,7 +50,7 @@ _FIX = "keepstone doctor --fix"
 
 def examine_home(root: Path, layout: Layout) -> list[Finding]:
     """Return what is wrong with the place of a home, or one finding that all is well. Changes nothing."""
-    looks: tuple[Callable[[], Iterator[Finding]], ...] = (
+    checks: tuple[Callable[[], Iterator[Finding]], ...] = (
         partial(_ground, root),
         partial(_links, root, layout),
         partial(_hard_links, root, layout),
@@ -61,9 +61,9 @@ def examine_home(root: Path, layout: Layout) -> list[Finding]:
         partial(grants_file.findings, root, layout),
     )
     findings: list[Finding] = []
-    for look in looks:
+    for check in checks:
         try:
-            findings += look()
+            findings += check()
         except PermissionError as error:
             findings.append(_refused(error))
     good = "a local folder that only you can read, with nothing left over"
