@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -140,3 +141,29 @@ def test_a_purged_agent_whose_files_no_sync_took_is_not_brought_back(devices: De
     for number in (0, 1):
         files = devices.agent(number, "ana").files
         assert {path: files.read(path) for path in files.list()} == {"note.md": "anew"}
+
+
+def test_a_file_of_before_1970_travels(devices: Devices) -> None:
+    devices.write(0, "today.md", "one")
+    os.utime(next(devices.root(0).rglob("today.md")), (-100, -100))
+
+    assert devices.settled() == {"today.md": "one"}
+
+
+def test_files_and_folders_of_one_name_settle_in_two_rounds(tmp_path: Path) -> None:
+    devices = Devices(tmp_path, 3)
+    for number, path in enumerate(("a", "a/b", "a/b/c")):
+        devices.write(number, path, path)
+
+    found = devices.settled()
+
+    assert found["a/b/c"] == "a/b/c"
+    assert sorted(found.values()) == ["a", "a/b", "a/b/c"]
+
+
+def test_a_file_takes_the_place_of_folders_in_folders_that_are_empty(devices: Devices) -> None:
+    devices.write(0, "a/b/c", "one")
+    devices.agent(0).files.delete("a/b/c")
+    devices.write(1, "a", "two")
+
+    assert devices.settled() == {"a": "two"}

@@ -59,7 +59,7 @@ def written(old: Version | None, sha256: str, time: int, mark: str | None = None
     A life that begins has the ``mark``. Without one that of the content, which is the same in all copies of a
     home, or a new one where that life ended.
     """
-    short = sha256[:_SHORT]
+    short, time = sha256[:_SHORT], max(0, time)
     if old is None:
         return Version(time, sha256, (short,), frozenset({mark or short}))
     lives = old.lives

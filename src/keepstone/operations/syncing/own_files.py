@@ -325,8 +325,8 @@ class _Agent:
         if not is_folder:
             return False
         try:
-            folder.remove_folder(path)
-        except OSError:
+            _remove_empty(folder, path)
+        except StoreError:
             return True
         return False
 
@@ -379,6 +379,13 @@ class _Agent:
             self._here.exchanged.keep(self._agent, f"\0{key}", told)
         if self._ours:
             giver.write(VERSIONS, dump(self._ours))
+
+
+def _remove_empty(folder: Folder, path: str) -> None:
+    """Remove a folder without files; StoreError for one with any."""
+    for name in [one.name for one in folder.scan(path) if one.is_dir(follow_symlinks=False)]:
+        _remove_empty(folder, f"{path}/{name}")
+    folder.remove_folder(path)
 
 
 def _state(status: os.stat_result) -> list[Any]:
