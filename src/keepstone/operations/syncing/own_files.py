@@ -157,10 +157,13 @@ class _Agent:
         """Find what changed here, and join it with what others tell."""
         held = self._scan() if self._is_here else set()
         self._find_changes([versions for _, _, versions in told], held)
-        for device, name, versions in told:
-            for key, version in sorted(versions.items()):
-                if version != self._ours.get(key) and key not in held:
-                    self._try(device, name, key, version)
+        versions = [(each, one) for each in told for one in each[2].items()]
+        # Ends first: what they take away may be in the way of others.
+        for (device, name, _), (key, version) in sorted(
+            versions, key=lambda one: (one[1][1].is_live, one[1][0])
+        ):
+            if version != self._ours.get(key) and key not in held:
+                self._try(device, name, key, version)
         for key in self._found.keys() - self._late:
             self._keep(key, self._found[key])
         for device, name, _ in told:
