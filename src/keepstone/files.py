@@ -42,8 +42,8 @@ class AgentFiles:
 
     The first write creates the folder. With ``root``, which must contain ``folder``, no part below ``root``
     may be a link. ``durable=False`` leaves syncing to the system. ``refuse`` is called before and after the
-    folder is opened, and cancels the call by raising. ``deleting`` is called with the path and the bytes of a
-    file before it is deleted.
+    folder is opened, and cancels the call by raising. ``creating`` is called with the path of a file before
+    it is written where none is, ``deleting`` with the path and the bytes of one before it is deleted.
 
     Every method raises PathEscapeError for a path that may leave the folder and ValueError for a malformed
     one, before any access; and AccessDeniedError, StoreError or LockTimeoutError if the system or another
@@ -57,7 +57,7 @@ class AgentFiles:
         ['plans/today.md']
     """
 
-    __slots__ = ("_deleting", "_durable", "_folder", "_refuse", "_root")
+    __slots__ = ("_creating", "_deleting", "_durable", "_folder", "_refuse", "_root")
 
     def __init__(
         self,
@@ -66,10 +66,12 @@ class AgentFiles:
         root: Path | None = None,
         durable: bool = True,
         refuse: Callable[[], None] = lambda: None,
+        creating: Callable[[str], None] = lambda _: None,
         deleting: Callable[[str, bytes], None] = lambda *_: None,
     ) -> None:
         self._folder = folder
         self._refuse = refuse
+        self._creating = creating
         self._deleting = deleting
         self._root = root
         self._durable = durable
@@ -86,6 +88,12 @@ class AgentFiles:
         with _found(name), self._open() as folder:
             return text_in(folder, name)
 
+    def read_bytes(self, path: str) -> bytes:
+        """Return the bytes of a file, which need not be UTF-8; raises as ``read``."""
+        name = file_name(path)
+        with _found(name), self._open() as folder:
+            return _read(folder, name)
+
     def write(self, path: str, content: str, *, check: Check | None = None) -> int:
         """Write a file and return the number of bytes.
 
@@ -101,6 +109,8 @@ class AgentFiles:
             old = _status_of(folder, name)
             if check is not None:
                 check(None if old is None else _decoded(_read(folder, name)))
+            if old is None:
+                self._creating(name)
             self._replace(folder, name, data, FILE_MODE if old is None else old.st_mode)
         return len(data)
 
@@ -119,6 +129,8 @@ class AgentFiles:
             old, mode = (b"", FILE_MODE) if status is None else (_read(folder, name), status.st_mode)
             if check is not None:
                 check(None if status is None else _decoded(old))
+            if status is None:
+                self._creating(name)
             self._replace(folder, name, old + data, mode)
         return len(data)
 

@@ -48,15 +48,19 @@ def fill(home: Home) -> None:
         home.agent(slug).grant("c", "write")
 
 
+FILES_JOURNAL = "home/.keepstone/sync/deleted.ndjson"
+"""Tells by digests of files that were begun and deleted."""
+
+
 def everything(root: Path) -> dict[str, bytes]:
-    """What is there outside of the agent a, and outside of the home, without locks and indexes."""
+    """What is there outside of the agent a, and outside of the home, without locks, indexes and journal."""
     found = {}
     for path in root.rglob("*"):
         name = str(path.relative_to(root))
         if (
             path.is_file()
             and not path.is_symlink()
-            and not name.startswith(("home/agents/a/", "home/.index/"))
+            and not name.startswith(("home/agents/a/", "home/.index/", FILES_JOURNAL))
         ):
             found[name] = path.read_bytes()
     return found

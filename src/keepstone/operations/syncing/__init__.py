@@ -91,7 +91,7 @@ def exchange(home: Home, layout: Layout, there: Path) -> Synced:
         for one in own:
             one.take(devices)
         known.save(home.root)  # First: what is published must not change later.
-        file_deletions.forget(home.root, own[0].deletions)
+        file_deletions.forget(home.root, own[0].journal)
         give(here, shared, f"devices/{name}", own, [*known.agents(), HOME])
         exchanged.save(home.root)
     if result.changed or result.merged_copies:

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from uuid_utils import uuid4
+
 from keepstone.filesystem.atomic import replace_file
 from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import SYNC
@@ -20,20 +22,27 @@ _FILE = "versions.json"
 _SEEN = 64
 """How many earlier contents of a file are known again."""
 _SHORT = 16
+_LONGEST_NAME = 255
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
     """The last version of a file, or of a line."""
 
-    life: int
-    """A new one begins when a file is written where one was deleted."""
     time: int
     """When it was written, in nanoseconds since 1970; later than what it was made from."""
     sha256: str
     seen: tuple[str, ...]
     """Beginnings of the digests of all contents that this one knew, its own included."""
-    is_live: bool = True
+    lives: frozenset[str]
+    """Marks of the lives that did not end: one begins where a file is written and none is."""
+    over: frozenset[str] = frozenset()
+    """Marks of the lives that ended."""
+
+    @property
+    def is_live(self) -> bool:
+        """Whether there is a file, or a line."""
+        return bool(self.lives)
 
     def knows(self, sha256: str) -> bool:
         """Return whether it was made where this content was known."""
@@ -44,36 +53,40 @@ Versions = dict[str, Version]
 """By the digest of a name."""
 
 
-def written(old: Version | None, sha256: str, time: int) -> Version:
-    """Return the version of new content in place of another version."""
+def written(old: Version | None, sha256: str, time: int, mark: str | None = None) -> Version:
+    """Return the version of new content in place of another version.
+
+    A life that begins has the ``mark``. Without one that of the content, which is the same in all copies of a
+    home, or a new one where that life ended.
+    """
+    short, time = sha256[:_SHORT], max(0, time)
     if old is None:
-        return Version(1, time, sha256, (sha256[:_SHORT],))
-    seen = _both(old.seen, (sha256[:_SHORT],))
-    return Version(old.life + (not old.is_live), max(time, old.time + 1), sha256, seen)
+        return Version(time, sha256, (short,), frozenset({mark or short}))
+    lives = old.lives
+    if not lives:
+        new = mark or short
+        lives = frozenset({str(uuid4()) if new in old.over else new})
+    return Version(max(time, old.time + 1), sha256, _both(old.seen, (short,)), lives, old.over)
 
 
-def ended(old: Version) -> Version:
-    """Return the version after a deletion."""
-    return replace(old, is_live=False)
+def ended(old: Version, more: Iterable[str] = ()) -> Version:
+    """Return the version after a deletion, which also ends lives with ``more`` marks."""
+    return replace(old, lives=frozenset(), over=old.over | old.lives | {*more})
 
 
 def joined(ours: Version | None, theirs: Version) -> Version:
-    """Return what two versions come to: the later life; in one life its end, else what was written last.
-
-    An end says nothing of what its device never had: that is another life.
-    """
+    """Return what two versions come to: all lives but those that ended, and of them what was written last."""
     if ours is None:
         return theirs
-    if ours.life == theirs.life and ours.is_live != theirs.is_live and not {*ours.seen} & {*theirs.seen}:
-        live = ours if ours.is_live else theirs
-        return replace(live, life=live.life + 1, seen=_both(ours.seen, theirs.seen))
-    last, other = (ours, theirs) if _rank(ours) >= _rank(theirs) else (theirs, ours)
+    over = ours.over | theirs.over
+    last, other = (ours, theirs) if _rank(ours, over) >= _rank(theirs, over) else (theirs, ours)
     more = tuple(one for one in other.seen if one not in last.seen)
-    return replace(last, seen=(*more, *last.seen)[-_SEEN:]) if more else last
+    seen = (*more, *last.seen)[-_SEEN:] if more else last.seen
+    return replace(last, seen=seen, lives=(ours.lives | theirs.lives) - over, over=over)
 
 
-def _rank(version: Version) -> tuple[int, bool, int, str]:
-    return version.life, not version.is_live, version.time, version.sha256
+def _rank(version: Version, over: frozenset[str]) -> tuple[bool, int, str]:
+    return bool(version.lives - over), version.time, version.sha256
 
 
 def _both(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
@@ -83,7 +96,8 @@ def _both(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
 def dump(versions: Versions) -> bytes:
     """Return versions as a device publishes them."""
     lines = {
-        key: [one.life, one.is_live, one.time, one.sha256, *one.seen] for key, one in sorted(versions.items())
+        key: [one.time, one.sha256, list(one.seen), sorted(one.lives), sorted(one.over)]
+        for key, one in sorted(versions.items())
     }
     return json.dumps(lines, separators=(",", ":")).encode()
 
@@ -98,10 +112,10 @@ def parsed(raw: bytes) -> Versions:
 
 def _version(value: object) -> Version:
     match value:
-        case [int(life), bool(is_live), int(time), str(sha256), *seen] if (
-            life > 0 and time >= 0 and all(isinstance(one, str) for one in seen)
+        case [int(time), str(sha256), list(seen), list(lives), list(over)] if time >= 0 and all(
+            isinstance(one, str) for one in [*seen, *lives, *over]
         ):
-            return Version(life, time, sha256, tuple(map(str, seen)), is_live)
+            return Version(time, sha256, tuple(seen), frozenset(lives), frozenset(over))
     raise ValueError(f"{value!r:.80} is not a version")
 
 
@@ -144,6 +158,21 @@ class Known:
         return [name for name, one in self.groups.items() if one and "/" not in name]
 
 
-def known_to_any(sha256: str, versions: Iterable[Version | None]) -> bool:
+def known_to_any(sha256: str, versions: Iterable[Version]) -> bool:
     """Return whether any of some versions knew a content."""
-    return any(one is not None and one.knows(sha256) for one in versions)
+    return any(one.knows(sha256) for one in versions)
+
+
+def conflict_name(path: str, sha256: str) -> str:
+    """Return where the content that lost is kept.
+
+    Examples:
+        >>> conflict_name("plans/today.md", "f00dcafe" * 8)
+        'plans/today (conflict f00dcafe).md'
+    """
+    folder, slash, name = path.rpartition("/")
+    stem, dot, extension = name.rpartition(".")
+    stem, end = (stem, dot + extension) if stem else (name, "")
+    mark = f" (conflict {sha256[:8]}){end}"
+    kept = stem.encode()[: max(1, _LONGEST_NAME - len(mark.encode()))].decode(errors="ignore")
+    return f"{folder}{slash}{kept}{mark}"

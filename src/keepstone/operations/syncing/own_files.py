@@ -21,6 +21,7 @@ from keepstone.operations.syncing.file_versions import (
     Known,
     Version,
     Versions,
+    conflict_name,
     dump,
     ended,
     joined,
@@ -31,7 +32,7 @@ from keepstone.operations.syncing.file_versions import (
 from keepstone.operations.syncing.giving import Giver
 from keepstone.operations.syncing.taking import Here
 from keepstone.store.files import file_deletions, purge_digests
-from keepstone.store.files.file_deletions import Deletion, name_digest, packed
+from keepstone.store.files.file_deletions import Beginning, Deletion, name_digest, packed
 from keepstone.text.display import one_line, size
 
 VERSIONS = ".files.json"
@@ -39,7 +40,6 @@ _FILE = ".file-"
 """How the names of files begin in a device's folder; the digest of the path follows."""
 MOST_BYTES = 64 << 20
 """The longest file that is exchanged."""
-_LONGEST_NAME = 255
 _FAILED = (KeepstoneError, ValueError, FileNotFoundError, NotADirectoryError)
 
 
@@ -89,8 +89,12 @@ class OwnFiles:
         self._here = here
         self._known = known
         self._all: dict[str, _Agent] = {}
-        self.deletions: list[Deletion] = []
-        """The deletions here since the last exchange."""
+        self.journal: list[Beginning | Deletion] = []
+        """What began and was deleted here since the last exchange."""
+        self._marks: dict[tuple[str, str], list[str]] = defaultdict(list)
+        """The marks of files that began, by agent and name."""
+        self._unmarked: dict[tuple[str, str], str] = {}
+        """The contents of files that were deleted before any exchange, and began elsewhere."""
 
     def take(self, devices: list[Device]) -> None:
         """Take in what other devices wrote and deleted."""
@@ -104,18 +108,26 @@ class OwnFiles:
                 agent = names.get(name)
                 left_here(self._here, name, self._known.of(name), is_here=agent in here)
                 found = _Agent(self._here, self._known.of(name), agent, is_here=agent in here)
+                found.began = {key: marks for (one, key), marks in self._marks.items() if one == name}
+                found.unmarked = {key: sha256 for (one, key), sha256 in self._unmarked.items() if one == name}
                 self._all[name] = found
                 found.exchange(told.get(name, []))
 
     def _take_deletions(self) -> None:
         """Count what was deleted since the last exchange, and may be there again."""
-        self.deletions = file_deletions.read(self._here.home.root)
-        for one in self.deletions:
+        self.journal = file_deletions.read(self._here.home.root)
+        for one in self.journal:
+            key = one.agent, one.name
+            if isinstance(one, Beginning):
+                self._marks[key].append(one.mark)
+                continue
             versions = self._known.of(one.agent)
-            old = versions.get(one.name)
+            old, marks = versions.get(one.name), self._marks.pop(key, [])
+            if old is None and not marks:
+                self._unmarked[key] = one.sha256
             if old is None or not old.is_live or old.sha256 != one.sha256:
-                old = written(old, one.sha256, one.time)
-            versions[one.name] = ended(old)
+                old = written(old, one.sha256, one.time, marks[-1] if marks else None)
+            versions[one.name] = ended(old, marks)
 
     def give(self, giver: Giver, agent: str) -> None:
         """Publish the files of an agent, which may be given by the digest of its name."""
@@ -133,6 +145,10 @@ class _Agent:
         self._ours = ours
         self._agent = agent or ""
         self._is_here = is_here
+        self.began: dict[str, list[str]] = {}
+        self.unmarked: dict[str, str] = {}
+        self._is_purged = purge_digests.is_there(purge_digests.vanished(here.home.root, agent or ""))
+        """Whether an agent of this name was purged: an end of its files is one of all edits."""
         self._found: dict[str, _Found] = {}
         self._late: set[str] = set()
         self._is_emptied = False
@@ -141,10 +157,13 @@ class _Agent:
         """Find what changed here, and join it with what others tell."""
         held = self._scan() if self._is_here else set()
         self._find_changes([versions for _, _, versions in told], held)
-        for device, name, versions in told:
-            for key, version in sorted(versions.items()):
-                if version != self._ours.get(key) and key not in held:
-                    self._try(device, name, key, version)
+        versions = [(each, one) for each in told for one in each[2].items()]
+        # Ends first: what they take away may be in the way of others.
+        for (device, name, _), (key, version) in sorted(
+            versions, key=lambda one: (one[1][1].is_live, one[1][0])
+        ):
+            if version != self._ours.get(key) and key not in held:
+                self._try(device, name, key, version)
         for key in self._found.keys() - self._late:
             self._keep(key, self._found[key])
         for device, name, _ in told:
@@ -157,13 +176,16 @@ class _Agent:
         for key, version in self._ours.items():
             if version.is_live and key not in self._found and key not in held:
                 self._ours[key] = ended(version)
+        for key, sha256 in self.unmarked.items():
+            for version in [one[key] for one in theirs if key in one and one[key].knows(sha256)]:
+                self._ours[key] = ended(self._ours[key], version.lives)
         for key, one in self._found.items():
-            old = self._ours.get(key)
+            old, others = self._ours.get(key), [versions[key] for versions in theirs if key in versions]
+            mark = self.began.get(key, [None])[-1]
+            is_new = mark is not None and not any(mark in other.lives | other.over for other in others)
             # A content that others had before is theirs: of a backup, a clone, or a sync that was killed.
-            if (old is not None and old.knows(one.sha256)) or not known_to_any(
-                one.sha256, (versions.get(key) for versions in theirs)
-            ):
-                self._keep(key, one)
+            if is_new or (old is not None and old.knows(one.sha256)) or not known_to_any(one.sha256, others):
+                self._keep(key, one, mark)
 
     def _scan(self) -> set[str]:
         """Find the files; return the keys of those that are not exchanged as they are."""
@@ -206,11 +228,11 @@ class _Agent:
         raw = packed(name, content(folder, name, MOST_BYTES))
         return [len(raw), digest(raw)]
 
-    def _keep(self, key: str, one: _Found) -> None:
+    def _keep(self, key: str, one: _Found, mark: str | None = None) -> None:
         """Count what is here as a version of its own, unless it is the last one."""
         old = self._ours.get(key)
         if old is None or not old.is_live or old.sha256 != one.sha256:
-            self._ours[key] = written(old, one.sha256, one.time)
+            self._ours[key] = written(old, one.sha256, one.time, mark)
 
     def _try(self, device: Device, name: str, key: str, theirs: Version) -> None:
         try:
@@ -227,12 +249,12 @@ class _Agent:
         if (
             theirs.is_live
             and self._is_here
-            and (not new.is_live or new.sha256 != theirs.sha256)
+            and (new.sha256 != theirs.sha256 if new.is_live else not self._is_purged)
             and not (ours is not None and ours.knows(theirs.sha256))
         ):
             self._copy(*self._read(device, name, key, theirs.sha256), theirs.time)
         if here is not None and (not new.is_live or here.sha256 != new.sha256):
-            if not theirs.knows(here.sha256):
+            if not theirs.knows(here.sha256) and (new.is_live or not self._is_purged):
                 self._copy(here.path, self._content(here), ours.time if ours is not None else here.time)
             if not new.is_live:
                 self._delete(key, here)
@@ -306,8 +328,8 @@ class _Agent:
         if not is_folder:
             return False
         try:
-            folder.remove_folder(path)
-        except OSError:
+            _remove_empty(folder, path)
+        except StoreError:
             return True
         return False
 
@@ -362,24 +384,16 @@ class _Agent:
             giver.write(VERSIONS, dump(self._ours))
 
 
+def _remove_empty(folder: Folder, path: str) -> None:
+    """Remove a folder without files; StoreError for one with any."""
+    for name in [one.name for one in folder.scan(path) if one.is_dir(follow_symlinks=False)]:
+        _remove_empty(folder, f"{path}/{name}")
+    folder.remove_folder(path)
+
+
 def _state(status: os.stat_result) -> list[Any]:
     return [status.st_size, status.st_mtime_ns, status.st_ino]
 
 
 def _packed_digest(folder: Folder, path: str) -> str:
     return digest(packed(path, content(folder, path, MOST_BYTES)))
-
-
-def conflict_name(path: str, sha256: str) -> str:
-    """Return where the content that lost is kept.
-
-    Examples:
-        >>> conflict_name("plans/today.md", "f00dcafe" * 8)
-        'plans/today (conflict f00dcafe).md'
-    """
-    folder, slash, name = path.rpartition("/")
-    stem, dot, extension = name.rpartition(".")
-    stem, end = (stem, dot + extension) if stem else (name, "")
-    mark = f" (conflict {sha256[:8]}){end}"
-    kept = stem.encode()[: max(1, _LONGEST_NAME - len(mark.encode()))].decode(errors="ignore")
-    return f"{folder}{slash}{kept}{mark}"

@@ -1,7 +1,8 @@
-"""The journal of deleted files: what a home has to tell other devices when it syncs.
+"""The journal of begun and deleted files: what a home has to tell other devices when it syncs.
 
 A file that is written again leaves no sign that one was deleted before, and neither does one that an older
-backup brings back. Names and contents are recorded as digests. The next sync takes the journal over.
+backup brings back. A file that begins gets a mark, so that no deletion of another with the same text ends it.
+Names and contents are recorded as digests. The next sync takes the journal over.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from pathlib import Path
 from time import time_ns
 from typing import NamedTuple
 
+from uuid_utils import uuid4
+
 from keepstone.errors import KeepstoneError
 from keepstone.files import AgentFiles
 from keepstone.filesystem.confine import Folder
@@ -21,6 +24,7 @@ from keepstone.filesystem.layout import LOCK, SYNC
 from keepstone.filesystem.lock import Lock
 from keepstone.log.line import dump_read, parse
 from keepstone.log.log_file import Log
+from keepstone.model import Record
 from keepstone.store.files.purge_digests import gone_name
 
 _FILE = "deleted.ndjson"
@@ -49,10 +53,29 @@ def packed(path: str, raw: bytes) -> bytes:
     return json.dumps(path).encode() + b"\n" + raw
 
 
+class Beginning(NamedTuple):
+    """A file that was written where none was."""
+
+    agent: str
+    name: str
+    mark: str
+    """One of its own for each file, by which copies of this home know it again."""
+
+
+def begin(root: Path, agent: str, path: str, *, durable: bool = True) -> None:
+    """Record a file that is about to be written where none is."""
+    line = Beginning(gone_name(agent), name_digest(path), str(uuid4()))
+    _append(root, line._asdict(), durable=durable)
+
+
 def record(root: Path, agent: str, path: str, raw: bytes, *, durable: bool = True) -> None:
     """Record a file that is about to be deleted."""
     sha256 = hashlib.sha256(packed(path, raw)).hexdigest()
-    line = Deletion(gone_name(agent), name_digest(path), sha256, time_ns())._asdict()
+    line = Deletion(gone_name(agent), name_digest(path), sha256, time_ns())
+    _append(root, line._asdict(), durable=durable)
+
+
+def _append(root: Path, line: Record, *, durable: bool) -> None:
     with (
         Folder(root / SYNC, root=root, create=True, durable=durable) as folder,
         closing(_log(folder, durable=durable)) as log,
@@ -65,28 +88,30 @@ def record_all(root: Path, agent: str, files: AgentFiles) -> None:
     """Record all files of an agent that is about to be purged."""
     for path in files.list():
         try:
-            raw = files.read(path).encode()
-        except KeepstoneError:  # It is not text, or gone.
+            raw = files.read_bytes(path)
+        except KeepstoneError:  # It is gone.
             continue
         record(root, agent, path, raw)
 
 
-def read(root: Path) -> list[Deletion]:
+def read(root: Path) -> list[Beginning | Deletion]:
     """Return what was recorded and not taken over yet; lines of another form are left out."""
     try:
         with Folder(root / SYNC, root=root) as folder, closing(_log(folder)) as log, log.reading() as fd:
             raw = b"" if fd is None else os.pread(fd, os.fstat(fd).st_size, 0)
     except (FileNotFoundError, NotADirectoryError):
         return []
-    found = []
+    found: list[Beginning | Deletion] = []
     for line in map(parse, raw.splitlines()):
         match line:
             case {"agent": str(agent), "name": str(name), "sha256": str(sha256), "time": int(time)}:
                 found.append(Deletion(agent, name, sha256, time))
+            case {"agent": str(agent), "name": str(name), "mark": str(mark)}:
+                found.append(Beginning(agent, name, mark))
     return found
 
 
-def forget(root: Path, taken: list[Deletion]) -> None:
+def forget(root: Path, taken: list[Beginning | Deletion]) -> None:
     """Remove what was taken over."""
     if taken:
         with Folder(root / SYNC, root=root) as folder, closing(_log(folder)) as log, log.locked():

@@ -174,6 +174,7 @@ class FileStore:
             root=self.root,
             durable=self._durable,
             refuse=partial(self._layout.refuse_twin, self.root, agent),
+            creating=partial(file_deletions.begin, self.root, agent, durable=self._durable),
             deleting=partial(file_deletions.record, self.root, agent, durable=self._durable),
         )
 
