@@ -34,7 +34,7 @@ WHOLE = {
     "Recall": "a [recall](json.md#a-recall)",
     "Suggestion": "the [suggestion](formats/suggestions.md)",
 }
-"""What is answered where the names of the keys would say less, by the name of its schema."""
+"""The answer in words where the names of the keys would say less, by the name of its schema."""
 MEDIA = {
     "application/x-ndjson": "NDJSON",
     "application/zip": "a ZIP file",

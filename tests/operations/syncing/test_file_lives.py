@@ -136,11 +136,11 @@ def test_a_purged_agent_whose_files_no_sync_took_is_not_brought_back(devices: De
     devices.agent(0, "ana").files.write("note.md", "later")
     devices.agent(0, "ana").files.write("more.md", "later")
     devices.homes[0].purge_agent("ana")
-    devices.agent(0, "ana").files.write("note.md", "anew")
+    devices.agent(0, "ana").files.write("note.md", "again")
     devices.settled()
     for number in (0, 1):
         files = devices.agent(number, "ana").files
-        assert {path: files.read(path) for path in files.list()} == {"note.md": "anew"}
+        assert {path: files.read(path) for path in files.list()} == {"note.md": "again"}
 
 
 def test_a_file_of_before_1970_travels(devices: Devices) -> None:

@@ -90,7 +90,7 @@ class OwnFiles:
         self._known = known
         self._all: dict[str, _Agent] = {}
         self.journal: list[Beginning | Deletion] = []
-        """What began and was deleted here since the last exchange."""
+        """The beginnings and deletions of files here since the last exchange."""
         self._marks: dict[tuple[str, str], list[str]] = defaultdict(list)
         """The marks of files that began, by agent and name."""
         self._unmarked: dict[tuple[str, str], str] = {}
