@@ -27,7 +27,6 @@ LONGER: dict[str, str] = {
     "src/keepstone/store/files/purge.py": "each erasure with what it leaves to be finished after a kill",
     "src/keepstone/log/arguments.py": "the keys that callers may give, a line and a comment each",
     "src/keepstone/server/requests.py": "one small class for each body of a request",
-    "src/keepstone/server/routes/entries.py": "one short function for each route",
     "src/keepstone/index/index.py": "one method of a few lines for each query of the index",
 }
 """Files that exceed the limit, each with the reason."""
@@ -39,7 +38,6 @@ SHARED_NAMES = {
     "changes.py": "changes of sessions: values, cursors, the routes that stream them, and lists by day",
     "chat.py": "the conversation: the command and the page that open it",
     "diff.py": "what changed: of a session between two times, and between two versions of a text",
-    "doctor.py": "the doctor, and the page that shows its findings",
     "conflicts.py": "entries in conflict: how they are found, and the command that lists them",
     "context.py": "the context of an agent: the command and the page",
     "entries.py": "entries: their rows, the routes and the commands",

@@ -32,7 +32,7 @@ from keepstone.log.titles import TITLE_ID
 from keepstone.model import SUPERSEDES, Entry, Record, Scope, SessionInfo
 from keepstone.recall.shared import BoundToProcess, Shared
 from keepstone.recall.vectors import Vectors
-from keepstone.store.citations import check_citing
+from keepstone.store.citations import refuse_citing
 from keepstone.store.decay import Decay
 from keepstone.store.facts import FACT, is_fact, setting, with_key
 from keepstone.store.protocol import Compacted, LiveSession, SessionCheck
@@ -384,7 +384,8 @@ class Session(BoundToProcess):
                 "a link 'supersedes' is made by supersede(old_id, item), which also closes the old entry"
             )
         made = {"to": entry_id_of(target), "rel": name_of(rel, "rel")}
-        check_citing(self._shared.writer, {"links": [made]})
+        if not self._shared.writer.may_cite:
+            refuse_citing({"links": [made]})
         (given,) = self._settle([{"links": [made]}], is_new=False)
 
         def change(entry: Entry) -> Record | None:
@@ -648,8 +649,9 @@ class Session(BoundToProcess):
         """Return the lines for writing: with their origin, vectors checked, secrets masked or refused."""
         if is_new:
             sign, writer = self._shared.judge.signed, self._shared.writer
-            for record in records:
-                check_citing(writer, record)
+            if not writer.may_cite:
+                for record in records:
+                    refuse_citing(record)
             records = [sign(writer, self.agent, self.id, record) for record in records]
         if self._shared.guard is not None:
             records = self._shared.guard(self.id, records)

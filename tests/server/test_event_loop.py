@@ -33,7 +33,7 @@ sys.argv[0] = "keepstone"
 main()
 """
 """The command with a store that says when it is called on the thread of the event loop."""
-PAGES = "sessions session?id=main chat timeline recall context memory files overview doctor agents".split()
+PAGES = "sessions session?id=main chat timeline recall context memory files overview agents inbox changes in-and-out".split()
 ENTRIES = "/v1/agents/coder/sessions/main/entries"
 
 

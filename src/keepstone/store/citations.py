@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from keepstone.errors import KeepstoneError, MemoryFileNotFoundError, NotTextError
 from keepstone.filesystem.confine import Folder, check_path
-from keepstone.model import Record, Writer
+from keepstone.model import Record
 
 CITES = "cites"
 """The relation of an entry to a file of a project."""
@@ -216,9 +216,9 @@ def is_citation(link: Mapping[str, Any]) -> bool:
     return link.get("rel") == CITES and isinstance(link.get("to"), str) and link["to"].startswith(_FILE)
 
 
-def check_citing(writer: Writer, record: Record) -> None:
-    """Raise ValueError if a new line cites files, and its writer must not learn what they say."""
-    if not writer.may_cite and (record.get("cites") or any(cited(record))):
+def refuse_citing(record: Record) -> None:
+    """Raise ValueError if a new line cites files, as its writer must not learn what they say."""
+    if record.get("cites") or any(cited(record)):
         raise ValueError(
             "requests to a server cite no files, neither by cites nor by links: "
             "cite them where the project is, with keepstone add --cites"

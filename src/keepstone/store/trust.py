@@ -71,10 +71,11 @@ class Judge:
 
         What is shown next may read as many files as before, whatever was shown already.
         """
-        self.project.begin()
-        for entry in entries:
-            if "origin" in entry.line or "links" in entry.line:
-                object.__setattr__(entry, "_judge", self)
+        asking = [entry for entry in entries if "origin" in entry.line or "links" in entry.line]
+        if asking:
+            self.project.begin()
+        for entry in asking:
+            object.__setattr__(entry, "_judge", self)
         return entries
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:

@@ -11,7 +11,7 @@ from nicegui import ui
 
 from keepstone.errors import EntryNotFoundError
 from keepstone.model import CHAT, Entry, Record, Version
-from keepstone.operations.moving import move_entry
+from keepstone.operations.agent_moves import move_entry
 from keepstone.session import Session
 from keepstone.text.display import clipped, counted
 from keepstone.web.agent_menu import pick_agent

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from nicegui import ui
 
 from keepstone.model import SessionInfo, SessionSummary
-from keepstone.operations.moving import move_session
+from keepstone.operations.agent_moves import move_session
 from keepstone.session import Session
 from keepstone.store.protocol import SessionCheck
 from keepstone.text.display import counted, size

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import keepstone
-from keepstone.operations.moving import move_entry, move_session
+from keepstone.operations.agent_moves import move_entry, move_session
 
 
 @pytest.fixture
