@@ -33,7 +33,7 @@ sys.argv[0] = "keepstone"
 main()
 """
 """The command with a store that says when it is called on the thread of the event loop."""
-PAGES = "sessions session?id=main chat timeline recall context memory files overview agents inbox changes in-and-out".split()
+PAGES = "sessions session?id=main chat timeline recall context memory files overview agents inbox".split()
 ENTRIES = "/v1/agents/coder/sessions/main/entries"
 
 
@@ -66,7 +66,7 @@ def _open_pages(server: Server) -> None:
     with server.client("") as browser:
         browser.cookies = visitor.cookies
         assert browser.get("/").status_code == 307
-        for page in (*PAGES, "settings"):
+        for page in (*PAGES, "changes", "in-and-out", "settings"):
             assert browser.get(f"/a/coder/{page}").status_code == 200
     assert asyncio.run(joins(visitor, visitor.open("/a/coder/sessions")))
     with server.client("", Origin=server.url) as browser:
