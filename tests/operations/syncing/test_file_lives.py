@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from tests.synced_homes import Devices
 
+import keepstone
+
 
 @pytest.fixture
 def devices(tmp_path: Path) -> Devices:
@@ -21,6 +23,7 @@ def test_a_write_of_the_very_text_that_was_deleted_elsewhere_stays(devices: Devi
     devices.agent(0).files.delete("today.md")
     devices.sync(0)
 
+    devices.sync(1)
     devices.write(1, "today.md", "one")
 
     assert devices.settled() == {"today.md": "one"}
@@ -61,9 +64,10 @@ def test_deletions_on_two_devices_of_their_own_files_leave_none(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("last", ["one", "two"])
-def test_a_backup_from_before_the_first_sync_brings_no_deleted_file_back(
+def test_a_backup_from_before_a_file_was_exchanged_does_not_bring_it_back(
     devices: Devices, tmp_path: Path, last: str
 ) -> None:
+    devices.sync()
     devices.write(0, "today.md", "one")
     copy = tmp_path / "copy"
     shutil.copytree(devices.root(0), copy)
@@ -81,6 +85,7 @@ def test_a_backup_from_before_the_first_sync_brings_no_deleted_file_back(
 
 
 def test_a_deletion_of_a_clone_without_the_journal_counts(devices: Devices) -> None:
+    devices.sync(1)
     devices.write(0, "today.md", "one")
     devices.sync(0)
     there = next(devices.root(0).rglob("today.md")).parent
@@ -101,6 +106,14 @@ def test_an_edit_that_a_purge_of_the_agent_did_not_know_goes_too(devices: Device
     assert [home.agents() for home in devices.homes] == [[], []]
     held = [path for path in devices.folder.rglob("*") if path.is_file() and b"two" in path.read_bytes()]
     assert held == []
+
+
+def test_a_home_that_never_synced_keeps_no_journal_of_files(tmp_path: Path) -> None:
+    with keepstone.open(tmp_path / "home", embedder="none") as home:
+        files = home.agent("coder").files
+        files.write("today.md", "one")
+        files.delete("today.md")
+    assert not (tmp_path / "home/.keepstone/sync").exists()
 
 
 def test_names_that_differ_by_case_both_travel(devices: Devices) -> None:

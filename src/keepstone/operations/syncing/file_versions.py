@@ -17,8 +17,8 @@ from keepstone.filesystem.atomic import replace_file
 from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import SYNC
 from keepstone.operations.syncing.devices import MOST_LISTED, TEMPORARY, content_or_none
+from keepstone.store.files.file_deletions import VERSIONS
 
-_FILE = "versions.json"
 _SEEN = 64
 """How many earlier contents of a file are known again."""
 _SHORT = 16
@@ -133,12 +133,12 @@ class Known:
             ValueError: The file is damaged. Without it all files here count as new.
         """
         with Folder(root / SYNC, root=root) as folder:
-            raw = content_or_none(folder, _FILE, MOST_LISTED) or b"{}"
+            raw = content_or_none(folder, VERSIONS, MOST_LISTED) or b"{}"
         try:
             return cls({name: parsed(json.dumps(one).encode()) for name, one in json.loads(raw).items()})
         except (ValueError, AttributeError, RecursionError) as error:
             raise ValueError(
-                f"{root / SYNC / _FILE} is damaged ({error}): restore it from a backup, or delete it, and "
+                f"{root / SYNC / VERSIONS} is damaged ({error}): restore it from a backup, or delete it, and "
                 "files that were deleted since the last sync come back"
             ) from None
 
@@ -146,8 +146,8 @@ class Known:
         """Keep the versions, synced."""
         raw = json.dumps({name: json.loads(dump(one)) for name, one in sorted(self.groups.items()) if one})
         with Folder(root / SYNC, root=root, create=True) as folder:
-            if content_or_none(folder, _FILE) != raw.encode():
-                replace_file(folder, _FILE, [raw.encode()], temporary=TEMPORARY)
+            if content_or_none(folder, VERSIONS) != raw.encode():
+                replace_file(folder, VERSIONS, [raw.encode()], temporary=TEMPORARY)
 
     def of(self, name: str) -> Versions:
         """Return the versions of a group, to change in place."""

@@ -2,7 +2,8 @@
 
 A file that is written again leaves no sign that one was deleted before, and neither does one that an older
 backup brings back. A file that begins gets a mark, so that no deletion of another with the same text ends it.
-Names and contents are recorded as digests. The next sync takes the journal over.
+Names and contents are recorded as digests. The next sync takes the journal over. A home that never synced
+keeps none: what it has at its first exchange counts as new there, and a file costs it no second synced write.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from keepstone.log.log_file import Log
 from keepstone.model import Record
 from keepstone.store.files.purge_digests import gone_name
 
+VERSIONS = "versions.json"
+"""The file of what a home exchanged of its agents' files; there from the first sync on."""
 _FILE = "deleted.ndjson"
 
 
@@ -63,19 +66,21 @@ class Beginning(NamedTuple):
 
 
 def begin(root: Path, agent: str, path: str, *, durable: bool = True) -> None:
-    """Record a file that is about to be written where none is."""
+    """Record a file that is about to be written where none is, in a home that syncs."""
     line = Beginning(gone_name(agent), name_digest(path), str(uuid4()))
     _append(root, line._asdict(), durable=durable)
 
 
 def record(root: Path, agent: str, path: str, raw: bytes, *, durable: bool = True) -> None:
-    """Record a file that is about to be deleted."""
+    """Record a file that is about to be deleted, in a home that syncs."""
     sha256 = hashlib.sha256(packed(path, raw)).hexdigest()
     line = Deletion(gone_name(agent), name_digest(path), sha256, time_ns())
     _append(root, line._asdict(), durable=durable)
 
 
 def _append(root: Path, line: Record, *, durable: bool) -> None:
+    if not (root / SYNC / VERSIONS).exists():
+        return
     with (
         Folder(root / SYNC, root=root, create=True, durable=durable) as folder,
         closing(_log(folder, durable=durable)) as log,
