@@ -79,14 +79,23 @@ def record(root: Path, agent: str, path: str, raw: bytes, *, durable: bool = Tru
 
 
 def _append(root: Path, line: Record, *, durable: bool) -> None:
-    if not (root / SYNC / VERSIONS).exists():
+    if not _has_synced(root):
         return
     with (
-        Folder(root / SYNC, root=root, create=True, durable=durable) as folder,
+        Folder(root / SYNC, root=root, durable=durable) as folder,
         closing(_log(folder, durable=durable)) as log,
         log.locked(),
     ):
         log.append([dump_read(line)])
+
+
+def _has_synced(root: Path) -> bool:
+    try:
+        with Folder(root / SYNC, root=root) as folder:
+            folder.stat(VERSIONS)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def record_all(root: Path, agent: str, files: AgentFiles) -> None:
