@@ -6,8 +6,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from nicegui import ui
-
 from keepstone.home import Home
 from keepstone.model import Finding
 from keepstone.operations.error_codes import message_of
@@ -38,13 +36,13 @@ class Health:
         self.place = place
 
     def build(self) -> None:
-        """Draw the section, which then starts the check."""
+        """Draw the section, which is empty before the first ``check``."""
         with box("section", "source health", id="health"):
             with box(classes="head"):
                 say("h2", "Health")
                 box(classes="fill")
-                self.again = button("Check again", self._check, "plain")
-                self.deep = button("Check deeply", partial(self._check, deep=True), "plain")
+                self.again = button("Check again", self.check, "plain")
+                self.deep = button("Check deeply", partial(self.check, deep=True), "plain")
             say("p", "Every log is read and every index compared with it. Nothing is changed.", "hint")
             self.sum = say("p", "Checking …", "answer-line", role="status")
             self.list = FindingList()
@@ -54,9 +52,8 @@ class Health:
                 self.passed = say("summary", "")
                 self.fine_list = FindingList()
             self.fine.set_visibility(False)
-        ui.timer(0, self._check, once=True)
 
-    async def _check(self, *, deep: bool = False) -> None:
+    async def check(self, *, deep: bool = False) -> None:
         """Check the home; deeply also for secrets in old lines and for entries that are in conflict."""
         self.sum.text = "Checking …"
         for each in (self.again, self.deep):
@@ -81,7 +78,7 @@ class Health:
             await self.place.check_admin()
             await aside(apply, self.place.site.home)
             tell("Repaired")
-        await self._check()
+        await self.check()
         self.again.run_method("focus")
 
     def _findings(self, deep: bool) -> list[Finding]:  # noqa: FBT001  Called by place.

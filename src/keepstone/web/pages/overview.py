@@ -100,6 +100,7 @@ class OverviewPage:
 
     def __init__(self, place: Place) -> None:
         self.place = place
+        self.health = Health(place)
 
     async def build(self) -> None:
         """Draw the page, which then loads its data."""
@@ -110,10 +111,15 @@ class OverviewPage:
                 self.again = button("Refresh", self._reload)
             with box() as self.figures:
                 _figures(("…",) * len(_FIGURES))
-            Health(self.place).build()
+            self.health.build()
             with box() as self.body:
                 _placeholder()
-            ui.timer(0, self._reload, once=True)
+            ui.timer(0, self._load, once=True)
+
+    async def _load(self) -> None:
+        """Draw the charts first: a check of a large home takes longer, and would slow them down."""
+        await self._reload()
+        await self.health.check()
 
     async def _reload(self) -> None:
         self.again.props.update(disabled=True)
