@@ -76,7 +76,7 @@ def test_fix_repairs_after_a_yes_and_looks_again(damaged: Site, browse: Browse) 
     fix.click()
     dialog.get_by_role("button", name="Repair").click()
     expect(fix).to_have_count(0)
-    expect(page.get_by_role("button", name="Check again")).to_be_focused()
+    expect(page.get_by_role("button", name="Check", exact=True)).to_be_focused()
     assert not left.exists()
     assert "kept" in (damaged.home.root / SESSIONS / "main.ndjson").read_text()
     assert [entry.text for entry in damaged.home.agent("default").session("main").entries()] == ["kept"]
@@ -99,3 +99,16 @@ def test_a_reader_of_some_agents_cannot_repair(shared: Site, browse: Browse) -> 
     page = browse(shared.url("default", "overview"))
     page.locator(".findings li", has_text="a lock file").wait_for()
     expect(page.get_by_role("button", name=FIX)).to_have_count(0)
+
+
+def test_a_large_memory_is_checked_only_when_asked(
+    tmp_path_factory: pytest.TempPathFactory, browse: Browse
+) -> None:
+    for served in serve(tmp_path_factory.mktemp("large")):
+        items = ({"type": "note", "text": f"note {number}"} for number in range(20_001))
+        served.home.agent("default").session("main").add_many(items)
+        page = browse(served.url("default", "overview"))
+        said = page.locator(".health [role=status]").first
+        expect(said).to_contain_text("Not checked yet", timeout=30_000)
+        page.get_by_role("button", name="Check", exact=True).click()
+        expect(said).to_have_text("All is well.", timeout=60_000)

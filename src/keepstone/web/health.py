@@ -41,10 +41,10 @@ class Health:
             with box(classes="head"):
                 say("h2", "Health")
                 box(classes="fill")
-                self.again = button("Check again", self.check, "plain")
+                self.again = button("Check", self.check, "plain")
                 self.deep = button("Check deeply", partial(self.check, deep=True), "plain")
             say("p", "Every log is read and every index compared with it. Nothing is changed.", "hint")
-            self.sum = say("p", "Checking …", "answer-line", role="status")
+            self.sum = say("p", "", "answer-line", role="status")
             self.list = FindingList()
             self.list.when("fix", self._fix)
             self.none = box()

@@ -37,6 +37,8 @@ _DISK = ("Size on disk", "The index can be rebuilt from the logs.")
 _MOST_ENTRIES = 200_000
 _MOST_SESSIONS = 500
 """Limits of what is read for the charts, starting with the session changed last."""
+_MOST_CHECKED = 20_000
+"""Entries up to which opening the page also checks the home."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,7 @@ class OverviewPage:
     def __init__(self, place: Place) -> None:
         self.place = place
         self.health = Health(place)
+        self.entries = 0
 
     async def build(self) -> None:
         """Draw the page, which then loads its data."""
@@ -119,12 +122,16 @@ class OverviewPage:
     async def _load(self) -> None:
         """Draw the charts first: a check of a large home takes longer, and would slow them down."""
         await self._reload()
-        await self.health.check()
+        if self.entries <= _MOST_CHECKED:
+            await self.health.check()
+        else:
+            self.health.sum.text = "Not checked yet: with this many entries a check takes seconds."
 
     async def _reload(self) -> None:
         self.again.props.update(disabled=True)
         try:
             found = await aside(gather, self.place)
+            self.entries = found.entries
             self._redraw(lambda: self._draw(found))
         except EXPECTED as error:
             words = message_of(error)
