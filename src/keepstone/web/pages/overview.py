@@ -38,7 +38,7 @@ _MOST_ENTRIES = 200_000
 _MOST_SESSIONS = 500
 """Limits of what is read for the charts, starting with the session changed last."""
 _MOST_CHECKED = 20_000
-"""Entries up to which opening the page also checks the home."""
+"""Entries up to which opening the page also checks the home, with as many sessions as the charts read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class OverviewPage:
     def __init__(self, place: Place) -> None:
         self.place = place
         self.health = Health(place)
-        self.entries = 0
+        self.is_large = False
 
     async def build(self) -> None:
         """Draw the page, which then loads its data."""
@@ -122,16 +122,16 @@ class OverviewPage:
     async def _load(self) -> None:
         """Draw the charts first: a check of a large home takes longer, and would slow them down."""
         await self._reload()
-        if self.entries <= _MOST_CHECKED:
-            await self.health.check()
+        if self.is_large:
+            self.health.sum.text = "Not checked yet: of a memory as large as this a check takes seconds."
         else:
-            self.health.sum.text = "Not checked yet: with this many entries a check takes seconds."
+            await self.health.check()
 
     async def _reload(self) -> None:
         self.again.props.update(disabled=True)
         try:
             found = await aside(gather, self.place)
-            self.entries = found.entries
+            self.is_large = found.entries > _MOST_CHECKED or len(found.sessions) > _MOST_SESSIONS
             self._redraw(lambda: self._draw(found))
         except EXPECTED as error:
             words = message_of(error)
