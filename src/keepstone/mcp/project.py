@@ -6,6 +6,7 @@ import hashlib
 import re
 from pathlib import Path
 
+from keepstone.filesystem.work_tree import work_tree_of
 from keepstone.notes.notes import USER, Notes
 from keepstone.notes.prompt import Source
 
@@ -40,7 +41,7 @@ def agent_of(folder: Path, *, worktree: bool = False) -> str:
         'default'
     """
     resolved = folder.resolve()
-    top = next((path for path in (resolved, *resolved.parents) if (path / ".git").exists()), None)
+    top = work_tree_of(resolved)
     root = resolved if top is None else (top if worktree else _main_folder(top))
     if top is None and root in (Path.home().resolve(), Path(root.anchor)):
         return DEFAULT

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keepstone.agent import Agent
+from keepstone.filesystem.work_tree import work_tree_of
 from keepstone.model import Purged
 from keepstone.notes.notes import MemoryEntry, Notes
 from keepstone.store.opening import is_database
@@ -42,7 +43,7 @@ def counts_of(found: Purged) -> str:
         (found.files, "file"),
         (found.suggestions, "suggestion"),
     )
-    return ", ".join(counted(len(some), what) for some, what in kinds if some)
+    return ", ".join(counted(len(listed), what) for listed, what in kinds if listed)
 
 
 def holders_of(text: str, root: Path, agents: Iterable[Agent], notes: Notes | None) -> Holders:
@@ -90,21 +91,17 @@ def erase(text: str, root: Path, agents: Iterable[Agent], notes: Notes | None) -
 def _beyond(root: Path, notes: Notes | None, noted: tuple[MemoryEntry, ...], text: str) -> Iterable[str]:
     contains = containing(text)
     for source in notes.sources() if notes else ():
-        inside = sum(contains(note.content) for note in noted if note.type == source.kind)
-        if contains(source.bullets.text) and not inside:
+        is_in_a_note = any(note.type == source.kind for note in noted)
+        if contains(source.bullets.text) and not is_in_a_note:
             yield f"{source.path} has it outside of its notes: edit the file."
     if is_database(root):
         yield (
             "PostgreSQL's files until keepstone postgres scrub, its write-ahead log and its replicas: "
             "ask the person who runs the database."
         )
-    elif _is_in_git(root):
+    elif work_tree_of(root) is not None:
         yield "Commits of this home: rewrite git's history, and purge in every clone."
-    if notes and noted and _is_in_git(notes.folder):
+    if notes and noted and work_tree_of(notes.folder) is not None:
         yield f"Commits of the notes in {notes.folder}: rewrite git's history."
     yield "Backups and exports: delete them, or purge there with keepstone purge --match TEXT --home BACKUP."
     yield "Text that was sent to a model."
-
-
-def _is_in_git(folder: Path) -> bool:
-    return any((above / ".git").exists() for above in (folder, *folder.parents))

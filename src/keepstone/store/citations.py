@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from keepstone.errors import KeepstoneError, MemoryFileNotFoundError, NotTextError
 from keepstone.filesystem.confine import Folder, check_path
+from keepstone.filesystem.work_tree import work_tree_of
 from keepstone.model import Record
 
 CITES = "cites"
@@ -83,8 +84,7 @@ class Project:
         """The folder, found when it is first needed."""
         if self._root is None:
             here = (self._given or Path.cwd()).expanduser().resolve()
-            top = next((path for path in (here, *here.parents) if (path / ".git").exists()), here)
-            self._root = here if self._given is not None else top
+            self._root = here if self._given is not None else work_tree_of(here) or here
         return self._root
 
     def begin(self) -> None:

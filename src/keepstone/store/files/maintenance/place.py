@@ -19,6 +19,7 @@ from keepstone.filesystem import macos_mount
 from keepstone.filesystem.atomic import set_mode
 from keepstone.filesystem.confine import Folder, border
 from keepstone.filesystem.layout import FILES_TEMPORARY, INDEX, LOCK, STATE, TEMPORARY, Layout
+from keepstone.filesystem.work_tree import work_tree_of
 from keepstone.model import Finding
 from keepstone.store.files.maintenance import merge_driver
 from keepstone.store.sharing import grants_file
@@ -246,7 +247,7 @@ def open_to_others(root: Path, layout: Layout) -> Iterator[tuple[Path, int]]:
 
 def _modes(root: Path, layout: Layout) -> Iterator[Finding]:
     paths = list(open_to_others(root, layout))
-    if any((folder / ".git").exists() for folder in (root, *root.parents)):
+    if work_tree_of(root) is not None:
         paths = [(path, mode) for path, mode in paths if not _is_of_git(root, path, mode)]
     if paths:
         yield Finding(
