@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from uuid_utils import uuid4
 
@@ -80,9 +81,8 @@ def joined(ours: Version | None, theirs: Version) -> Version:
         return theirs
     over = ours.over | theirs.over
     last, other = (ours, theirs) if _rank(ours, over) >= _rank(theirs, over) else (theirs, ours)
-    more = tuple(one for one in other.seen if one not in last.seen)
-    seen = (*more, *last.seen)[-_SEEN:] if more else last.seen
-    return replace(last, seen=seen, lives=(ours.lives | theirs.lives) - over, over=over)
+    lives = (ours.lives | theirs.lives) - over
+    return replace(last, seen=_both(other.seen, last.seen), lives=lives, over=over)
 
 
 def _rank(version: Version, over: frozenset[str]) -> tuple[bool, int, str]:
@@ -90,30 +90,36 @@ def _rank(version: Version, over: frozenset[str]) -> tuple[bool, int, str]:
 
 
 def _both(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
-    return (*(one for one in old if one not in new), *new)[-_SEEN:]
+    return (*(content for content in old if content not in new), *new)[-_SEEN:]
 
 
 def dump(versions: Versions) -> bytes:
     """Return versions as a device publishes them."""
-    lines = {
-        key: [one.time, one.sha256, list(one.seen), sorted(one.lives), sorted(one.over)]
-        for key, one in sorted(versions.items())
+    return json.dumps(_plain(versions), separators=(",", ":")).encode()
+
+
+def _plain(versions: Versions) -> dict[str, list[Any]]:
+    return {
+        key: [found.time, found.sha256, list(found.seen), sorted(found.lives), sorted(found.over)]
+        for key, found in sorted(versions.items())
     }
-    return json.dumps(lines, separators=(",", ":")).encode()
 
 
 def parsed(raw: bytes) -> Versions:
     """Return versions that were published; ValueError for bytes of another form."""
-    found = json.loads(raw)
+    return _versions(json.loads(raw))
+
+
+def _versions(found: object) -> Versions:
     if not isinstance(found, dict):
         raise ValueError("versions are no JSON object")  # noqa: TRY004
-    return {key: _version(one) for key, one in found.items()}
+    return {key: _version(value) for key, value in found.items()}
 
 
 def _version(value: object) -> Version:
     match value:
         case [int(time), str(sha256), list(seen), list(lives), list(over)] if time >= 0 and all(
-            isinstance(one, str) for one in [*seen, *lives, *over]
+            isinstance(text, str) for text in [*seen, *lives, *over]
         ):
             return Version(time, sha256, tuple(seen), frozenset(lives), frozenset(over))
     raise ValueError(f"{value!r:.80} is not a version")
@@ -135,7 +141,7 @@ class Known:
         with Folder(root / SYNC, root=root) as folder:
             raw = content_or_none(folder, VERSIONS, MOST_LISTED) or b"{}"
         try:
-            return cls({name: parsed(json.dumps(one).encode()) for name, one in json.loads(raw).items()})
+            return cls({name: _versions(value) for name, value in json.loads(raw).items()})
         except (ValueError, AttributeError, RecursionError) as error:
             raise ValueError(
                 f"{root / SYNC / VERSIONS} is damaged ({error}): restore it from a backup, or delete it, and "
@@ -144,10 +150,11 @@ class Known:
 
     def save(self, root: Path) -> None:
         """Keep the versions, synced."""
-        raw = json.dumps({name: json.loads(dump(one)) for name, one in sorted(self.groups.items()) if one})
+        groups = {name: _plain(versions) for name, versions in sorted(self.groups.items()) if versions}
+        raw = json.dumps(groups).encode()
         with Folder(root / SYNC, root=root, create=True) as folder:
-            if content_or_none(folder, VERSIONS) != raw.encode():
-                replace_file(folder, VERSIONS, [raw.encode()], temporary=TEMPORARY)
+            if content_or_none(folder, VERSIONS) != raw:
+                replace_file(folder, VERSIONS, [raw], temporary=TEMPORARY)
 
     def of(self, name: str) -> Versions:
         """Return the versions of a group, to change in place."""
@@ -155,16 +162,11 @@ class Known:
 
     def agents(self) -> list[str]:
         """Return the agents with files, by the digests of their names."""
-        return [name for name, one in self.groups.items() if one and "/" not in name]
-
-
-def known_to_any(sha256: str, versions: Iterable[Version]) -> bool:
-    """Return whether any of some versions knew a content."""
-    return any(one.knows(sha256) for one in versions)
+        return [name for name, versions in self.groups.items() if versions and "/" not in name]
 
 
 def conflict_name(path: str, sha256: str) -> str:
-    """Return where the content that lost is kept.
+    """Return the path at which the content that lost is kept.
 
     Examples:
         >>> conflict_name("plans/today.md", "f00dcafe" * 8)

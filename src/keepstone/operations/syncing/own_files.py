@@ -1,4 +1,4 @@
-"""Exchanging agents' own files: the last version of each, a deletion, and copies of what lost."""
+"""Exchanging agents' own files: the last version of each, deletions, and copies of versions that lost."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ from keepstone.operations.syncing.file_versions import (
     dump,
     ended,
     joined,
-    known_to_any,
     parsed,
     written,
 )
@@ -49,7 +48,7 @@ def told_of(
     """Return what devices tell of the versions in a file, by the digest of the agent's name."""
     found: dict[str, list[tuple[Device, str, Versions]]] = defaultdict(list)
     for device in devices:
-        for agent in sorted({one for one, name in device.listed if name == file and device.is_whole}):
+        for agent in sorted({agent for agent, name in device.listed if name == file and device.is_whole}):
             raw = device.read(agent, file)
             if raw is None:
                 here.result.pending.append(device.name(agent, file))
@@ -59,15 +58,14 @@ def told_of(
             except (ValueError, RecursionError) as error:
                 here.result.skipped.append(f"{device.name(agent, file)}: {error}")
                 continue
-            name = agent if purge_digests.is_gone_name(agent) else purge_digests.gone_name(agent)
-            found[name].append((device, agent, versions))
+            found[purge_digests.as_gone_name(agent)].append((device, agent, versions))
     return found
 
 
 def left_here(here: Here, name: str, versions: Versions, *, is_here: bool) -> None:
     """Forget what a person took away with an agent's whole folder, as for logs; not what was purged."""
     if not is_here and not purge_digests.is_there(purge_digests.vanished(here.home.root, name)):
-        for key in [key for key, one in versions.items() if one.is_live]:
+        for key in [key for key, version in versions.items() if version.is_live]:
             del versions[key]
 
 
@@ -91,10 +89,10 @@ class OwnFiles:
         self._all: dict[str, _Agent] = {}
         self.journal: list[Beginning | Deletion] = []
         """The beginnings and deletions of files here since the last exchange."""
-        self._marks: dict[tuple[str, str], list[str]] = defaultdict(list)
+        self._marks: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         """The marks of files that began, by agent and name."""
-        self._unmarked: dict[tuple[str, str], str] = {}
-        """The contents of files that were deleted before any exchange, and began elsewhere."""
+        self._unmarked: dict[str, dict[str, str]] = defaultdict(dict)
+        """The contents of files that were deleted before any exchange, and began elsewhere, alike."""
 
     def take(self, devices: list[Device]) -> None:
         """Take in what other devices wrote and deleted."""
@@ -102,36 +100,37 @@ class OwnFiles:
         self._take_deletions()
         told = told_of(self._here, devices, VERSIONS)
         slugs = {agent for device in devices for agent, _ in device.listed} | {*here}
-        names = {purge_digests.gone_name(one): one for one in slugs if not purge_digests.is_gone_name(one)}
+        names = {
+            purge_digests.gone_name(slug): slug for slug in slugs if not purge_digests.is_gone_name(slug)
+        }
         for name in sorted({*told, *map(purge_digests.gone_name, here), *self._known.groups}):
             if purge_digests.is_gone_name(name):
                 agent = names.get(name)
                 left_here(self._here, name, self._known.of(name), is_here=agent in here)
                 found = _Agent(self._here, self._known.of(name), agent, is_here=agent in here)
-                found.began = {key: marks for (one, key), marks in self._marks.items() if one == name}
-                found.unmarked = {key: sha256 for (one, key), sha256 in self._unmarked.items() if one == name}
+                found.began, found.unmarked = self._marks[name], self._unmarked[name]
                 self._all[name] = found
                 found.exchange(told.get(name, []))
 
     def _take_deletions(self) -> None:
         """Count what was deleted since the last exchange, and may be there again."""
         self.journal = file_deletions.read(self._here.home.root)
-        for one in self.journal:
-            key = one.agent, one.name
-            if isinstance(one, Beginning):
-                self._marks[key].append(one.mark)
+        for line in self.journal:
+            began = self._marks[line.agent]
+            if isinstance(line, Beginning):
+                began[line.name].append(line.mark)
                 continue
-            versions = self._known.of(one.agent)
-            old, marks = versions.get(one.name), self._marks.pop(key, [])
+            versions = self._known.of(line.agent)
+            old, marks = versions.get(line.name), began.pop(line.name, [])
             if old is None and not marks:
-                self._unmarked[key] = one.sha256
-            if old is None or not old.is_live or old.sha256 != one.sha256:
-                old = written(old, one.sha256, one.time, marks[-1] if marks else None)
-            versions[one.name] = ended(old, marks)
+                self._unmarked[line.agent][line.name] = line.sha256
+            if old is None or not old.is_live or old.sha256 != line.sha256:
+                old = written(old, line.sha256, line.time, marks[-1] if marks else None)
+            versions[line.name] = ended(old, marks)
 
     def give(self, giver: Giver, agent: str) -> None:
         """Publish the files of an agent, which may be given by the digest of its name."""
-        name = agent if purge_digests.is_gone_name(agent) else purge_digests.gone_name(agent)
+        name = purge_digests.as_gone_name(agent)
         if name in self._all:
             self._all[name].give(giver)
 
@@ -157,11 +156,11 @@ class _Agent:
         """Find what changed here, and join it with what others tell."""
         held = self._scan() if self._is_here else set()
         self._find_changes([versions for _, _, versions in told], held)
-        versions = [(each, one) for each in told for one in each[2].items()]
+        arrived = [
+            (key, version, device, name) for device, name, those in told for key, version in those.items()
+        ]
         # Ends first: what they take away may be in the way of others.
-        for (device, name, _), (key, version) in sorted(
-            versions, key=lambda one: (one[1][1].is_live, one[1][0])
-        ):
+        for key, version, device, name in sorted(arrived, key=lambda row: (row[1].is_live, row[0])):
             if version != self._ours.get(key) and key not in held:
                 self._try(device, name, key, version)
         for key in self._found.keys() - self._late:
@@ -177,15 +176,17 @@ class _Agent:
             if version.is_live and key not in self._found and key not in held:
                 self._ours[key] = ended(version)
         for key, sha256 in self.unmarked.items():
-            for version in [one[key] for one in theirs if key in one and one[key].knows(sha256)]:
-                self._ours[key] = ended(self._ours[key], version.lives)
-        for key, one in self._found.items():
+            for other in [versions[key] for versions in theirs if key in versions]:
+                if other.knows(sha256):
+                    self._ours[key] = ended(self._ours[key], other.lives)
+        for key, file in self._found.items():
             old, others = self._ours.get(key), [versions[key] for versions in theirs if key in versions]
             mark = self.began.get(key, [None])[-1]
             is_new = mark is not None and not any(mark in other.lives | other.over for other in others)
             # A content that others had before is theirs: of a backup, a clone, or a sync that was killed.
-            if is_new or (old is not None and old.knows(one.sha256)) or not known_to_any(one.sha256, others):
-                self._keep(key, one, mark)
+            is_ours = old is not None and old.knows(file.sha256)
+            if is_new or is_ours or not any(other.knows(file.sha256) for other in others):
+                self._keep(key, file, mark)
 
     def _scan(self) -> set[str]:
         """Find the files; return the keys of those that are not exchanged as they are."""
@@ -194,9 +195,11 @@ class _Agent:
             pending = [""] if folder is not None else []
             while folder is not None and pending:
                 sub = pending.pop()
-                for entry in [(one.name, one.is_dir(follow_symlinks=False)) for one in folder.scan(sub)]:
-                    path = f"{sub}/{entry[0]}" if sub else entry[0]
-                    if entry[1]:
+                for name, is_folder in [
+                    (file.name, file.is_dir(follow_symlinks=False)) for file in folder.scan(sub)
+                ]:
+                    path = f"{sub}/{name}" if sub else name
+                    if is_folder:
                         pending.append(path)
                     elif not path.startswith(RESERVED) and not self._look(folder, path):
                         held.add(name_digest(path.encode(errors="surrogateescape").decode(errors="replace")))
@@ -228,11 +231,11 @@ class _Agent:
         raw = packed(name, content(folder, name, MOST_BYTES))
         return [len(raw), digest(raw)]
 
-    def _keep(self, key: str, one: _Found, mark: str | None = None) -> None:
-        """Count what is here as a version of its own, unless it is the last one."""
+    def _keep(self, key: str, file: _Found, mark: str | None = None) -> None:
+        """Count a file here as a version of its own, unless it is the last one."""
         old = self._ours.get(key)
-        if old is None or not old.is_live or old.sha256 != one.sha256:
-            self._ours[key] = written(old, one.sha256, one.time, mark)
+        if old is None or not old.is_live or old.sha256 != file.sha256:
+            self._ours[key] = written(old, file.sha256, file.time, mark)
 
     def _try(self, device: Device, name: str, key: str, theirs: Version) -> None:
         try:
@@ -277,11 +280,12 @@ class _Agent:
             raise ValueError(f"it is of another path, {path!r:.80}")
         return path, rest
 
-    def _content(self, one: _Found) -> bytes:
+    def _content(self, file: _Found) -> bytes:
         with self._here.files_of(self._agent).folder() as folder:
-            if folder is None or _packed_digest(folder, one.path) != one.sha256:
-                raise StoreError(f"{one.path!r} changed during the sync: sync again")
-            return content(folder, one.path, MOST_BYTES)
+            raw = None if folder is None else content(folder, file.path, MOST_BYTES)
+        if raw is None or digest(packed(file.path, raw)) != file.sha256:
+            raise StoreError(f"{file.path!r} changed during the sync: sync again")
+        return raw
 
     def _copy(self, path: str, raw: bytes, time: int) -> None:
         """Keep what lost in a file of its own, which is the same on every device."""
@@ -297,16 +301,13 @@ class _Agent:
         for end in [at for at, char in enumerate(path) if char == "/"]:
             if (parent := self._found.get(name_digest(path[:end]))) is not None:
                 self._copy(parent.path, self._content(parent), parent.time)
-                self._delete(name_digest(parent.path), parent)
-                last = self._ours[name_digest(parent.path)]
-                self._ours[name_digest(parent.path)] = ended(last)
+                key = name_digest(parent.path)
+                self._delete(key, parent)
+                self._ours[key] = ended(self._ours[key])
         place = self._here.layout.files_folder(self._here.home.root, self._agent)
         with Folder(place, root=self._here.home.root, create=True) as folder, locked_files(folder):
-            if self._is_folder_in_use(folder, path):
-                self._result.pending.append(f"{self._agent}/{path}: a folder of its name has files")
-                in_way = True
-            else:
-                in_way = False
+            is_in_use = self._is_folder_in_use(folder, path)
+            if not is_in_use:
                 mode = self._unchanged(folder, path)
                 if parent_of_it := path.rpartition("/")[0]:
                     folder.make_folder(parent_of_it)
@@ -314,7 +315,8 @@ class _Agent:
                 length = len(packed(path, raw))
                 self._found[name_digest(path)] = _Found(path, new.sha256, length, new.time, _state(status))
                 self._result.files.append(f"{self._agent}/{path}")
-        if in_way:
+        if is_in_use:
+            self._result.pending.append(f"{self._agent}/{path}: a folder of its name has files")
             self._copy(path, raw, new.time)
             return ended(new)
         return new
@@ -333,25 +335,25 @@ class _Agent:
             return True
         return False
 
-    def _delete(self, key: str, one: _Found) -> None:
+    def _delete(self, key: str, file: _Found) -> None:
         with self._here.files_of(self._agent).folder(locked=True) as folder:
             if folder is not None:
-                self._unchanged(folder, one.path)
-                folder.unlink(one.path)
-                folder.sync(one.path.rpartition("/")[0])
+                self._unchanged(folder, file.path)
+                folder.unlink(file.path)
+                folder.sync(file.path.rpartition("/")[0])
         del self._found[key]
         self._is_emptied = True
-        self._result.files.append(f"{self._agent}/{one.path}")
+        self._result.files.append(f"{self._agent}/{file.path}")
 
     def _unchanged(self, folder: Folder, path: str) -> int:
         """Return the mode of a file that is as it was found, and for a new file that of new ones."""
-        one = self._found.get(name_digest(path))
+        file = self._found.get(name_digest(path))
         try:
             status = folder.stat(path)
         except (FileNotFoundError, NotADirectoryError):
             return FILE_MODE
         check_file(status, path)
-        if one is None or one.state != _state(status):
+        if file is None or file.state != _state(status):
             raise StoreError(f"{path!r} changed during the sync: sync again")
         return status.st_mode
 
@@ -359,26 +361,26 @@ class _Agent:
         """Take deleted files out of a device's folder."""
         gone = {
             (name, _FILE + key): b""
-            for key, one in self._ours.items()
-            if not one.is_live and key not in self._late and (name, _FILE + key) in device.listed
+            for key, version in self._ours.items()
+            if not version.is_live and key not in self._late and (name, _FILE + key) in device.listed
         }
         if gone:
             device.rewrite(gone)
 
     def give(self, giver: Giver) -> None:
         """Publish the files and their versions."""
-        for key, one in sorted(self._found.items()):
+        for key, file in sorted(self._found.items()):
             version = self._ours.get(key)
-            if version is None or not version.is_live or version.sha256 != one.sha256:
+            if version is None or not version.is_live or version.sha256 != file.sha256:
                 continue
-            entry = one.length, one.sha256
+            entry = file.length, file.sha256
             if not giver.keep(_FILE + key, entry):
                 try:
-                    giver.write(_FILE + key, packed(one.path, self._content(one)))
+                    giver.write(_FILE + key, packed(file.path, self._content(file)))
                 except _FAILED as error:
-                    self._result.pending.append(f"{self._agent}/{one.path}: {one_line(str(error))}")
+                    self._result.pending.append(f"{self._agent}/{file.path}: {one_line(str(error))}")
                     continue
-            told = Told(one.state, {"": [*entry]})
+            told = Told(file.state, {"": [*entry]})
             self._here.exchanged.keep(self._agent, f"\0{key}", told)
         if self._ours:
             giver.write(VERSIONS, dump(self._ours))
@@ -386,14 +388,10 @@ class _Agent:
 
 def _remove_empty(folder: Folder, path: str) -> None:
     """Remove a folder without files; StoreError for one with any."""
-    for name in [one.name for one in folder.scan(path) if one.is_dir(follow_symlinks=False)]:
+    for name in [file.name for file in folder.scan(path) if file.is_dir(follow_symlinks=False)]:
         _remove_empty(folder, f"{path}/{name}")
     folder.remove_folder(path)
 
 
 def _state(status: os.stat_result) -> list[Any]:
     return [status.st_size, status.st_mtime_ns, status.st_ino]
-
-
-def _packed_digest(folder: Folder, path: str) -> str:
-    return digest(packed(path, content(folder, path, MOST_BYTES)))

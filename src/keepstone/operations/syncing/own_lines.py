@@ -168,7 +168,7 @@ class OwnLines:
 
     def give(self, giver: Giver, agent: str) -> None:
         """Publish the lines of an agent, or of the home, and their versions."""
-        name = agent if purge_digests.is_gone_name(agent) else purge_digests.gone_name(agent)
+        name = purge_digests.as_gone_name(agent)
         for kind in _KINDS:
             versions = self._known.groups.get(_group(name, kind.name))
             if versions:

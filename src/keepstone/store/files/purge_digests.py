@@ -157,9 +157,14 @@ def is_gone_name(name: str) -> bool:
     return _GONE.fullmatch(name) is not None
 
 
+def as_gone_name(agent: str) -> str:
+    """Return the ``gone_name`` of an agent, which may be given by that name already."""
+    return agent if is_gone_name(agent) else gone_name(agent)
+
+
 def vanished(root: Path, agent: str) -> Path:
     """Return the folder with the journal of an agent that was purged; ``agent`` may be its ``gone_name``."""
-    return root / VANISHED / (agent if is_gone_name(agent) else gone_name(agent))
+    return root / VANISHED / as_gone_name(agent)
 
 
 def vanished_agents(root: Path) -> list[str]:

@@ -88,7 +88,7 @@ class Import:
         found = await self._run(f"Reading {clipped(str(name), 80)} …", dry_run=True)
         if found is None:
             return
-        self._state.text = _sentence(found, "This would bring", "from")
+        self._state.text = _sentence(found, "This would bring")
         _show(self._result, partial(self._ask, found))
 
     def _ask(self, found: ImportResult) -> None:
@@ -104,7 +104,7 @@ class Import:
         if found is None:
             return
         self._receiver.close()
-        self._state.text = _sentence(found, "Imported", "from")
+        self._state.text = _sentence(found, "Imported")
         _show(self._result, partial(self._tell, found))
 
     def _tell(self, found: ImportResult) -> None:
@@ -160,10 +160,10 @@ def _show(result: ui.element, draw: Callable[[], object]) -> None:
         draw()
 
 
-def _sentence(found: ImportResult, verb: str, preposition: str) -> str:
+def _sentence(found: ImportResult, verb: str) -> str:
     failed = f", {counted(len(found.failed), 'record')} cannot be imported" if found.failed else ""
     entries = counted(found.imported, "entry")
-    return f"{verb} {entries} {preposition} {found.source}; {found.unchanged:,} are here already{failed}."
+    return f"{verb} {entries} from {found.source}; {found.unchanged:,} are here already{failed}."
 
 
 def _failures(found: ImportResult) -> None:
@@ -171,10 +171,10 @@ def _failures(found: ImportResult) -> None:
         say("p", note, "hint")
     if found.failed:
         with box("ul", "links plain-list", aria_label="Not imported"):
-            for one in found.failed[:_LISTED]:
+            for record in found.failed[:_LISTED]:
                 with box("li"):
-                    say("strong", one.place)
-                    say("span", one.reason)
+                    say("strong", record.place)
+                    say("span", record.reason)
         if len(found.failed) > _LISTED:
             say("p", f"and {len(found.failed) - _LISTED:,} more", "hint")
 
