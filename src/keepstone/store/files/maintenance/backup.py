@@ -83,9 +83,8 @@ class BackupRun:
         return replace(info, folder=target)
 
     def _copied(self, made: Path, progress: Progress | None, *, vectors: bool) -> BackupInfo:
-        self._copy_state(
-            made, of_sync=True
-        )  # What it knows of files may be older than they are, never newer.
+        # Before the files: what a home knows of them may be older than they are, never newer.
+        self._copy_state(made, of_sync=True)
         for _ in range(_ROUNDS):
             self._copy_all(made, progress)
             info = self._check(made)
