@@ -1,4 +1,4 @@
-"""Erasing a text from agents and notes, and what a purge does not reach."""
+"""Erasing a text from agents and notes, and the places that a purge does not reach."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -71,7 +71,7 @@ def holders_of(text: str, root: Path, agents: Iterable[Agent], notes: Notes | No
 
 
 def erase(text: str, root: Path, agents: Iterable[Agent], notes: Notes | None) -> Holders:
-    """Purge a text from agents and remove the notes that contain it; return what was found.
+    """Purge a text from agents and remove the notes that contain it; return where it was.
 
     Raises:
         ValueError: The text is blank.

@@ -1,4 +1,4 @@
-"""The part of the settings page on sharing: what an agent grants to others, and what they grant to it."""
+"""The part of the settings page on sharing: an agent's grants to others, and theirs to it."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Sharing:
                 button("Revoke", lambda: self._revoke(slug), "quiet danger", aria_label=name)
 
     async def _grant(self) -> None:
-        """Ask to whom what is granted, and grant it."""
+        """Ask for the other agent and its rights, and grant them."""
         with dialog("Grant access") as question:
             to = field("Agent", "team").props("autofocus")
             may = ui.select(_MAY, value="read", label="May").props("outlined dense")
@@ -128,7 +128,7 @@ class Sharing:
 
 
 def rights(grant: Grant) -> str:
-    """Return what a grant allows, in words."""
+    """Return the rights of a grant in words."""
     words = _MAY[grant.may].lower()
     words += f", of type {' or '.join(grant.types)}" if grant.types is not None else ""
     return words + (f", with {' and '.join(f'#{tag}' for tag in grant.tags)}" if grant.tags else "")

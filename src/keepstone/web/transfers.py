@@ -1,4 +1,4 @@
-"""Files that a browser sends to a page piece by piece, and what it downloads: exports, backups and images."""
+"""Files that a browser sends to a page piece by piece, and its downloads: exports, backups and images."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _INERT = {
     "Content-Security-Policy": "default-src 'none'; sandbox",
     "Cache-Control": "no-store",
 }
-"""Headers of what an entry holds: a browser takes it for what the media type says, and runs nothing."""
+"""Headers of content from memory: a browser believes the media type alone, and runs nothing."""
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _receivers: WeakKeyDictionary[Client, Receiver] = WeakKeyDictionary()
 
@@ -56,7 +56,7 @@ class Receiver:
         return self._path
 
     def attach(self) -> None:
-        """Receive what the browser of the current page sends, until the page is gone."""
+        """Receive files from the browser of the current page, until the page is gone."""
         page = ui.context.client
         _receivers[page] = self
         page.on_delete(self.close)

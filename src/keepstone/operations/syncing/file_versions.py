@@ -31,7 +31,7 @@ class Version:
     """The last version of a file, or of a line."""
 
     time: int
-    """When it was written, in nanoseconds since 1970; later than what it was made from."""
+    """Time of writing, in nanoseconds since 1970; later than that of the version it was made from."""
     sha256: str
     seen: tuple[str, ...]
     """Beginnings of the digests of all contents that this one knew, its own included."""
@@ -42,11 +42,11 @@ class Version:
 
     @property
     def is_live(self) -> bool:
-        """Whether there is a file, or a line."""
+        """Whether the file, or the line, exists."""
         return bool(self.lives)
 
     def knows(self, sha256: str) -> bool:
-        """Return whether it was made where this content was known."""
+        """Return whether its device knew this content."""
         return sha256[:_SHORT] in self.seen
 
 
@@ -76,7 +76,7 @@ def ended(old: Version, more: Iterable[str] = ()) -> Version:
 
 
 def joined(ours: Version | None, theirs: Version) -> Version:
-    """Return what two versions come to: all lives but those that ended, and of them what was written last."""
+    """Return the union of two versions: the lives that neither ended, with the content written last."""
     if ours is None:
         return theirs
     over = ours.over | theirs.over
@@ -126,14 +126,14 @@ def _version(value: object) -> Version:
 
 
 class Known:
-    """All versions that a home knows, by the name of what they are of."""
+    """All versions that a home knows, in groups: an agent's files, its grants, or the tests."""
 
     def __init__(self, groups: dict[str, Versions]) -> None:
         self.groups = groups
 
     @classmethod
     def load(cls, root: Path) -> Known:
-        """Return what was saved last.
+        """Return the versions that were saved last.
 
         Raises:
             ValueError: The file is damaged. Without it all files here count as new.

@@ -45,7 +45,7 @@ _FAILED = (KeepstoneError, ValueError, FileNotFoundError, NotADirectoryError)
 def told_of(
     here: Here, devices: Iterable[Device], file: str
 ) -> dict[str, list[tuple[Device, str, Versions]]]:
-    """Return what devices tell of the versions in a file, by the digest of the agent's name."""
+    """Return the versions that devices publish in a file, by the digest of the agent's name."""
     found: dict[str, list[tuple[Device, str, Versions]]] = defaultdict(list)
     for device in devices:
         for agent in sorted({agent for agent, name in device.listed if name == file and device.is_whole}):
@@ -63,7 +63,7 @@ def told_of(
 
 
 def left_here(here: Here, name: str, versions: Versions, *, is_here: bool) -> None:
-    """Forget what a person took away with an agent's whole folder, as for logs; not what was purged."""
+    """Forget the versions of an agent whose folder a person took away, as for logs; not after a purge."""
     if not is_here and not purge_digests.is_there(purge_digests.vanished(here.home.root, name)):
         for key in [key for key, version in versions.items() if version.is_live]:
             del versions[key]
@@ -71,7 +71,7 @@ def left_here(here: Here, name: str, versions: Versions, *, is_here: bool) -> No
 
 @dataclass(slots=True)
 class _Found:
-    """A file as it is here. Its digest and length are those of what is published: its path, and its bytes."""
+    """A file as it is here. Digest and length are those of its published form: its path, then its bytes."""
 
     path: str
     sha256: str
@@ -95,7 +95,7 @@ class OwnFiles:
         """The contents of files that were deleted before any exchange, and began elsewhere, alike."""
 
     def take(self, devices: list[Device]) -> None:
-        """Take in what other devices wrote and deleted."""
+        """Take in the files and deletions of other devices."""
         here = [*self._here.home.agents()]
         self._take_deletions()
         told = told_of(self._here, devices, VERSIONS)
@@ -113,7 +113,7 @@ class OwnFiles:
                 found.exchange(told.get(name, []))
 
     def _take_deletions(self) -> None:
-        """Count what was deleted since the last exchange, and may be there again."""
+        """End the lives of files that were deleted since the last exchange, also of those written again."""
         self.journal = file_deletions.read(self._here.home.root)
         for line in self.journal:
             began = self._marks[line.agent]
@@ -147,19 +147,19 @@ class _Agent:
         self.began: dict[str, list[str]] = {}
         self.unmarked: dict[str, str] = {}
         self._is_purged = purge_digests.is_there(purge_digests.vanished(here.home.root, agent or ""))
-        """Whether an agent of this name was purged: an end of its files is one of all edits."""
+        """Whether an agent of this name was purged: then the end of a file ends its unknown edits, too."""
         self._found: dict[str, _Found] = {}
         self._late: set[str] = set()
         self._is_emptied = False
 
     def exchange(self, told: list[tuple[Device, str, Versions]]) -> None:
-        """Find what changed here, and join it with what others tell."""
+        """Find the changes here, and join them with those of other devices."""
         held = self._scan() if self._is_here else set()
         self._find_changes([versions for _, _, versions in told], held)
         arrived = [
             (key, version, device, name) for device, name, those in told for key, version in those.items()
         ]
-        # Ends first: what they take away may be in the way of others.
+        # Ends first: a file that goes may be in the way of one that comes.
         for key, version, device, name in sorted(arrived, key=lambda row: (row[1].is_live, row[0])):
             if version != self._ours.get(key) and key not in held:
                 self._try(device, name, key, version)
@@ -171,7 +171,7 @@ class _Agent:
             self._here.remove_emptied(self._agent)
 
     def _find_changes(self, theirs: list[Versions], held: set[str]) -> None:
-        """Count what was deleted and written here since the last exchange."""
+        """Bring the versions up to the files that were written and deleted here since the last exchange."""
         for key, version in self._ours.items():
             if version.is_live and key not in self._found and key not in held:
                 self._ours[key] = ended(version)
@@ -288,7 +288,7 @@ class _Agent:
         return raw
 
     def _copy(self, path: str, raw: bytes, time: int) -> None:
-        """Keep what lost in a file of its own, which is the same on every device."""
+        """Keep a content that lost in a file of its own, which is the same on every device."""
         name = conflict_name(path, digest(packed(path, raw)))
         if name_digest(name) not in self._ours:
             sha256 = digest(packed(name, raw))

@@ -24,7 +24,7 @@ from keepstone.store.sharing.grants_file import GrantsFile
 from keepstone.store.suggestion_lines import lines_of
 
 HOME = purge_digests.gone_name("")
-"""In the place of an agent: what is of the whole home."""
+"""The agent's place in names of files that belong to the whole home."""
 _MOST_TESTS = 16 << 20
 
 

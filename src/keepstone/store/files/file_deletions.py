@@ -1,4 +1,4 @@
-"""The journal of begun and deleted files: what a home has to tell other devices when it syncs.
+"""The journal of begun and deleted files, which a home publishes to other devices when it syncs.
 
 A file that is written again leaves no sign that one was deleted before, and neither does one that an older
 backup brings back. A file that begins gets a mark, so that no deletion of another with the same text ends it.
@@ -29,7 +29,7 @@ from keepstone.model import Record
 from keepstone.store.files.purge_digests import gone_name
 
 VERSIONS = "versions.json"
-"""The file of what a home exchanged of its agents' files; there from the first sync on."""
+"""The file with the versions that a home exchanged; it exists from the first sync on."""
 _FILE = "deleted.ndjson"
 
 
@@ -47,12 +47,12 @@ class Deletion(NamedTuple):
 
 
 def name_digest(path: str) -> str:
-    """Return what stands for a path, which may say something that was deleted."""
+    """Return the digest of a path, as the path itself may hold deleted text."""
     return hashlib.sha256(json.dumps([path]).encode()).hexdigest()
 
 
 def packed(path: str, raw: bytes) -> bytes:
-    """Return what devices exchange of a file: its path in a line, and its bytes."""
+    """Return the published form of a file: its path in a line, then its bytes."""
     return json.dumps(path).encode() + b"\n" + raw
 
 
@@ -109,7 +109,7 @@ def record_all(root: Path, agent: str, files: AgentFiles) -> None:
 
 
 def read(root: Path) -> list[Beginning | Deletion]:
-    """Return what was recorded and not taken over yet; lines of another form are left out."""
+    """Return the records since the last sync; lines of another form are left out."""
     try:
         with Folder(root / SYNC, root=root) as folder, closing(_log(folder)) as log, log.reading() as fd:
             raw = b"" if fd is None else os.pread(fd, os.fstat(fd).st_size, 0)
@@ -126,7 +126,7 @@ def read(root: Path) -> list[Beginning | Deletion]:
 
 
 def forget(root: Path, taken: list[Beginning | Deletion]) -> None:
-    """Remove what was taken over."""
+    """Remove the records that a sync took over."""
     if taken:
         with Folder(root / SYNC, root=root) as folder, closing(_log(folder)) as log, log.locked():
             log.replace(dump_read(one._asdict()) for one in read(root) if one not in taken)

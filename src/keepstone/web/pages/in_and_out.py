@@ -43,7 +43,7 @@ _TICK = 0.25
 
 
 class Import:
-    """Receives a file, shows what it would bring, and imports it."""
+    """Receives a file, counts its records, and imports them."""
 
     def __init__(self, place: Place) -> None:
         self._place = place
@@ -84,7 +84,7 @@ class Import:
             self._timer = ui.timer(_TICK, self._tick, active=False)
 
     async def _preview(self, name: str) -> None:
-        """Count what a file would bring, and ask whether to import it."""
+        """Count the records of a file, and offer to import them."""
         found = await self._run(f"Reading {clipped(str(name), 80)} …", dry_run=True)
         if found is None:
             return
@@ -115,7 +115,7 @@ class Import:
     async def _run(self, words: str, *, dry_run: bool, source: str = "") -> ImportResult | None:
         """Import or count in a thread; None if that failed, which is shown."""
         path = self._receiver.path
-        self._result.set_visibility(False)  # Its button is what calls this, so it is cleared afterwards.
+        self._result.set_visibility(False)  # A button in it calls this, so it is cleared afterwards.
         if path is None or self._place.read_only:
             self._state.text = "There is no file any more: choose it again."
             return None
@@ -200,7 +200,7 @@ def _backup(place: Place) -> None:
 
 
 class Purge:
-    """Finds a text, shows what holds it, and purges it."""
+    """Finds a text, lists its places, and purges it."""
 
     def __init__(self, place: Place) -> None:
         self._place = place
@@ -257,7 +257,7 @@ class Purge:
                 button("Purge it", partial(self._purge, text), "main danger")
 
     def _holder(self, slug: str, purged: Purged) -> None:
-        """List what one agent holds."""
+        """List the places of the text in one agent's memory."""
         say("h3", f"Agent {slug}: {counts_of(purged)}")
         with box("ul", "bullets"):
             for session, entry in purged.entries[:_LISTED]:
