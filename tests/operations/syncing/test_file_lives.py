@@ -108,12 +108,70 @@ def test_an_edit_that_a_purge_of_the_agent_did_not_know_goes_too(devices: Device
     assert held == []
 
 
-def test_a_home_that_never_synced_keeps_no_journal_of_files(tmp_path: Path) -> None:
+def test_a_home_that_never_synced_names_no_file_in_its_journal(tmp_path: Path) -> None:
     with keepstone.open(tmp_path / "home", embedder="none") as home:
-        files = home.agent("coder").files
-        files.write("today.md", "one")
-        files.delete("today.md")
-    assert not (tmp_path / "home/.keepstone/sync").exists()
+        home.agent("coder").files.write("today.md", "one")
+        home.agent("coder").files.delete("today.md")
+    journal = (tmp_path / "home/.keepstone/sync/deleted.ndjson").read_text()
+    assert len(journal.splitlines()) == 2
+    assert "today" not in journal
+
+
+def clone(devices: Devices) -> None:
+    """Make the second home, which nobody used, a copy of the first."""
+    devices.homes[1].close()
+    shutil.copytree(devices.root(0), devices.root(1))
+    devices.reopen(1)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_file_that_was_deleted_before_the_first_sync_does_not_come_back(
+    devices: Devices, first: int
+) -> None:
+    devices.write(0, "today.md", "one")
+    clone(devices)
+    devices.agent(0).files.delete("today.md")
+    devices.sync(first)
+
+    assert devices.settled() == {}
+
+
+def test_a_file_that_a_purge_of_its_agent_did_not_know_stays(devices: Devices) -> None:
+    devices.agent(0, "ana").session("main").add("note", text="an entry")
+    devices.agent(0, "ana").files.write("old.md", "old")
+    devices.sync()
+    devices.sync()
+    devices.agent(1, "ana").files.write("new.md", "new")
+
+    devices.homes[0].purge_agent("ana")
+    devices.settled()
+
+    for number in (0, 1):
+        agent = devices.agent(number, "ana")
+        assert [*agent.entries()] == []
+        assert {path: agent.files.read(path) for path in agent.files.list()} == {"new.md": "new"}
+
+
+def test_an_agent_is_gone_once_the_file_that_outlived_its_purge_is_deleted(devices: Devices) -> None:
+    devices.agent(0, "ana").session("main").add("note", text="an entry")
+    devices.sync()
+    devices.agent(1, "ana").files.write("new.md", "new")
+    devices.homes[0].purge_agent("ana")
+    devices.settled()
+
+    devices.agent(0, "ana").files.delete("new.md")
+    devices.settled()
+
+    assert [home.agents() for home in devices.homes] == [[], []]
+
+
+def test_files_of_an_agent_purged_before_the_first_sync_do_not_come_back(devices: Devices) -> None:
+    devices.agent(0, "ana").files.write("today.md", "one")
+    clone(devices)
+    devices.homes[0].purge_agent("ana")
+    devices.settled()
+
+    assert [home.agents() for home in devices.homes] == [[], []]
 
 
 def test_names_that_differ_by_case_both_travel(devices: Devices) -> None:

@@ -8,6 +8,7 @@ import stat
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from keepstone.errors import KeepstoneError, StoreError
@@ -64,7 +65,7 @@ def told_of(
 
 def left_here(here: Here, name: str, versions: Versions, *, is_here: bool) -> None:
     """Forget the versions of an agent whose folder a person took away, as for logs; not after a purge."""
-    if not is_here and not purge_digests.is_there(purge_digests.vanished(here.home.root, name)):
+    if not is_here and not here.was_purged(name):
         for key in [key for key, version in versions.items() if version.is_live]:
             del versions[key]
 
@@ -146,11 +147,13 @@ class _Agent:
         self._is_here = is_here
         self.began: dict[str, list[str]] = {}
         self.unmarked: dict[str, str] = {}
-        self._is_purged = purge_digests.is_there(purge_digests.vanished(here.home.root, agent or ""))
-        """Whether an agent of this name was purged: then the end of a file ends its unknown edits, too."""
         self._found: dict[str, _Found] = {}
         self._late: set[str] = set()
-        self._is_emptied = False
+
+    @cached_property
+    def _is_purged(self) -> bool:
+        """Whether an agent of this name was purged: then the end of a file ends its unknown edits, too."""
+        return bool(self._agent) and self._here.was_purged(self._agent)
 
     def exchange(self, told: list[tuple[Device, str, Versions]]) -> None:
         """Find the changes here, and join them with those of other devices."""
@@ -167,7 +170,7 @@ class _Agent:
             self._keep(key, self._found[key])
         for device, name, _ in told:
             self._take_out(device, name)
-        if self._is_emptied and not self._found:
+        if self._is_here and not self._found and not held:
             self._here.remove_emptied(self._agent)
 
     def _find_changes(self, theirs: list[Versions], held: set[str]) -> None:
@@ -342,7 +345,6 @@ class _Agent:
                 folder.unlink(file.path)
                 folder.sync(file.path.rpartition("/")[0])
         del self._found[key]
-        self._is_emptied = True
         self._result.files.append(f"{self._agent}/{file.path}")
 
     def _unchanged(self, folder: Folder, path: str) -> int:

@@ -90,11 +90,17 @@ class Here:
         """Return an agent's own files."""
         return self._store.files(agent)
 
+    def was_purged(self, agent: str) -> bool:
+        """Return whether an agent, given by its name or by the digest of it, was purged here or elsewhere."""
+        return purge_digests.was_purged(self.home.root, self.layout, agent)
+
     def remove_emptied(self, agent: str) -> None:
-        """Remove an agent without sessions whose last file was deleted elsewhere, if it was purged there."""
-        root = self.home.root
-        is_purged = purge_digests.is_there(purge_digests.vanished(root, agent))
-        if is_purged and not self.layout.sessions_folder(root, agent).is_dir():
+        """Remove what is left of an agent without files, if it was purged and has no sessions."""
+        with self.folder(agent) as folder:
+            if folder is not None and (sessions(folder, self.layout) or entries(folder, ARCHIVE)):
+                return
+        is_there = any(path.is_dir() for path in self.layout.agent_folders(self.home.root, agent))
+        if is_there and self.was_purged(agent):
             self._store.remove_purged(agent)
 
     def state(self, folder: Folder, log: Log, archive: Log) -> list[Any]:

@@ -3,7 +3,7 @@
 A file that is written again leaves no sign that one was deleted before, and neither does one that an older
 backup brings back. A file that begins gets a mark, so that no deletion of another with the same text ends it.
 Names and contents are recorded as digests. The next sync takes the journal over. A home that never synced
-keeps none: what it has at its first exchange counts as new there, and a file costs it no second synced write.
+keeps one, too, as a backup of it may meet it again on another device.
 """
 
 from __future__ import annotations
@@ -66,23 +66,23 @@ class Beginning(NamedTuple):
 
 
 def begin(root: Path, agent: str, path: str, *, durable: bool = True) -> None:
-    """Record a file that is about to be written where none is, in a home that syncs."""
+    """Record a file that is about to be written where none is."""
     line = Beginning(gone_name(agent), name_digest(path), str(uuid4()))
-    _append(root, line._asdict(), durable=durable)
+    # A home that may never sync does not pay for a second synced write. Without its mark, a file that a loss
+    # of power leaves is known by its content.
+    _append(root, line._asdict(), durable=durable and _has_synced(root))
 
 
 def record(root: Path, agent: str, path: str, raw: bytes, *, durable: bool = True) -> None:
-    """Record a file that is about to be deleted, in a home that syncs."""
+    """Record a file that is about to be deleted."""
     sha256 = hashlib.sha256(packed(path, raw)).hexdigest()
     line = Deletion(gone_name(agent), name_digest(path), sha256, time_ns())
     _append(root, line._asdict(), durable=durable)
 
 
 def _append(root: Path, line: Record, *, durable: bool) -> None:
-    if not _has_synced(root):
-        return
     with (
-        Folder(root / SYNC, root=root, durable=durable) as folder,
+        Folder(root / SYNC, root=root, create=True, durable=durable) as folder,
         closing(_log(folder, durable=durable)) as log,
         log.locked(),
     ):

@@ -602,16 +602,17 @@ class FileStore:
 
     @again_if_moved
     def take_erased(self, agent: str, lines: Iterable[Record]) -> int:
-        """Take in what another home's journal tells of an agent; return how many entries it erased here."""
+        """Take in what another home's journal tells of an agent; return how many entries it erased here.
+
+        An agent that was purged there stays without its entries, as it may have files that its purge did not
+        know: who takes those in, too, removes what is left of it.
+        """
         with self._erasing(agent) as logs:
             if logs is None:
                 if told := [*lines]:
                     purge_digests.take_gone(self.root, agent, told)
                 return 0
-            count, is_gone = self._eraser.take(logs, lines)
-        if is_gone:
-            self._purge_agent(agent, told=False)
-        return count
+            return self._eraser.take(logs, lines)
 
     def dropped_marks(self, agent: str) -> frozenset[DroppedMark]:
         with self._using(agent) as logs:

@@ -241,21 +241,22 @@ class Eraser:
             count += len(ids)
         return count
 
-    def take(self, logs: AgentLogs, lines: Iterable[Record]) -> tuple[int, bool]:
-        """Take in what another home's journal tells, and erase it here, sessions that are empty then, too.
+    def take(self, logs: AgentLogs, lines: Iterable[Record]) -> int:
+        """Take in another home's journal, and erase its entries and removed sessions that are empty then.
 
-        Returns of how many entries lines were erased, and whether the agent was purged there and is empty.
+        Returns of how many entries lines were erased.
         """
         new = purge_digests.take(logs.folder, lines)
         count = self.erase_known(logs) if new else 0
         removed = [line for line in new if "removed" in line]
-        left = 0
         for session in [session for session, _, _ in logs.files()] if removed else []:
-            if not is_empty(logs, session):
-                left += 1
-            elif any(purge_digests.is_removal_of(line, session) for line in removed):
+            # The line of a purged agent stands for all its sessions.
+            is_removed = any(
+                purge_digests.is_removal_of(line, name) for line in removed for name in (session, "")
+            )
+            if is_removed and is_empty(logs, session):
                 self.remove(logs, session, told=False)
-        return count, not left and any(purge_digests.is_removal_of(line, "") for line in removed)
+        return count
 
     def _finish(self, logs: AgentLogs, marks: PurgeMarks, session: str) -> None:
         # Taking the lock has finished log and archive, unless another process was still at it, and has ended.

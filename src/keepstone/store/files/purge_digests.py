@@ -181,6 +181,11 @@ def erased_of(root: Path, layout: Layout, agent: str) -> Erased:
     return both(whole, _erased_at(layout.sessions_folder(root, agent), root))
 
 
+def was_purged(root: Path, layout: Layout, agent: str) -> bool:
+    """Return whether an agent of this name was purged whole; ``agent`` may be its ``gone_name``."""
+    return any(is_removal_of(line, "") for line in erased_of(root, layout, agent).removed)
+
+
 def is_there(path: Path) -> bool:
     """Return whether a folder that may have a journal exists; AccessDeniedError if the system hides it."""
     with border(path), suppress(FileNotFoundError, NotADirectoryError):
