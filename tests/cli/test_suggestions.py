@@ -55,6 +55,16 @@ def test_review_takes_back_the_last_decision(cli: Command, keys: str, states: li
     assert [one["state"] for one in found] == states
 
 
+@pytest.mark.parametrize(("keys", "state"), [("y\nu\n", "undone"), ("n\nu\nq\n", "open")])
+def test_review_takes_back_the_decision_about_the_only_suggestion(
+    cli: Command, keys: str, state: str
+) -> None:
+    suggested(cli.home, "Use OAuth")
+    cli("review", text=keys)
+    [found] = cli.json("suggestions", "--state", "all")["suggestions"]
+    assert found["state"] == state
+
+
 def test_review_goes_on_after_an_outdated_suggestion(cli: Command) -> None:
     suggested(cli.home, "Use OAuth", "Use passkeys")
     with keepstone.open(cli.home) as home:

@@ -25,6 +25,7 @@ StateOption = Annotated[
 ]
 ByOption = Annotated[str | None, typer.Option("--by", metavar="NAME", help="Your name; default: user.")]
 _KEYS = "y accept, n reject, u undo the last decision, Enter skip, q quit"
+_LAST_KEYS = "that was the last one: u undo the last decision, Enter end"
 
 
 @agent_command(app, "keepstone suggest", needs_home=True)
@@ -57,11 +58,13 @@ def review(agent: "Agent", *, by: ByOption = None) -> Answer:
     found, at = agent.suggestions(), 0
     decided: list[tuple[str, int]] = []
     try:
-        while at < len(found):
-            _say(_view(found[at], f"{at + 1} of {len(found)}"))
-            _say(Text("\n").join(shown_change(*effect) for effect in effects(agent, found[at])))
-            answer = _asked()
-            if answer == "q":
+        while at < len(found) or decided:
+            is_at_end = at == len(found)
+            if not is_at_end:
+                _say(_view(found[at], f"{at + 1} of {len(found)}"))
+                _say(Text("\n").join(shown_change(*effect) for effect in effects(agent, found[at])))
+            answer = _asked(_LAST_KEYS if is_at_end else _KEYS)
+            if answer == "q" or (is_at_end and answer != "u"):
                 break
             if answer == "u":
                 at = _undone(agent, found, decided, at, by)
@@ -84,10 +87,10 @@ def _say(view: Text) -> None:
     console(stderr=True).print(view, crop=False)
 
 
-def _asked() -> str:
+def _asked(keys: str) -> str:
     while True:
         try:
-            answer = str(typer.prompt(f"[{_KEYS}]", "", show_default=False, err=True)).strip().lower()[:1]
+            answer = str(typer.prompt(f"[{keys}]", "", show_default=False, err=True)).strip().lower()[:1]
         except typer.Abort:  # The end of the input.
             return "q"
         if answer in ("", *"ynuq"):
