@@ -64,7 +64,7 @@ def test_rows_of_many_bytes_are_sent_in_parts(tables: str, monkeypatch: pytest.M
     monkeypatch.setattr(row_arrays, "_MOST", 10_000)
     rows = _rows(20, b"x" * 3_000)
     names = ["agent", "session", "seq", "folded", "archived", "id", "ts", "line"]
-    assert len([*row_arrays.selections(names, rows, 0)]) == 8
+    assert len([*row_arrays.selections(names, rows)]) == 8
     assert _insert(tables, rows) == rows
 
 

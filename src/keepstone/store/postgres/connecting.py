@@ -19,6 +19,7 @@ from psycopg import errors as pg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.types import TypeInfo
+from psycopg.types.array import ListBinaryDumper
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from keepstone.errors import KeepstoneError, LockTimeoutError, StoreError
@@ -26,9 +27,9 @@ from keepstone.filesystem.fork import reset_in_child
 from keepstone.store.postgres.connect_errors import may_pass, remedy_of, unknown_option
 from keepstone.store.postgres.groups import Groups
 from keepstone.store.postgres.own_schema import check_schema
-from keepstone.store.postgres.row_arrays import BinaryArray, BinaryArrayDumper
+from keepstone.store.postgres.row_arrays import Column
 from keepstone.store.postgres.statements import HomeConnection, Statement
-from keepstone.store.postgres.vector_format import VectorDumper
+from keepstone.store.postgres.vector_format import dumper_of
 from keepstone.store.sharing.acting import ACTING
 from keepstone.text.tokenizer import ENGLISH
 
@@ -155,15 +156,16 @@ class Connections:
             return self._pool
 
     def _configure(self, connection: Connection) -> None:
-        connection.adapters.register_dumper("numpy.ndarray", VectorDumper)
-        connection.adapters.register_dumper(BinaryArray, BinaryArrayDumper)
         commit = "" if self._durable else ", set_config('synchronous_commit', 'off', false)"
         check_schema(connection)
-        [(vector, *_)] = connection.execute(
+        [(vector, vectors, *_)] = connection.execute(
             "SELECT coalesce(to_regtype('vector')::oid::bigint, 0), "
+            "coalesce(to_regtype('vector[]')::oid::bigint, 0), "
             f"set_config('lock_timeout', '{LOCK_SECONDS}s', false){commit}".encode()
         ).fetchall()
-        TypeInfo("vector", vector, 0).register(connection)
+        TypeInfo("vector", vector, vectors).register(connection)
+        connection.adapters.register_dumper("numpy.ndarray", dumper_of(vector))
+        connection.adapters.register_dumper(Column, ListBinaryDumper)
 
     def close(self) -> None:
         """Close all connections."""

@@ -78,8 +78,7 @@ class LockedSession:
         """Insert rows; many are sent as arrays of their columns. ``rule`` stands before the values."""
         into = f"INSERT INTO {table} ({columns}) {rule}"
         if len(rows) > _FEW:
-            oid = self.connection.adapters.types["vector"].oid
-            for at, (selection, arrays) in enumerate(selections(columns.split(", "), rows, oid)):
+            for at, (selection, arrays) in enumerate(selections(columns.split(", "), rows)):
                 if at:
                     self.flush()  # They are not all held at once.
                 self.do(f"{into} {selection}", tuple(arrays))

@@ -12,11 +12,6 @@ from keepstone.vector import Vector
 _HEAD = struct.Struct(">HH")
 
 
-def dump_vector(vector: Vector) -> bytes:
-    """Return the bytes that pgvector receives."""
-    return _HEAD.pack(len(vector), 0) + vector.astype(">f4").tobytes()
-
-
 class VectorDumper(Dumper):
     """Dump a NumPy vector where a statement says ``%s::vector``, or has a column of that type."""
 
@@ -24,7 +19,12 @@ class VectorDumper(Dumper):
 
     def dump(self, obj: Vector) -> bytes:
         """Return the bytes that pgvector receives."""
-        return dump_vector(obj)
+        return _HEAD.pack(len(obj), 0) + obj.astype(">f4").tobytes()
+
+
+def dumper_of(vector_oid: int) -> type[VectorDumper]:
+    """Return the dumper where the type ``vector`` has this number, which arrays of vectors name."""
+    return type("VectorDumper", (VectorDumper,), {"oid": vector_oid})
 
 
 def vector_of(raw: bytes) -> Vector:
