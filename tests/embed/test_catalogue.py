@@ -39,8 +39,7 @@ def test_each_file_is_a_plain_name_with_a_whole_digest(model: Model) -> None:
 @EVERY
 def test_a_model_comes_from_one_version_of_its_package_and_its_repository(model: Model) -> None:
     assert re.fullmatch(r"[\w-]+==\d+(\.\d+)*(\.post\d+)?", model.package)
-    assert (model.repository is None) == (model.revision is None)
-    assert model.revision is None or re.fullmatch(r"[0-9a-f]{40}", model.revision)
+    assert re.search("/[0-9a-f]{40}(/|$)", model.address)
     assert not model.package_folder.startswith("/")
     assert all(
         ".." not in folder for folder in (model.package_folder, *(file.folder for file in model.files))

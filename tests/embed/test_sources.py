@@ -14,7 +14,7 @@ from tests.embed.tiny import FILES, TINY, CarryingWheel, everything_below, no_pr
 
 from keepstone.embed import sources
 from keepstone.embed.install import install
-from keepstone.embed.sources import default_sources, folder, hub, package, source_named
+from keepstone.embed.sources import folder, hub, package, source_named
 from keepstone.errors import EmbedderUnavailableError
 
 
@@ -192,10 +192,13 @@ def test_a_hub_gives_the_files_of_the_pinned_revision(
     assert (models / "tiny" / "model.safetensors").read_bytes() == FILES["model.safetensors"]
 
 
-def test_a_model_that_only_a_package_has_is_not_taken_from_a_hub(models: Path) -> None:
-    with pytest.raises(ValueError, match="model tiny is not on a hub: use --from package or --from DIR"):
-        install(replace(TINY, repository=None, revision=None), hub, no_progress)
-    assert everything_below(models) == []
+def test_a_repository_elsewhere_is_read_with_its_folders_whatever_hub_is_named(
+    models: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1")
+    files = tuple(replace(file, folder="abc123") for file in TINY.files)
+    install(replace(TINY, files=files, address=serve(Hub) + "/someone/tiny/resolve"), hub, no_progress)
+    assert (models / "tiny" / "model.safetensors").read_bytes() == FILES["model.safetensors"]
 
 
 def test_a_hub_that_stops_half_way_leaves_nothing(
@@ -270,8 +273,3 @@ def test_where_both_sources_fail_both_are_named(
     with pytest.raises(EmbedderUnavailableError, match=f"tiny-carrier==1.0.*other source.*{endpoint}"):
         install(TINY, package, no_progress, fallback=hub)
     assert everything_below(models) == []
-
-
-def test_the_hub_is_the_default_fallback_of_models_that_it_has() -> None:
-    assert default_sources(TINY) == (package, hub)
-    assert default_sources(replace(TINY, repository=None, revision=None)) == (package, None)

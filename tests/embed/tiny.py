@@ -18,8 +18,7 @@ TINY = Model(
     package="tiny-carrier==1.0",
     package_folder="tiny_carrier/model",
     package_size=1000,
-    repository="someone/tiny",
-    revision="abc123",
+    address="{hub}/someone/tiny/resolve/abc123",
 )
 
 CarryingWheel = Callable[..., None]

