@@ -163,6 +163,20 @@ def agents(dsn: str) -> None:
         print(f"1,000 agents, an add and a recall each: {time.perf_counter() - began:.1f} s")
 
 
+def check(places: dict[str, str | Path]) -> None:
+    """Print how long ``doctor(deep=True)`` takes in the database, and beside files."""
+    took = {}
+    for name, place in places.items():
+        with keepstone.open(place, embedder="none") as home:
+            began = time.perf_counter()
+            home.doctor(deep=True)
+            took[name] = time.perf_counter() - began
+    print(
+        f"doctor --deep: {took['database']:.1f} s, files {took['files']:.1f} s, "
+        f"{took['database'] / took['files']:.2f}"
+    )
+
+
 def main() -> None:
     os.environ["KEEPSTONE_EMBEDDER"] = "none"
     with (
@@ -180,6 +194,7 @@ def main() -> None:
                 f"migrate, with vectors: {ENTRIES / took:,.0f} entries/s; "
                 f"{ENTRIES / spent:,.0f} per second of our processor time"
             )
+        check({"files": Path(name), "database": dsn})
         recalls(dsn)
         adds(dsn)
         agents(dsn)
