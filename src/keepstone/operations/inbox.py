@@ -64,4 +64,8 @@ def _looked_at(entry: Entry) -> str:
 def _cleared(agent: Agent) -> set[tuple[str, str]]:
     """Return the entries of which a person said that they hold no secret, as they were then."""
     rejected = agent.suggestions("rejected")
-    return {(one.entries[0], one.evidence[0]) for one in rejected if one.evidence and one.entries}
+    return {
+        (suggestion.entries[0], suggestion.evidence[0])
+        for suggestion in rejected
+        if suggestion.evidence and suggestion.entries
+    }

@@ -65,7 +65,9 @@ def known_of(agent: Agent) -> set[Key]:
     """Return the keys of all suggestions that were made, decided ones too."""
     every = agent.suggestions(None)
     return {
-        (one.do, frozenset(one.entries)) for one in every if not "".join(one.evidence).startswith(SUSPECTED)
+        (suggestion.do, frozenset(suggestion.entries))
+        for suggestion in every
+        if not "".join(suggestion.evidence).startswith(SUSPECTED)
     }
 
 
@@ -89,11 +91,11 @@ def make(agent: Agent) -> list[Suggestion]:
 def effects(agent: Agent, suggestion: Suggestion) -> list[Effect]:
     """Return what a suggestion would change, as its entries are now; entries that are gone are left out."""
     item, ids = suggestion.item or {}, suggestion.entries
-    there = [*agent.iter_entries(ids=ids, include_superseded=True)] if ids else []
-    new: Record = {"ts": format_time(suggestion.ts), "type": there[0].type if there else "note"} | item
-    if suggestion.do == "supersede" and there:
-        return [Effect(there[0].id, there[0].line, new)]
-    found = [Effect(entry.id, entry.line, _after(suggestion.do, entry, item)) for entry in there]
+    entries = [*agent.iter_entries(ids=ids, include_superseded=True)] if ids else []
+    new: Record = {"ts": format_time(suggestion.ts), "type": entries[0].type if entries else "note"} | item
+    if suggestion.do == "supersede" and entries:
+        return [Effect(entries[0].id, entries[0].line, new)]
+    found = [Effect(entry.id, entry.line, _after(suggestion.do, entry, item)) for entry in entries]
     return [*found, Effect("new", None, new)] if suggestion.do in ("merge", "add") else found
 
 

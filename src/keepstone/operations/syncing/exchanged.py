@@ -22,7 +22,7 @@ _FILE = ".exchanged.json"
 
 
 @dataclass(slots=True)
-class Told:
+class ExchangedSession:
     """A session as it was after the last exchange."""
 
     state: list[Any]
@@ -55,14 +55,18 @@ class Exchanged:
             raw = json.dumps(self.after).encode()
             replace_file(folder, _FILE, [raw], temporary=_FILE + TEMPORARY, durable=False)
 
-    def known(self, agent: str, session: str, state: list[Any]) -> Told | None:
+    def known(self, agent: str, session: str, state: list[Any]) -> ExchangedSession | None:
         """Return what is known of a session in this state."""
         found = self._before.get(f"{agent}/{session}")
         with suppress(KeyError, TypeError):
             if found is not None and found["state"] == state:
-                return Told(state, found["given"], found["taken"])
+                return ExchangedSession(state, found["given"], found["taken"])
         return None
 
-    def keep(self, agent: str, session: str, told: Told) -> None:
+    def keep(self, agent: str, session: str, session_state: ExchangedSession) -> None:
         """Record a session's state after this exchange."""
-        self.after[f"{agent}/{session}"] = {"state": told.state, "given": told.given, "taken": told.taken}
+        self.after[f"{agent}/{session}"] = {
+            "state": session_state.state,
+            "given": session_state.given,
+            "taken": session_state.taken,
+        }

@@ -65,11 +65,11 @@ def sync_over_ssh(
     if found is None:
         raise ValueError(f"{target!r:.80} is not HOST:PATH, such as ada@host:agents")
     path = found["path"].removeprefix("~/")
-    there = shlex.join([*shlex.split(command), "sync", "-", "--home", path, *options])
+    remote_command = shlex.join([*shlex.split(command), "sync", "-", "--home", path, *options])
     with one_sync(home), TemporaryDirectory() as temporary, TemporaryFile() as answer:
         place = Path(temporary)
         sent = exchange(home, layout, place)
-        _send(place, sent.device, [*shlex.split(ssh), found["host"], there], answer, most)
+        _send(place, sent.device, [*shlex.split(ssh), found["host"], remote_command], answer, most)
         answer.seek(0)
         unpack(answer, place, most)
         return exchange(home, layout, place)

@@ -58,7 +58,7 @@ class Synced:
     """Files of agents that were written or deleted here, as ``agent/path``."""
 
 
-class Here:
+class LocalHome:
     """The home of this device during an exchange."""
 
     def __init__(self, home: Home, layout: Layout, result: Synced, exchanged: Exchanged) -> None:
@@ -139,8 +139,8 @@ class Here:
             raw = device.read(agent, PURGED) if (agent, PURGED) in device.listed else None
             lines = purge_digests.erased_in((raw or b"").splitlines()).lines()
             if purge_digests.is_gone_name(agent) and agent not in names:
-                if told := [*lines]:
-                    purge_digests.take_gone(self.home.root, agent, told)
+                if erasures := [*lines]:
+                    purge_digests.take_gone(self.home.root, agent, erasures)
                 continue
             try:
                 known = self.layout.check_agent(names.get(agent, agent))
@@ -181,7 +181,7 @@ class Here:
                     self.taken[agent, session][device.place] = digests
                     return {}
         raw = {name: device.read(agent, name) for name in names}
-        if missing := [name for name, each in raw.items() if each is None]:
+        if missing := [name for name, content in raw.items() if content is None]:
             self.result.pending.extend(device.name(agent, name) for name in missing)
             return {}
         theirs = side_of(raw.get(file) or b"", raw.get(f"{ARCHIVE}/{file}") or b"")
@@ -235,7 +235,7 @@ class Here:
         erased = purge_digests.erased_of(root, self.layout, agent).lives
         place = self.layout.beside(root, agent, SUGGESTIONS)
         if raw or place.is_file():
-            united_with = partial(united, theirs=lines_of(raw), is_purged=lambda *one: digest(*one) in erased)
+            united_with = partial(united, theirs=lines_of(raw), is_purged=lambda *key: digest(*key) in erased)
             suggestion_file.change(place, root, united_with, lambda _: None, durable=True)
 
     def _take_lines(self, agent: str, file: str, raw: bytes) -> None:
@@ -245,8 +245,8 @@ class Here:
                 return
             with closing(Log(folder, file, Lock(folder, file + ".lock"))) as log, log.locked():
                 with log.reading() as fd:
-                    there = set() if fd is None else set(os.pread(fd, os.fstat(fd).st_size, 0).splitlines())
-                new = [line + b"\n" for line in raw.splitlines() if line and line not in there]
+                    present = set() if fd is None else set(os.pread(fd, os.fstat(fd).st_size, 0).splitlines())
+                new = [line + b"\n" for line in raw.splitlines() if line and line not in present]
                 if new:
                     log.append(new)
 
@@ -270,10 +270,10 @@ def sessions(folder: Folder, layout: Layout) -> dict[str, str]:
 
 def published(lines: Iterable[SideLine], side: Side | None) -> bytes:
     """Return lines as a device publishes them, a log's with the counts of accesses."""
-    there = list(lines)
-    raw = [line.raw + b"\n" for line in there]
+    listed = list(lines)
+    raw = [line.raw + b"\n" for line in listed]
     if side is not None:
-        lives = {line.life for line in there}
+        lives = {line.life for line in listed}
         for (entry_id, life), count in sorted(side.counts.items()):
             if (entry_id, life) in lives and entry_id in side.live:
                 raw.append(dump_read({"id": entry_id, "access": count}))
