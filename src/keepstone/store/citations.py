@@ -83,8 +83,8 @@ class Project:
     def root(self) -> Path:
         """The folder, found when it is first needed."""
         if self._root is None:
-            here = (self._given or Path.cwd()).expanduser().resolve()
-            self._root = here if self._given is not None else work_tree_of(here) or here
+            start = (self._given or Path.cwd()).expanduser().resolve()
+            self._root = start if self._given is not None else work_tree_of(start) or start
         return self._root
 
     def begin(self) -> None:
@@ -109,9 +109,9 @@ class Project:
             ) from None
         to = f"file:{path}"
         if first:
-            there = len(_lines(text))
-            if last > there:
-                raise ValueError(f"{path} has {there:,} lines, so L{last} cannot be cited: name lines it has")
+            count = len(_lines(text))
+            if last > count:
+                raise ValueError(f"{path} has {count:,} lines, so L{last} cannot be cited: name lines it has")
             text = "\n".join(_lines(text)[first - 1 : last])
             to += f"#L{first}" if first == last else f"#L{first}-L{last}"
         return {
@@ -280,7 +280,7 @@ def _newest(porcelain: str) -> str | None:
             times[commit] = int(line.split()[1])
         elif line.startswith("previous "):
             followed.add(line.split()[1])
-    return max(times, key=lambda one: (times[one], one not in followed), default=None)
+    return max(times, key=lambda sha: (times[sha], sha not in followed), default=None)
 
 
 def _lines(text: str) -> list[str]:

@@ -39,7 +39,7 @@ Steps = list[dict[str, Any]]
 
 
 @dataclass(slots=True)
-class Held:
+class FoldedSuggestion:
     """A suggestion as its lines say."""
 
     line: Record
@@ -61,7 +61,7 @@ class Held:
             tuple(line["entries"]),
             line.get("item"),
             line["why"],
-            tuple(one for one in line.get("evidence") or () if isinstance(one, str)),
+            tuple(text for text in line.get("evidence") or () if isinstance(text, str)),
             line.get("by"),
             at,
             self.state,
@@ -101,7 +101,9 @@ def check(do: str, entries: Sequence[str], item: Mapping[str, Any] | None) -> No
 
 def _are_names(value: Any) -> bool:
     return (
-        isinstance(value, list | tuple) and bool(value) and all(isinstance(one, str) and one for one in value)
+        isinstance(value, list | tuple)
+        and bool(value)
+        and all(isinstance(name, str) and name for name in value)
     )
 
 
@@ -146,29 +148,33 @@ def _are_steps(value: Any) -> bool:
             for key in ("lines", "undo")
         )
         and all(isinstance(step.get(key), dict) for key in ("before", "after"))
-        and all(isinstance(one, str | None) for key in ("before", "after") for one in step[key].values())
+        and all(
+            isinstance(line_digest, str | None)
+            for key in ("before", "after")
+            for line_digest in step[key].values()
+        )
         for step in value
     )
 
 
-def fold(lines: Iterable[bytes]) -> dict[str, Held]:
+def fold(lines: Iterable[bytes]) -> dict[str, FoldedSuggestion]:
     """Return what lines come to, by id; others are left out."""
     read = [line for raw in lines if isinstance((line := parse(raw) or {}).get("id"), str)]
-    found: dict[str, Held] = {}
+    found: dict[str, FoldedSuggestion] = {}
     for line in read:
         if _is_suggestion(line):
-            found.setdefault(line["id"], Held(line))
+            found.setdefault(line["id"], FoldedSuggestion(line))
     for line in read:
         if line["id"] not in found or not _is_decision(line):
             continue
-        held, state = found[line["id"]], line["state"]
+        folded, state = found[line["id"]], line["state"]
         if state == "begun":
-            held.begun = line if held.state in _FROM[line["to"]] else held.begun
+            folded.begun = line if folded.state in _FROM[line["to"]] else folded.begun
             continue
-        begun, held.begun = held.begun, None
-        if held.state in _FROM.get(state, ()):
-            held.steps = begun["steps"] if begun is not None and begun["to"] == state else held.steps
-            held.state, held.decision = state, line
+        begun, folded.begun = folded.begun, None
+        if folded.state in _FROM.get(state, ()):
+            folded.steps = begun["steps"] if begun is not None and begun["to"] == state else folded.steps
+            folded.state, folded.decision = state, line
     return found
 
 
@@ -191,7 +197,7 @@ def without(lines: Sequence[bytes], session: str, ids: Collection[str] | None) -
 
     def stays(raw: bytes, line: Record | None) -> bool:
         if line is None:  # A damaged line goes with any of the ids in it.
-            return not any(dump_read({"id": one})[6:-2] in raw for one in ids or ())
+            return not any(dump_read({"id": entry_id})[6:-2] in raw for entry_id in ids or ())
         return not (line.get("id") in gone if isinstance(line.get("id"), str) else _names(line, session, ids))
 
     return [raw for raw, line in read if stays(raw, line)]
@@ -254,7 +260,7 @@ def _names(line: Record, session: str, ids: Collection[str] | None) -> bool:
         return any(place == session for place, _ in seen)
     listed = (value for key in ("entries", "evidence") if isinstance(value := line.get(key), list))
     return any(eid in ids for _, eid in seen) or any(
-        one in ids for one in chain.from_iterable(listed) if isinstance(one, str)
+        entry_id in ids for entry_id in chain.from_iterable(listed) if isinstance(entry_id, str)
     )
 
 
@@ -268,9 +274,9 @@ def _places(line: Record) -> set[tuple[str, str]]:
 def seen_in(line: Record) -> list[tuple[str, str, str | None]]:
     """Return session, id and digest of the entries that a suggestion is about; evidence has no digest."""
     seen = line.get("seen")
-    triples = [one for one in seen if isinstance(one, list)] if isinstance(seen, list) else []
+    triples = [triple for triple in seen if isinstance(triple, list)] if isinstance(seen, list) else []
     return [
-        (one[0], one[1], one[2])
-        for one in triples
-        if [*map(type, one[:2])] == [str, str] and len(one) == _TRIPLE
+        (triple[0], triple[1], triple[2])
+        for triple in triples
+        if [*map(type, triple[:2])] == [str, str] and len(triple) == _TRIPLE
     ]

@@ -256,7 +256,7 @@ class Judge:
             raise ValueError(f"entry {entry.id!r:.80} cites no file: name one that keepstone verify lists")
         links = []
         for link in entry.links:
-            is_cited = any(link is one for one in cited(entry.line))
+            is_cited = any(link is citation for citation in cited(entry.line))
             state, lines = self.project.compare(link, fresh=True) if is_cited else ("", "")
             place = f"{link['to'].partition('#')[0]}#{lines}" if lines else (link["to"] if is_cited else "")
             links.append(self.project.cite(place) if state not in ("", "elsewhere") else link)

@@ -42,7 +42,7 @@ BEGUN = (
 locally by Citus."""
 
 
-class Held(NamedTuple):
+class EntryRow(NamedTuple):
     """The row of an entry before a change."""
 
     key: int
@@ -67,7 +67,7 @@ class LockedSession:
     met: bool = False
     entries: dict[str, Folded] = field(default_factory=dict)
     """The live entries that were looked up."""
-    held: dict[str, Held] = field(default_factory=dict)
+    rows: dict[str, EntryRow] = field(default_factory=dict)
     _queue: list[Statement] = field(default_factory=list)
 
     def do(self, sql: str, values: Sequence[Any] = ()) -> None:
@@ -110,7 +110,7 @@ class LockedSession:
     def _take(self, rows: Sequence[tuple[Any, ...]]) -> None:
         for name, key, seq, total, length, raw, pristine in rows:
             entry_id = shown(name)
-            self.held[entry_id] = Held(key, total, length)
+            self.rows[entry_id] = EntryRow(key, total, length)
             self.entries[entry_id] = Folded(record_of(raw), seq, pristine=pristine)
 
     def last_life(self, entry_id: str) -> int:

@@ -14,7 +14,7 @@ from keepstone.log.scan import Line
 from keepstone.model import Record
 from keepstone.store.changes import Kind
 from keepstone.store.postgres.entry_rows import Columns, kept_record, stored
-from keepstone.store.postgres.locked_session import Held, LockedSession
+from keepstone.store.postgres.locked_session import EntryRow, LockedSession
 from keepstone.store.resolving import Written
 from keepstone.vector import Embedding, Vector, decode
 
@@ -109,11 +109,11 @@ def insert_lines(locked: LockedSession, rows: Sequence[tuple[Any, ...]]) -> None
 def _save(locked: LockedSession, planned: _Planned) -> tuple[int, int, int]:
     """Bring the rows of entries to what the lines come to; return how many entries, texts and words more."""
     gone: list[int] = []
-    changed: list[tuple[Held, Folded, Columns]] = []
+    changed: list[tuple[EntryRow, Folded, Columns]] = []
     new: list[tuple[str, Folded, Columns]] = []
     count = texts = words = 0
     for entry_id, after in planned.entries.items():
-        row = locked.held.get(entry_id)
+        row = locked.rows.get(entry_id)
         columns = None if after is None else locked.columns_of(after.record)
         if row is not None:
             count, texts, words = count - 1, texts - (row.sum is not None), words - row.length
@@ -130,9 +130,9 @@ def _save(locked: LockedSession, planned: _Planned) -> tuple[int, int, int]:
             changed.append((row, after, columns))
     stale = [row.key for row, _, columns in changed if row.sum != columns.sum]
     stale += [
-        locked.held[entry_id].key
+        locked.rows[entry_id].key
         for entry_id in planned.given
-        if entry_id in locked.held and entry_id not in planned.begun
+        if entry_id in locked.rows and entry_id not in planned.begun
     ]
     remove_vectors(locked, [*gone, *stale])
     if gone:
@@ -163,7 +163,7 @@ def insert_entries(
     locked.insert("entries", names, rows[False])
 
 
-def _update(locked: LockedSession, row: Held, after: Folded, columns: Columns) -> None:
+def _update(locked: LockedSession, row: EntryRow, after: Folded, columns: Columns) -> None:
     locked.do(
         "UPDATE entries SET seq = %s, record = %s, ts = %s, type = %s, pinned = %s, tags = %s, targets = %s, "
         "facts = %s, head = %s, sum = %s, length = %s, terms = %s, times = %s WHERE agent = %s AND key = %s",
