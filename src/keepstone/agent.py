@@ -461,8 +461,8 @@ class Agent(BoundToProcess):
             names += self._shared.judge.all_derived(self.slug, session, id)
         self.session(session).purge(id)
         for name in sorted({holder for holder, _ in names[1:]}):
-            self._store.purge(self.slug, name, [one for holder, one in names[1:] if holder == name])
-        purge_ids(self._shared.root, self.slug, {one for _, one in names})
+            self._store.purge(self.slug, name, [entry_id for holder, entry_id in names[1:] if holder == name])
+        purge_ids(self._shared.root, self.slug, {entry_id for _, entry_id in names})
         return Purged(tuple(names))
 
     def sources(self, id: str, session: str | None = None) -> list[Entry]:  # noqa: A002
@@ -707,7 +707,7 @@ class Agent(BoundToProcess):
         check_suggestion(do, ids, given)
         if given is not None and do != "tag":
             check_content(record_of(given, self._shared.clock))
-        targets = [self.get(one) for one in ids]
+        targets = [self.get(entry_id) for entry_id in ids]
         for entry in targets if do in ("merge", "supersede") else ():
             if not self.holds(entry):
                 raise ValueError(f"entry {entry.id!r:.80} is not valid now: suggest it of the one that is")
@@ -1088,7 +1088,9 @@ class Agent(BoundToProcess):
         last = self._store.select(Scope(self.slug, valid_at=now), 1, newest_first=True)
         if not last:
             return []
-        tied = {one.session for one in self._store.select(Scope(self.slug, since=last[0].ts, valid_at=now))}
+        tied = {
+            entry.session for entry in self._store.select(Scope(self.slug, since=last[0].ts, valid_at=now))
+        }
         # Of entries with the same time, those of the log that changed last were added last.
         sessions = self._store.sessions(self.slug) if len(tied) > 1 else ()
         session = next((info.id for info in sessions if info.id in tied), last[0].session)

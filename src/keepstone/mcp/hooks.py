@@ -92,9 +92,11 @@ def _recalled(memory: Agent, prompt: str) -> str:
     from keepstone.recall.relevance import worth_telling
 
     # What only stands beside a match in its session is noise here.
-    told = worth_telling(memory.recall(prompt[:_LONGEST_TURN], limit=_HITS, trust=TRUSTED))
+    relevant = worth_telling(memory.recall(prompt[:_LONGEST_TURN], limit=_HITS, trust=TRUSTED))
     # Nor does a prompt get what is stale, or was said by tools and imports, without being asked.
-    hits = [hit for hit in told if (hit.why.words or hit.relevance >= RELEVANT) and hit.entry.stale is None]
+    hits = [
+        hit for hit in relevant if (hit.why.words or hit.relevance >= RELEVANT) and hit.entry.stale is None
+    ]
     return hits_answer(hits).text if hits else ""
 
 

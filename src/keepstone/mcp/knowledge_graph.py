@@ -128,9 +128,9 @@ class KnowledgeGraph:
         Where none contains it as it stands, they are those that recall finds relevant.
         """
         entities, relations = self._read()
-        asked = query.lower()
-        found = [entity for entity in entities if any(asked in text.lower() for text in _texts(entity))]
-        if not found and asked.strip():
+        wanted = query.lower()
+        found = [entity for entity in entities if any(wanted in text.lower() for text in _texts(entity))]
+        if not found and wanted.strip():
             hits = self._agent.recall(
                 query, limit=_FOUND, sessions=[SESSION], types=[_ENTITY], min_relevance=RELEVANT
             )

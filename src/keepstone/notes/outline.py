@@ -201,8 +201,8 @@ class Outline:
 
     def _in_item(self, start: int, indent: int) -> bool:
         """Return whether the line at ``start`` with this indentation belongs to a list item above it."""
-        asked = self._asked.get(indent, (0, False))
-        floor, answer = max(asked if asked[0] <= start else (0, False), (self._floor, False))
+        cached = self._asked.get(indent, (0, False))
+        floor, answer = max(cached if cached[0] <= start else (0, False), (self._floor, False))
         below: tuple[int, str] | None = None
         for at, line in self._lines_above(start, floor):
             blank = not line.strip(" \t")

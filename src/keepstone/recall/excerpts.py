@@ -256,8 +256,8 @@ class _Search:
         speakers = speakers_of([hit.text for hit in self._hits])
         text = self._question.text
         rest = times_of(text, self._question.now).rest if MENTION.search(text) else text
-        asked = asked_words(self._terms, rest, named(text, speakers), holders)
-        return Relevance(asked, rows, holders, cosines)
+        words = asked_words(self._terms, rest, named(text, speakers), holders)
+        return Relevance(words, rows, holders, cosines)
 
     def _parts(self, words: Mapping[int, float], cosines: dict[int, float], chosen: Sequence[int]) -> Parts:
         if self._terms:

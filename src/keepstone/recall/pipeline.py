@@ -262,11 +262,11 @@ class _Search:
         return words, near, made
 
     def _relevance(self, matches: Matches, speakers: frozenset[str]) -> Relevance:
-        asked: Sequence[str] = self._terms
+        words: Sequence[str] = self._terms
         if speakers or self._times.periods:
-            asked = asked_words(self._terms, self._times.rest, speakers, matches.holders)
+            words = asked_words(self._terms, self._times.rest, speakers, matches.holders)
         cosines = None if self._dense is None else self._dense.calibrated(matches.rows)
-        return Relevance(asked, matches.rows, matches.holders, cosines)
+        return Relevance(words, matches.rows, matches.holders, cosines)
 
     def _who_speaks(self, words: Sequence[Candidate]) -> set[str]:
         """Return those who speak in the best entries by words."""

@@ -20,8 +20,8 @@ def versions_of(
     archived = list(_steps(archived_lines))
     repeated = _repeated(archived, lines)
     last = archived[-1] if archived and not repeated else None
-    told = list(_steps(lines, last.left if last else None))
-    steps = [*archived, *told[repeated:]]
+    steps_in_log = list(_steps(lines, last.left if last else None))
+    steps = [*archived, *steps_in_log[repeated:]]
     return [_version(agent, session, step.record, step.said) for step in steps if step.record]
 
 
@@ -56,13 +56,13 @@ def _repeated(archived: Sequence[_Step], lines: Sequence[Line]) -> int:
     it that a compaction archived before it was killed. The first compaction has no folded line.
     """
     in_archive = [step.line.raw for step in archived]
-    told = [explicit(line).rstrip(b"\n") for line in lines]
-    for count in range(min(len(told), len(in_archive)), 0, -1):
-        if in_archive[-count:] == told[:count]:
+    in_log = [explicit(line).rstrip(b"\n") for line in lines]
+    for count in range(min(len(in_log), len(in_archive)), 0, -1):
+        if in_archive[-count:] == in_log[:count]:
             return count
-    for count in range(min(len(told), len(in_archive)) - 1, -1, -1):
+    for count in range(min(len(in_log), len(in_archive)) - 1, -1, -1):
         before = len(in_archive) - count
-        if in_archive[before:] == told[1 : 1 + count] and _is_folded(lines[0], archived[before - 1]):
+        if in_archive[before:] == in_log[1 : 1 + count] and _is_folded(lines[0], archived[before - 1]):
             return 1 + count
     return 0
 

@@ -259,18 +259,18 @@ def _led_to(store: Store, key: int) -> list[str]:
 
 def check_ask(factory: Factory) -> None:
     """A question that a rebuild ends is asked again of a new reader, and nothing is behind."""
-    told: list[bool] = []
+    attempts: list[bool] = []
     with factory() as store:
         store.append(AGENT, "s1", [record("a", "walnut"), record("b", "pecan")])
 
         def question(reader: Reader) -> list[str]:
-            told.append(bool(told))
+            attempts.append(bool(attempts))
             keys = [found.key for found in reader.search(["walnut"], Scope(AGENT), 5)]
-            if told == [False]:
+            if attempts == [False]:
                 rebuild(store)
             found = load(reader, keys)
             same(reader.stale, False, "all was found")  # noqa: FBT003
             return found
 
         same(with_reader(store, AGENT, question), ["a"], "the answer, whatever was done to the index")
-        same(told in ([False], [False, True]), True, "asked once more at most")  # noqa: FBT003
+        same(attempts in ([False], [False, True]), True, "asked once more at most")  # noqa: FBT003

@@ -51,8 +51,8 @@ class Ranking:
         self._postings.follow(database, state)
         parts = {term: self._parts(database, term) for term in terms}
         counts = {term: len(found[0].posting) if found else 0 for term, found in parts.items()}
-        told = telling(terms, counts, self._postings.rows)
-        found = self._best(database, [part for term in told for part in parts[term]], scope, limit)
+        rare = telling(terms, counts, self._postings.rows)
+        found = self._best(database, [part for term in rare for part in parts[term]], scope, limit)
         return Ranked(found, state.rows, counts, state.length)
 
     def _parts(self, database: Database, term: str) -> list[Weighted]:

@@ -75,7 +75,7 @@ def ranked(
     """
     matches = {term: match_of(term, database.language) for term in terms}
     holders = counts(database, matches)
-    told = telling(terms, holders, state.rows)
+    rare = telling(terms, holders, state.rows)
     condition, bindings = scope
     source = "words"
     if condition != "1":
@@ -84,7 +84,7 @@ def ranked(
         f"SELECT words.rowid, -words.rank FROM {source} WHERE words MATCH ? AND {condition} "
         "ORDER BY words.rank LIMIT ?"
     )
-    match = " OR ".join(map(matches.__getitem__, told))
+    match = " OR ".join(map(matches.__getitem__, rare))
     return Ranked(database.rows(sql, (match, *bindings, limit)), state.rows, holders, state.length)
 
 

@@ -365,17 +365,17 @@ class FileStore:
                 f"there is no agent {agent!r} in {self.root}: see home.agents(), or keepstone agents list"
             )
         file_deletions.record_all(self.root, agent, self.files(agent))
-        self._purge_agent(agent, told=True)
+        self._purge_agent(agent, in_journal=True)
 
     def remove_purged(self, agent: str) -> None:
         """Remove what is left of an agent that was purged elsewhere."""
-        self._purge_agent(agent, told=False)
+        self._purge_agent(agent, in_journal=False)
 
-    def _purge_agent(self, agent: str, *, told: bool) -> None:
+    def _purge_agent(self, agent: str, *, in_journal: bool) -> None:
         forget_grants_to(self.root, self._layout, agent)  # First: a later agent of this name has no access.
         self._agents.drop(agent)
         with self._told(agent):
-            self._eraser.purge_agent(agent, told=told)
+            self._eraser.purge_agent(agent, in_journal=in_journal)
         self._agents.drop(agent)  # Another thread may have opened it before its folder was put away.
 
     def grants(self, agent: str) -> list[Grant]:
@@ -605,12 +605,12 @@ class FileStore:
         """Take in what another home's journal tells of an agent; return how many entries it erased here."""
         with self._erasing(agent) as logs:
             if logs is None:
-                if told := [*lines]:
-                    purge_digests.take_gone(self.root, agent, told)
+                if erasures := [*lines]:
+                    purge_digests.take_gone(self.root, agent, erasures)
                 return 0
             count, is_gone = self._eraser.take(logs, lines)
         if is_gone:
-            self._purge_agent(agent, told=False)
+            self._purge_agent(agent, in_journal=False)
         return count
 
     def dropped_marks(self, agent: str) -> frozenset[DroppedMark]:

@@ -87,8 +87,8 @@ class Eraser:
             self.erasures.note(logs.agent)
             lives = dict.fromkeys(gone, 1) | logs.past_lives(session, gone)
             made = marks.add(session, lives)
-            with _all_or_pending(logs.folder, marks, made, session, files.logs) as told:
-                _tell(logs.folder, told, lines_of_entries(session, made))
+            with _all_or_pending(logs.folder, marks, made, session, files.logs) as journal_lines:
+                _tell(logs.folder, journal_lines, lines_of_entries(session, made))
                 logs.leave_replaced()  # What another process rebuilt has the text as well.
                 files.put(gone)
                 marks.leave_index(made)
@@ -122,13 +122,14 @@ class Eraser:
         return stat.size if stat is not None and done is not None else None
 
     def remove(
-        self, logs: AgentLogs, session: str, check: SessionCheck | None = None, *, told: bool = True
+        self, logs: AgentLogs, session: str, check: SessionCheck | None = None, *, in_journal: bool = True
     ) -> bool:
         """Remove a session with archive and lock file; False if it is missing.
 
-        Unless it is ``told``, as where another device told us, the journal does not name the session itself.
+        Without ``in_journal``, as for a removal that another device reported, the journal does not name the
+        session itself.
         """
-        return self._take_away(logs, session, {} if told else {"told": False}, check) is not None
+        return self._take_away(logs, session, {} if in_journal else {"told": False}, check) is not None
 
     def drop(self, logs: AgentLogs, session: str, ts: str, check: SessionCheck | None = None) -> int:
         """Remove a session, marked as dropped at this time; return how many live entries it had."""
@@ -148,8 +149,8 @@ class Eraser:
             others = logs.spellings(session)
             self.erasures.note(logs.agent)
             made = marks.add_session(session, log, how)
-            with _all_or_pending(logs.folder, marks, made, session, [log, *others]) as told:
-                _tell(logs.folder, told, lines_of_session(logs.folder, [log, *others], made[0]))
+            with _all_or_pending(logs.folder, marks, made, session, [log, *others]) as journal_lines:
+                _tell(logs.folder, journal_lines, lines_of_session(logs.folder, [log, *others], made[0]))
                 erase_session(logs.folder, log, others, made[0])
                 self._unindex(logs, session, ())
                 marks.remove(made)
@@ -254,7 +255,7 @@ class Eraser:
             if not is_empty(logs, session):
                 left += 1
             elif any(purge_digests.is_removal_of(line, session) for line in removed):
-                self.remove(logs, session, told=False)
+                self.remove(logs, session, in_journal=False)
         return count, not left and any(purge_digests.is_removal_of(line, "") for line in removed)
 
     def _finish(self, logs: AgentLogs, marks: PurgeMarks, session: str) -> None:
@@ -284,13 +285,14 @@ class Eraser:
             raise _pending(session) from error
         self._checkpoint(logs, session)
 
-    def purge_agent(self, agent: str, *, told: bool = True) -> None:
+    def purge_agent(self, agent: str, *, in_journal: bool = True) -> None:
         """Remove every byte of an agent: first out of sight in one step, then from the disk.
 
-        Unless it is ``told``, as where another device told us, the journal says nothing of the agent itself.
+        Without ``in_journal``, as for a purge that another device reported, the journal does not name the
+        agent itself.
         """
         self.erasures.note(agent)
-        purge_digests.record_agent(self._root, self._layout, agent, told=told)
+        purge_digests.record_agent(self._root, self._layout, agent, in_journal=in_journal)
         put_away(self._layout.agent_folders(self._root, agent))
         left = self.finish_agents()
         try:
@@ -380,30 +382,30 @@ def _all_or_pending(
     """
     files: list[Log] = []
     before: list[Stat | None] = []
-    told: list[Record] = []
+    journal_lines: list[Record] = []
     try:
         files += [part for log in logs for part in parts(folder, log)]
         before += [file.stat() for file in files]
-        yield told
+        yield journal_lines
     except (KeepstoneError, UnavailableError) as error:
         if before and (isinstance(error, PurgePendingError) or [file.stat() for file in files] != before):
             raise _pending(session) from error
         try:
             marks.remove(made)
-            if told:
-                purge_digests.withdraw(folder, told)
+            if journal_lines:
+                purge_digests.withdraw(folder, journal_lines)
         except KeepstoneError:
             raise _pending(session) from error
         raise
 
 
-def _tell(folder: Folder, told: list[Record], lines: Iterable[Record]) -> None:
-    """Write the journal's lines of an erasure; those that may be there are ``told``, whatever fails."""
-    told.extend(lines)
+def _tell(folder: Folder, journal_lines: list[Record], lines: Iterable[Record]) -> None:
+    """Write an erasure's lines to the journal; on failure the list holds those that may be written."""
+    journal_lines.extend(lines)
     try:
-        purge_digests.record(folder, told)
+        purge_digests.record(folder, journal_lines)
     except (AccessDeniedError, LockTimeoutError):
-        told.clear()  # The journal could not be opened: there is nothing to take back.
+        journal_lines.clear()  # The journal could not be opened: there is nothing to take back.
         raise
 
 

@@ -201,10 +201,10 @@ def take_gone(root: Path, agent: str, lines: Iterable[Record]) -> None:
         take(folder, lines, ERASED)
 
 
-def record_agent(root: Path, layout: Layout, agent: str, *, told: bool = True) -> None:
-    """Record all that an agent had, before its folder goes, and that it was purged if that is ``told``."""
+def record_agent(root: Path, layout: Layout, agent: str, *, in_journal: bool = True) -> None:
+    """Record the digests of an agent's entries, and with ``in_journal`` its purge, before its folder is removed."""
     path = layout.sessions_folder(root, agent)
-    found = [removal_of("")] if told else []
+    found = [removal_of("")] if in_journal else []
     if path.is_dir():
         with Folder(path, root=root) as folder:
             found += erased(folder).lines()

@@ -170,9 +170,9 @@ def lines_of_session(folder: Folder, logs: Sequence[Log], mark: Record) -> list[
         with log.reading() as fd, archive_of(folder, log).reading() as old:
             for entry_id, life in read_side(fd, old).lives.items():
                 lives[entry_id] = max(life, lives.get(entry_id, 0))
-    told = [line_of(*item) for item in digests_of(session, lives).items()]
+    erased_lines = [line_of(*item) for item in digests_of(session, lives).items()]
     is_gone = "cleared" not in mark and mark.get("told") is not False
-    return [*told, removal_of(session)] if is_gone else told
+    return [*erased_lines, removal_of(session)] if is_gone else erased_lines
 
 
 Mentioned = Mapping[str, Mentions]

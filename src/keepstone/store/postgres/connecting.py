@@ -209,8 +209,8 @@ class Connections:
             settings = "SELECT set_config(%s, %s, true), set_config('keepstone.moment', %s, true)"
             begin = [(settings, (role, acting.to, acting.moment.isoformat()))]
         if self.is_distributed:
-            told = sql.SQL("SET LOCAL keepstone.agent TO {}").format(sql.Literal(agent)).as_string()
-            begin += [("SET LOCAL citus.propagate_set_commands TO 'local'", ()), (told, ())]
+            setting = sql.SQL("SET LOCAL keepstone.agent TO {}").format(sql.Literal(agent)).as_string()
+            begin += [("SET LOCAL citus.propagate_set_commands TO 'local'", ()), (setting, ())]
         return [*begin, (f"SELECT set_config('keepstone.agent', %s, true){more}", (agent,))]
 
     def once(self, work: Callable[[Connection], T]) -> T:

@@ -77,16 +77,16 @@ class PostgresReader:
         answers = self._read_all([*queries.values(), *phrases.values()])
         for word, rows in zip(phrases, answers[len(queries) :], strict=True):
             self._holders[word] = scope, self._with_phrase(word, rows)
-        told = dict(zip(queries, answers, strict=False))
-        self._spaces.home.take(told["home"])
+        rows_of = dict(zip(queries, answers, strict=False))
+        self._spaces.home.take(rows_of["home"])
         if space is not None:
-            self._pending = (space.id, scope, told["pending"][0][0])
-            self._sizes.take(space.id, scope, told["sizes"])
-        if "spaces" in told:
-            self._spaces.take(self._agent, writes, told["spaces"])
-        if "sample" in told:
-            self._counts.common.take(self._agent, told["sample"])
-        ranked = query.ranked(told["words"])
+            self._pending = (space.id, scope, rows_of["pending"][0][0])
+            self._sizes.take(space.id, scope, rows_of["sizes"])
+        if "spaces" in rows_of:
+            self._spaces.take(self._agent, writes, rows_of["spaces"])
+        if "sample" in rows_of:
+            self._counts.common.take(self._agent, rows_of["sample"])
+        ranked = query.ranked(rows_of["words"])
         if query.is_refused:
             return self.search(terms, scope, limit, names)
         self._searched.append((scope, query))
@@ -117,8 +117,8 @@ class PostgresReader:
             word: self._holders[word][1] for word in words if self._holders.get(word, ())[:1] == (scope,)
         }
         for word in {*words} - found.keys():
-            told = (query.holding(word) for within, query in self._searched if within == scope)
-            known = next((keys for keys in told if keys is not None), None)
+            known_holders = (query.holding(word) for within, query in self._searched if within == scope)
+            known = next((keys for keys in known_holders if keys is not None), None)
             if known is not None:
                 found[word] = known
         phrases = self._phrases([word for word in words if word not in found], scope)

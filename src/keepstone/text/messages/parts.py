@@ -134,8 +134,8 @@ def _result(id_key: str, value: str, older: str = "") -> Reader:
 
 def _reasoning(block: Record) -> Iterator[Part]:
     found = _string(block, "thinking", "text", "reasoning")
-    told = [part.text for key in ("summary", "content") for part in parts_of(block.get(key) or [])]
-    yield Part("reasoning", "\n".join(filter(None, [found, *told])), block=block)
+    texts = [part.text for key in ("summary", "content") for part in parts_of(block.get(key) or [])]
+    yield Part("reasoning", "\n".join(filter(None, [found, *texts])), block=block)
 
 
 def _function(block: Record) -> Iterator[Part]:
