@@ -91,25 +91,25 @@ def three_way(base: str, mine: str, theirs: str) -> list[Change]:
     old, ours, others = (text.splitlines(keepends=True) for text in (base, mine, theirs))
     changes: list[Change] = []
     begin = (0, 0, 0)
-    for at, one, other in [*_kept_by_both(old, ours, others), (len(old), len(ours), len(others))]:
-        if (at, one, other) != begin:
-            changed = (old[begin[0] : at], ours[begin[1] : one], others[begin[2] : other])
+    for at, our_place, their_place in [*_kept_by_both(old, ours, others), (len(old), len(ours), len(others))]:
+        if (at, our_place, their_place) != begin:
+            changed = (old[begin[0] : at], ours[begin[1] : our_place], others[begin[2] : their_place])
             changes.append(Change(*map(tuple, changed)))
         if at < len(old):
             before = changes.pop().base if changes and changes[-1].kind == "same" else ()
             same = (*before, old[at])
             changes.append(Change(same, same, same))
-        begin = (at + 1, one + 1, other + 1)
+        begin = (at + 1, our_place + 1, their_place + 1)
     return changes
 
 
 def _kept_by_both(old: list[str], ours: list[str], others: list[str]) -> list[tuple[int, int, int]]:
     """Return where lines stand that both texts kept: in the old text, in ours and in the others'."""
-    one, other = (
+    in_ours, in_theirs = (
         {a + step: c + step for a, c, size in _blocks(old, text, Budget()) for step in range(size)}
         for text in (ours, others)
     )
-    return [(at, one[at], other[at]) for at in sorted(one.keys() & other.keys())]
+    return [(at, in_ours[at], in_theirs[at]) for at in sorted(in_ours.keys() & in_theirs.keys())]
 
 
 def line_counts(old: str, new: str) -> tuple[int, int]:

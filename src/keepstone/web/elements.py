@@ -148,12 +148,12 @@ async def answer_of(question: ui.dialog) -> Any:
 
 async def confirmed(title: str, words: str, verb: str) -> bool:
     """Ask for confirmation."""
-    with dialog(title) as asked:
+    with dialog(title) as question:
         say("p", words)
         with box(classes="row-end"):
-            button("Cancel", lambda: asked.submit("no"), autofocus=True)
-            button(verb, lambda: asked.submit("yes"), "main danger")
-    return bool(await answer_of(asked) == "yes")
+            button("Cancel", lambda: question.submit("no"), autofocus=True)
+            button(verb, lambda: question.submit("yes"), "main danger")
+    return bool(await answer_of(question) == "yes")
 
 
 async def asked(title: str, label: str, verb: str, hint: str = "") -> str | None:

@@ -39,7 +39,7 @@ class EntryForm:
     async def ask(self, title: str, verb: str, save: Save, *, with_marks: bool) -> None:
         """Show the form until what was changed is saved, nothing was changed, or it is closed."""
         entry = self._entry
-        with dialog(title, "broad form") as asked:
+        with dialog(title, "broad form") as question:
             self._text = None
             if "text" in entry.line or not entry.data:
                 self._text = _area("Text", entry.text)
@@ -52,11 +52,11 @@ class EntryForm:
                     self._priority = ui.number("Priority", value=entry.priority, min=0, max=1, step=0.05)
                     self._priority.props("outlined dense clearable")
             with box(classes="row-end"):
-                button("Cancel", lambda: asked.submit(None))
-                button(verb, lambda: self._submit(asked, save, with_marks=with_marks), "main")
-        await answer_to(asked)
+                button("Cancel", lambda: question.submit(None))
+                button(verb, lambda: self._submit(question, save, with_marks=with_marks), "main")
+        await answer_to(question)
 
-    async def _submit(self, asked: ui.dialog, save: Save, *, with_marks: bool) -> None:
+    async def _submit(self, question: ui.dialog, save: Save, *, with_marks: bool) -> None:
         """Save what was changed. The form stays open, with what was typed, until that has succeeded."""
         if self._is_saving:
             return
@@ -65,7 +65,7 @@ class EntryForm:
             with attempt():
                 keys = self._changed(with_marks=with_marks)
                 if not keys or await save(keys):
-                    asked.submit(None)
+                    question.submit(None)
         finally:
             self._is_saving = False
 
@@ -189,7 +189,7 @@ def _values(line: Record) -> dict[_Name, Any]:
 def _text(value: Any) -> str:
     if value is _ABSENT:
         return ""
-    is_names = isinstance(value, list) and all(isinstance(one, str) for one in value)
+    is_names = isinstance(value, list) and all(isinstance(name, str) for name in value)
     return ", ".join(value) if is_names else _editable(value)
 
 

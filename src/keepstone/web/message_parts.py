@@ -45,7 +45,7 @@ def part_views(entry: Entry) -> list[dict[str, Any]]:
 def image_of(entry: Entry, number: int) -> tuple[str, bytes] | None:
     """Return media type and bytes of an image in an entry, by its number among the parts with an image."""
     images = [
-        one["image"] for one in _views(spoken(entry.data, _kind_of(entry)) or (), 0) if one.get("image")
+        view["image"] for view in _views(spoken(entry.data, _kind_of(entry)) or (), 0) if view.get("image")
     ]
     if number >= len(images):
         return None
@@ -91,8 +91,8 @@ def _result(part: Part, depth: int) -> Iterator[dict[str, Any]]:
     blocks = part.value if isinstance(part.value, list) else [part.value]
     is_message = bool(blocks) and not isinstance(part.value, str) and all(map(is_known_block, blocks))
     said = [*_views(parts_of(blocks), depth + 1)] if is_message else []
-    files = [one for one in said if one["kind"] == "file"]
-    text = "\n".join(one["text"] for one in said if "text" in one and one not in files)
+    files = [view for view in said if view["kind"] == "file"]
+    text = "\n".join(view["text"] for view in said if "text" in view and view not in files)
     name = f"{part.name}: {'failed' if part.failed else 'result'}" if part.name else "result"
     yield {"kind": "result", "name": shown(name), "text": text if is_message else _value(part.value)}
     yield from files

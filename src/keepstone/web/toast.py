@@ -46,8 +46,8 @@ class Toast(List, component="components/toast.js"):
 def toast() -> Toast:
     """Return the toast of the current page."""
     page = ui.context.client
-    found = (one for one in page.elements.values() if isinstance(one, Toast))
-    made = next(found, None)
+    toasts = (element for element in page.elements.values() if isinstance(element, Toast))
+    made = next(toasts, None)
     if made is None:
         with page.layout:
             made = Toast()

@@ -202,7 +202,7 @@ def take_gone(root: Path, agent: str, lines: Iterable[Record]) -> None:
 
 
 def record_agent(root: Path, layout: Layout, agent: str, *, in_journal: bool = True) -> None:
-    """Record the digests of an agent's entries, and with ``in_journal`` its purge, before its folder is removed."""
+    """Record the digests of an agent's entries before its folder goes, and with ``in_journal`` its purge."""
     path = layout.sessions_folder(root, agent)
     found = [removal_of("")] if in_journal else []
     if path.is_dir():

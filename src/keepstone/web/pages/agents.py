@@ -55,8 +55,8 @@ def facts_of(agent: Agent) -> Facts:
     infos, summaries = agent.sessions(), agent.session_summaries(texts=False)
     return Facts(
         len(infos),
-        sum(one.entries for one in summaries),
-        max((one.changed for one in summaries if one.entries), default=None),
+        sum(summary.entries for summary in summaries),
+        max((summary.changed for summary in summaries if summary.entries), default=None),
         sum(info.size for info in infos),
     )
 
@@ -168,11 +168,11 @@ class AgentsPage:
     async def _typed(self, slug: str) -> Any:
         """Ask for the agent's name, and return what was typed; None if the dialog was closed."""
         facts = self.loaded.facts.get(slug)
-        held = ""
+        counts = ""
         if isinstance(facts, Facts):
-            held = f" It holds {counted(facts.sessions, 'session')} and {counted(facts.entries, 'entry')}."
+            counts = f" It holds {counted(facts.sessions, 'session')} and {counted(facts.entries, 'entry')}."
         with dialog(f"Purge agent {slug}?") as question:
-            say("p", f"Every session, file and index of “{slug}” is removed.{held} This cannot be undone.")
+            say("p", f"Every session, file and index of “{slug}” is removed.{counts} This cannot be undone.")
             line = field(f"Type {slug} to purge it").props("autofocus autocomplete=off")
             with box(classes="row-end"):
                 button("Cancel", lambda: question.submit(None))

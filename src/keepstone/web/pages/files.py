@@ -46,7 +46,7 @@ class Seen:
 
     paths: tuple[str, ...]
     content: str | None
-    told: str = ""
+    difference: str = ""
     """How the content differs from what the field was filled with."""
 
 
@@ -151,12 +151,12 @@ class FilesPage:
         self.more.text = f"{counted(rest, 'file')} more: search for them" if rest > 0 else ""
 
     def _item(self, path: str) -> dict[str, object]:
-        here = path == self.path
+        is_current = path == self.path
         return {
             "href": self.place.link("files", path=path),
             "name": shown(path),
             "detail": "",
-            "current": here,
+            "current": is_current,
         }
 
     def _draw_file(self, seen: Seen) -> None:
@@ -165,7 +165,7 @@ class FilesPage:
         self.told.clear()
         if edited and content != self.base:
             with self.told:
-                say("p", seen.told, "told")
+                say("p", seen.difference, "told")
         elif content is not None:
             self.base = content
             if self.text.value != _editable(content):

@@ -104,13 +104,14 @@ class InboxPage:
     def _load(self) -> Shown:
         agent = self.place.agent
         every = agent.suggestions(None)
-        found = [one for one in every if one.state == "open"]
-        decided = [one for one in every if one.state != "open"]
+        proposals = [suggestion for suggestion in every if suggestion.state == "open"]
+        decided = [suggestion for suggestion in every if suggestion.state != "open"]
         budget = Budget()
         pairs = [
-            (one, [changed_words(each, budget) for each in effects(agent, one)]) for one in found[:_MOST]
+            (suggestion, [changed_words(effect, budget) for effect in effects(agent, suggestion)])
+            for suggestion in proposals[:_MOST]
         ]
-        return Shown(pairs, max(0, len(found) - _MOST), decided[: -_MOST - 1 : -1])
+        return Shown(pairs, max(0, len(proposals) - _MOST), decided[: -_MOST - 1 : -1])
 
     def _draw(self, found: Shown) -> None:
         self.suggested = found
@@ -182,16 +183,21 @@ class InboxPage:
             )
         if item.kind != "secret" and item.proposal is not None and self.place.is_admin:
             keep = "Keep the newer" if item.kind == "contradiction" else "Keep one"
-            found: list[tuple[str, Callable[[], Awaitable[object]]]]
-            found = [(keep, partial(self._resolve, item.proposal, _GONE, accept=True))]
+            buttons: list[tuple[str, Callable[[], Awaitable[object]]]]
+            buttons = [(keep, partial(self._resolve, item.proposal, _GONE, accept=True))]
             if item.kind == "contradiction":
-                found.append(("Keep the older", self._asks("delete", item.entries[0])))
-            return [*found, ("Keep both", partial(self._resolve, item.proposal, "Both stay.", accept=False))]
+                buttons.append(("Keep the older", self._asks("delete", item.entries[0])))
+            return [
+                *buttons,
+                ("Keep both", partial(self._resolve, item.proposal, "Both stay.", accept=False)),
+            ]
         verbs = {"stale": ("vouch", "edit", "delete"), "secret": ("purge", "edit")}.get(item.kind, ("edit",))
-        asked = [(_VERBS[verb], self._asks(verb, item.entries[0])) for verb in verbs]
+        buttons = [(_VERBS[verb], self._asks(verb, item.entries[0])) for verb in verbs]
         if item.kind == "secret" and item.proposal is not None and self.place.is_admin:
-            asked.append(("This is no secret", partial(self._resolve, item.proposal, _CLEARED, accept=False)))
-        return asked
+            buttons.append(
+                ("This is no secret", partial(self._resolve, item.proposal, _CLEARED, accept=False))
+            )
+        return buttons
 
     def _asks(self, verb: str, entry: Entry) -> Callable[[], Awaitable[object]]:
         keys = {"entry": key_of(entry.id), "session": key_of(entry.session)}

@@ -175,12 +175,12 @@ class SettingsPage:
 
 
 async def _show_once(secret: str, token: Token) -> None:
-    with dialog("Your new token") as told:
+    with dialog("Your new token") as window:
         say("p", f"Copy it now: it is not shown again. It is listed as {_named(token)}.")
         command(secret, "Token")
         with box(classes="row-end"):
-            button("Done", lambda: told.submit(None), "main", autofocus=True)
-    await answer_of(told)
+            button("Done", lambda: window.submit(None), "main", autofocus=True)
+    await answer_of(window)
 
 
 def _named(token: Token) -> str:
