@@ -348,7 +348,7 @@ class Agent(BoundToProcess):
             return self.session(entry.session, of=to).add_many([copied])[0]
 
     def _view_of(self, of: str) -> Agent:
-        """Return another agent as far as its grants reach, checked at each call; this agent as it is."""
+        """Return a view of another agent, restricted by its grants at each call; this agent as it is."""
         reach = self._reach(of)
         if reach.of == self.slug:
             return self
@@ -1182,7 +1182,7 @@ class Agent(BoundToProcess):
 
 
 def view_of(agent: Agent, of: str | None) -> Agent:
-    """Return another agent as far as its grants reach for this one, for servers; without ``of`` this one."""
+    """Return a view of another agent, restricted by its grants, for servers; this agent without ``of``."""
     return agent if of is None else agent._view_of(of)  # noqa: SLF001  Of this module.
 
 

@@ -70,7 +70,7 @@ def unslug(slug: str) -> str:
     Raises:
         TypeError: ``slug`` is not a string.
         ValueError: It is not a slug that ``keepstone.slug`` returns, or ends in a digest, which only
-            stands for the text.
+            replaces the text.
 
     Examples:
         >>> unslug("u.ada_40example.com")

@@ -2,7 +2,7 @@
 
 Writers tell it what they appended. Whatever else happened to a log, an editor,
 a crash, a foreign writer, a deleted index, shows in the log's size, time and
-inode, and ``catch_up`` reads on from where the index stands, or from the start.
+inode, and ``catch_up`` reads on from the end of the indexed part, or from the start.
 """
 
 from __future__ import annotations
@@ -74,12 +74,12 @@ class Index:
         self._expected_by = math.inf
 
     def known(self) -> dict[str, tuple[str, Stat]]:
-        """Return the file and the state of every session as far as it is indexed."""
+        """Return the file of every session, and the state of its log that is indexed."""
         with self._database as database:
             return session_table.all_known(database)
 
     def stats(self, sessions: Iterable[str]) -> dict[str, Stat]:
-        """Return up to which states of their logs sessions are indexed, as far as they are known."""
+        """Return the indexed states of the logs of sessions; unknown sessions are left out."""
         with self._database as database:
             return session_table.stats_of(database, sessions)
 
@@ -329,7 +329,7 @@ class Index:
             return entries.holders(database, entry_id)
 
     def linked(self, ids: Sequence[str], rel: str | None, limit: int) -> list[Row]:
-        """Return entries stand that link to one of the ids, at most ``limit`` of them."""
+        """Return the entries that link to one of the ids, at most ``limit`` of them."""
         with self._database as database:
             return entries.linked(database, ids, rel, limit)
 
@@ -344,17 +344,17 @@ class Index:
             return session_table.summaries(database, sessions)
 
     def oldest(self, session: str, limit: int) -> list[Row]:
-        """Return the first entries of a session stand, by time and place."""
+        """Return the first entries of a session, by time and place."""
         with self._database as database:
             return entries.oldest(database, session, limit)
 
     def pinned(self) -> list[Row]:
-        """Return pinned entries stand, by time."""
+        """Return the pinned entries, by time."""
         with self._database as database:
             return entries.pinned(database)
 
     def standing(self, limit: int) -> list[Row]:
-        """Return the newest preferences and decisions stand, the oldest first."""
+        """Return the newest preferences and decisions, the oldest first."""
         with self._database as database:
             return entries.standing(database, limit)
 

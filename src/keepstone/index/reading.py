@@ -101,7 +101,7 @@ def _drop_some(database: Database, session: str, sid: int, *, for_good: bool = F
 
 
 def _start(database: Database, session: str, known: LogState | None, file: str, fd: int) -> LogState | None:
-    """Return from where to read on: where the index stands if the log only grew, else its start.
+    """Return where to read on: at the end of the indexed part if the log only grew, else at its start.
 
     None while rows of what the log was before are left.
     """
@@ -323,7 +323,7 @@ def _begun(known: LogState) -> Stat | None:
 
 
 def _unfinished(begun: Stat) -> Stat:
-    """Return what stands for the state of a log that is read in part: no file has such a length."""
+    """Return a marker for a partly read log: its negative size matches no file."""
     return Stat(~begun.size, begun.mtime, begun.inode)
 
 

@@ -59,7 +59,7 @@ def known_of(database: Database, session: str) -> LogState | None:
 
 
 def stats_of(database: Database, sessions: Iterable[str]) -> dict[str, Stat]:
-    """Return up to which states of their logs sessions are indexed, as far as they are known."""
+    """Return the indexed states of the logs of sessions; unknown sessions are left out."""
     names = list(sessions)
     if len(names) == 1:  # A third of the time, for the most frequent question.
         sql, value = "SELECT name, size, mtime, inode FROM session WHERE name=?", names[0]

@@ -184,7 +184,7 @@ def _without_batch(record: Record) -> Record:
 
 
 def _time_of(line: Line) -> datetime | None:
-    """Return when a line was written, as far as it says so; a folded line says it in ``modified``."""
+    """Return when a line was written, if it has a time; a folded line has it in ``modified``."""
     said = (parse(line.raw) if line.derived else line.record) or {}
     return read_time(said.get("modified")) or read_time(said.get("ts"))
 

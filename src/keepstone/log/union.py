@@ -2,7 +2,7 @@
 
 Invariant (docs/decisions/0028-an-id-has-lives.md): a session is the set of the lines that were ever written
 to it, each of one life of an id, so a merge is the union of two sets. The lines of one life have the order of
-each side, and of two sides that of their times; a later life of an id stands behind the earlier one, whatever
+each side, and of two sides that of their times; a later life of an id follows the earlier one, whatever
 the times are. A tombstone is the last line of its life.
 """
 

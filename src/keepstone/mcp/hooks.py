@@ -91,7 +91,7 @@ def _recalled(memory: Agent, prompt: str) -> str:
     from keepstone.operations.agent_tools import hits_answer
     from keepstone.recall.relevance import worth_telling
 
-    # What only stands beside a match in its session is noise here.
+    # Hits that are only neighbours of a match in its session are noise here.
     relevant = worth_telling(memory.recall(prompt[:_LONGEST_TURN], limit=_HITS, trust=TRUSTED))
     # Nor does a prompt get what is stale, or was said by tools and imports, without being asked.
     hits = [

@@ -123,7 +123,7 @@ def _indented(shown: str, indent: str, newline: str) -> str:
 
 
 def _unit_of(text: str, root: _Node) -> str:
-    """Return the indentation of the first member that stands on a line of its own."""
+    """Return the indentation of the first member that has a line of its own."""
     for member in root.members:
         found = re.search(r"\n([ \t]+)\Z", text[: member.start])
         if found:

@@ -125,7 +125,7 @@ class KnowledgeGraph:
     def search(self, query: str) -> Graph:
         """Return the entities that contain a query, in any case, and their relations.
 
-        Where none contains it as it stands, they are those that recall finds relevant.
+        If none contains it literally, they are those that recall finds relevant.
         """
         entities, relations = self._read()
         wanted = query.lower()

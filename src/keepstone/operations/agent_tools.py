@@ -219,14 +219,14 @@ class AgentMemory:
         return ToolAnswer({"id": id}, f"forgot {id}")
 
     def read_file(self, path: str) -> ToolAnswer:
-        """Read a file, as far as the limit."""
+        """Read a file, up to the limit of characters."""
         try:
             content = self.agent.files.read(path)
         except MemoryFileNotFoundError:
             raise MemoryFileNotFoundError(
                 f"there is no file {path!r}; {self.lister} lists the files"
             ) from None
-        # The content is exact as far as it goes, so that no mark of ours is written back.
+        # The content is exact up to its cut, and has no mark of ours that a tool could write back.
         left_out = max(0, len(content) - LONGEST_FILE)
         cut = {"left_out": left_out} if left_out else {}
         return ToolAnswer({"content": content[:LONGEST_FILE], **cut}, shortened(content, LONGEST_FILE))

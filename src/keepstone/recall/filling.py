@@ -75,7 +75,7 @@ def catch_up(vectors: Vectors, seconds: float) -> None:
 def fill_quickly(
     vectors: Vectors, reader: Reader, scope: Scope, first: Iterable[int], until: float
 ) -> tuple[int, str]:
-    """Make vectors for a recall: of up to 64 entries, as far as that goes until a time.
+    """Make vectors for a recall: of up to 64 entries, and no longer than until a time.
 
     ``first`` are the keys of those that matter most; then come the newest. Of an embedder that comes with
     keepstone, and is quick, at least one is made where no more are left, however late it is; others are not

@@ -74,7 +74,7 @@ def fuse(
 
     Args:
         words: BM25 of the entries in the list by words; none if there was no word to look for.
-        cosines: Those of the candidates and, as far as they are known, of their neighbours; none without
+        cosines: Those of the candidates and, if known, of their neighbours; none without
             vectors. A candidate without one, which has no vector yet, has its words alone on the full scale.
         candidates: All that are in the list by words or in the one by vectors.
         links: A candidate, its neighbour, and their distance from 1, as ``Store.neighbours`` gives them.

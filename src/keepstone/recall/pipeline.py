@@ -134,7 +134,7 @@ class _Search:
         self._language = language
         self._read(question.text[:LONGEST])
         self._links: Sequence[tuple[int, int, int]] | None = None
-        """The neighbours of all candidates, as far as hits are to be returned with theirs."""
+        """The neighbours of all candidates; filled if hits are returned with their neighbours."""
         self._around: dict[int, tuple[Entry, ...]] = {}
         self._dense = dense
         """None if only words are compared, from the start or because vectors cannot be."""

@@ -282,7 +282,7 @@ class Vectors:
         return with_reader(self._store, self.agent, question)
 
     def of(self, session: str, entries: Sequence[Entry]) -> dict[str, Vector]:
-        """Return the vectors of a session's entries, by id, as far as they were given or made."""
+        """Return the vectors of a session's entries, by id; entries without a vector are left out."""
         space = self.space()
         if space is None or not entries:
             return {}

@@ -79,7 +79,7 @@ class Worth(NamedTuple):
     made: datetime
     """When the entry was made: an aware datetime."""
     accesses: int
-    """How often it was accessed, as far as its record says."""
+    """How often it was accessed, by its record."""
 
     def at(self, now: datetime, more: int = 0) -> float:
         """Return the priority at a time, an aware datetime, with this many more accesses."""

@@ -147,7 +147,7 @@ def shown_root(root: Path) -> str:
 
 
 def is_database(root: Path) -> bool:
-    """Return whether what stands for a home's folder is the URL of a database."""
+    """Return whether the place of a home is the URL of a database."""
     return str(root).startswith(("postgresql:", "postgres:"))
 
 

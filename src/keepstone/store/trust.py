@@ -294,7 +294,7 @@ class Judge:
         return found[0]
 
     def _state(self, source: Source, derived: Record) -> str:
-        """Return the state of a source, as far as what was derived from it depends on it."""
+        """Return the state of a source with respect to an entry that was derived from it."""
         if source.entry is None:
             return _GONE
         line, now = source.entry.line, instant(self._clock(), "the clock's time")

@@ -74,7 +74,7 @@ def check_search_follows_changes(factory: Factory) -> None:
 
 
 def check_neighbours(factory: Factory) -> None:
-    """Entries know those around them in their session, as far as the scope allows."""
+    """Entries know their neighbours in their session that are in the scope."""
     with factory() as store:
         for name in "abcde":
             store.append(AGENT, "s1", [record(name, f"{name}walnut")])
@@ -127,7 +127,7 @@ def check_pinned_and_standing(factory: Factory) -> None:
         same(ids_of(store.pinned(AGENT)), ["b", "a"], "what is pinned")
         same(ids_of(store.standing(AGENT, 2)), ["c", "a"], "the newest preferences and decisions")
         amend(store, "s0", tombstone("a"))
-        same(ids_of(store.standing(AGENT, 2)), ["d", "c"], "one that was deleted stands no more")
+        same(ids_of(store.standing(AGENT, 2)), ["d", "c"], "a deleted one is left out")
 
 
 def check_history(factory: Factory) -> None:

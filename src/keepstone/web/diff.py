@@ -104,7 +104,7 @@ def three_way(base: str, mine: str, theirs: str) -> list[Change]:
 
 
 def _kept_by_both(old: list[str], ours: list[str], others: list[str]) -> list[tuple[int, int, int]]:
-    """Return where lines stand that both texts kept: in the old text, in ours and in the others'."""
+    """Return the positions of lines that both texts kept: in the old text, in ours and in theirs."""
     in_ours, in_theirs = (
         {a + step: c + step for a, c, size in _blocks(old, text, Budget()) for step in range(size)}
         for text in (ours, others)

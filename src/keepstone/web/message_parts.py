@@ -63,7 +63,7 @@ def is_held(entry: Entry, key: str) -> bool:
 
 
 def _kind_of(entry: Entry) -> object:
-    """Return the type of a payload that stands flat in its line, and so does not say its own."""
+    """Return the type of a payload that is flat in its line, and so does not name its own."""
     return None if isinstance(entry.line.get("data"), dict) else entry.type
 
 

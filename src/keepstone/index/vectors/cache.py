@@ -91,7 +91,7 @@ class VectorCache:
         """Open the generation and drop everything else."""
         self._published, self._gone, self.scan = published, 0, None
         if published is not None and database.path is not None:
-            # Where the system does not let us look, all vectors are newer, as far as we know.
+            # If the files cannot be read, no generation is known, and all vectors count as newer than it.
             with suppress(UnavailableError), building.files(database) as folder:
                 generation = building.open_generation(database, folder, self.number, whole=self._distrusted)
                 self.scan = None if generation is None else ExactScan(generation)

@@ -131,7 +131,7 @@ class GraphUpkeep:
         return True
 
     def _growing(self, folder: Folder, cache: VectorCache, scan: ExactScan, sid: int) -> Growing:
-        """Return the graph of a session's rows, as far as it was saved by a process that ended."""
+        """Return the part of the graph of a session's rows that an earlier process saved."""
         begin, end = cache.range_of(sid)
         with self._database as database:
             sql = "SELECT mark, checksum FROM graph WHERE space=? AND sid=? AND number=?"

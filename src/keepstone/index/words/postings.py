@@ -125,7 +125,7 @@ class Postings:
         return size + self.lengths.nbytes + self.room.nbytes
 
     def follow(self, database: Database, state: State) -> None:
-        """Bring what is kept to where the full-text table stands."""
+        """Bring the cached postings up to the state of the full-text table."""
         self.rows, self.average = state.rows, state.length
         changes, added = state.changes - self._changes, state.flushed - self._upto
         if (

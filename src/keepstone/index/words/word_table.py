@@ -68,7 +68,7 @@ def ranked(
 
     Args:
         database: The index.
-        state: Where its table stands.
+        state: The state of its full-text table.
         terms: The words.
         scope: What ``conditions`` makes of it.
         limit: Maximum number of rows.
@@ -198,7 +198,7 @@ def _take_out(database: Database, condition: str, value: int | str) -> None:
 
 
 class State(NamedTuple):
-    """Where the full-text table stands."""
+    """State of the full-text table."""
 
     rows: int
     """How many rows it has."""
@@ -216,7 +216,7 @@ class State(NamedTuple):
 
 
 def state(database: Database) -> State:
-    """Return where the full-text table stands."""
+    """Return the state of the full-text table."""
     sql = (
         f"SELECT {_FLUSHED}, (SELECT coalesce(max(number), 0) FROM changed), "
         "(SELECT block FROM words_data WHERE id=1)"

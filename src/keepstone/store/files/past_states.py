@@ -18,7 +18,7 @@ _NEWLINE = zlib.crc32(b"\n")
 
 
 class PastStates:
-    """The states of an agent's sessions at a moment, as far as they were read."""
+    """Cache of the states of an agent's sessions at a moment, filled by reading."""
 
     def __init__(self, logs: AgentLogs, moment: datetime) -> None:
         self.logs = logs

@@ -54,7 +54,7 @@ class PurgeMarks:
         )
 
     def add_session(self, session: str, log: Log | None, how: Record | None = None) -> list[Record]:
-        """Record that a session is about to be erased, as far as its log reaches now; return its mark.
+        """Record that a session is about to be erased, up to the present end of its log; return its mark.
 
         ``how`` says when it was ``dropped``, or that it is ``cleared``: its empty log stays.
         """

@@ -192,7 +192,7 @@ def _append(
     """
     raw = list(map(attrgetter("raw"), written))
     begin, after = log.append(raw) if len(raw) == 1 else log.append_batch(raw := in_batch(raw))
-    # A program that takes no lock may have written in between: only reading tells what stands where.
+    # A program that takes no lock may have written in between: only reading shows what the log holds now.
     alone = after.size == begin + sum(map(len, raw))
     before, entries = new or (after, ())
     if logs.leaves_index_closed:

@@ -57,7 +57,7 @@ def shown(text: str) -> str:
 
 
 def digest(*parts: str) -> int:
-    """Return a signed number of 64 bits that stands for some texts."""
+    """Return a signed 64-bit hash of some texts."""
     raw = "\0".join(parts).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(raw, digest_size=8).digest(), signed=True)
 

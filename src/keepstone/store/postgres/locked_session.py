@@ -75,7 +75,7 @@ class LockedSession:
         self._queue.append((sql, values))
 
     def insert(self, table: str, columns: str, rows: Sequence[tuple[Any, ...]], rule: str = "") -> None:
-        """Insert rows; many are sent as arrays of their columns. ``rule`` stands before the values."""
+        """Insert rows; many are sent as arrays of their columns. ``rule`` precedes the values."""
         into = f"INSERT INTO {table} ({columns}) {rule}"
         if len(rows) > _FEW:
             oid = self.connection.adapters.types["vector"].oid

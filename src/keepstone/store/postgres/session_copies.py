@@ -277,7 +277,7 @@ def take(connections: Connections, agent: str, session: str, lines: Sequence[Raw
         for seq, (line, is_archived) in enumerate(lines, 1):
             entry_id = id_of(line.record or {})
             moment = read_time((line.record or {}).get("ts"))
-            # What a compaction folded repeats the archive, and stands first in the log.
+            # The lines that a compaction folded repeat the archive, and come first in the log.
             folded = (
                 not is_archived and entry_id is not None and entry_id in archived and entry_id not in seen
             )

@@ -302,5 +302,5 @@ def _missing(entry_id: str, session: str) -> EntryNotFoundError:
 
 
 def granted(reach: Reach) -> Store:
-    """Return another agent's store as far as grants reach."""
+    """Return another agent's store, restricted to what grants allow."""
     return cast("Store", GrantedStore(reach))

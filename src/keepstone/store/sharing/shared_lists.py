@@ -21,7 +21,7 @@ _STREAMED = 1_000
 
 
 class SharedLists:
-    """The entries that a scope selects of one agent, and of others as far as they share them.
+    """The entries that a scope selects of one agent, and of others that share them.
 
     Every call checks the grants, and an iterator those of each entry that it gives.
     """

@@ -24,7 +24,7 @@ class Dialect:
     given: Callable[[Record], Record]
     """Returns such a message without what only an answer of the provider has."""
     write: Callable[[Turn, Record | None], Iterator[Record]]
-    """Yields a turn as messages. Of a message that has the form and was cut, the message stands beside it."""
+    """Yields a turn as messages. The second argument is the whole message if it has the form and was cut."""
     merges_calls: bool = True
     """Whether consecutive calls must be in one message."""
     is_alternating: bool = False

@@ -35,7 +35,7 @@ def message_text(payload: Record, kind: object) -> str | None:
 
     Args:
         payload: The message.
-        kind: The type that its log line names, if the payload stands flat in it.
+        kind: The type that its log line names, if the line holds the payload flat.
     """
     parts = spoken(payload, kind)
     return None if parts is None else joined(line for part in parts for line in _lines_of(part, 0))

@@ -102,7 +102,7 @@ def _other(block: Record) -> Iterator[Part]:
 
 
 def _served(block: Record) -> Iterator[Part]:
-    """Read a call of a tool that the provider runs itself: its result stands beside it."""
+    """Read a call of a tool that the provider runs itself: its result is a block beside it."""
     yield Part("other", name=_string(block, "name"), value=block.get("input"), block=block)
 
 

@@ -122,7 +122,7 @@ def _draw_prompt(pieces: list[tuple[str, str]]) -> None:
 
 
 def pieces_of(context: Context) -> list[tuple[str, str]]:
-    """Return the parts of a context and what stands between them; joined, the texts are the context's."""
+    """Return the parts of a context and the texts between them; joined, they are the context's text."""
     pieces: list[tuple[str, str]] = []
     end = 0
     for part in context.parts:

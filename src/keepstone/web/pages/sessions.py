@@ -69,7 +69,7 @@ class Loaded:
     minute: int
     """The minute, so that relative times are drawn again."""
     in_empty_home: bool = False
-    """Whether there is no agent at all, as far as a reader of all agents sees."""
+    """Whether a reader of all agents sees none at all."""
 
 
 class SessionsPage:

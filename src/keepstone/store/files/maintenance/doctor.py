@@ -168,7 +168,7 @@ def _is_older(record: Record, moment: datetime) -> bool:
 
 
 def _noting(offsets: list[int], lines: Iterable[Line]) -> Iterator[Line]:
-    """Let lines pass, and note where those stand that are unreadable."""
+    """Yield the lines, and collect the offsets of unreadable ones."""
     for line in lines:
         if line.record is None:
             offsets.append(line.offset)
@@ -176,7 +176,7 @@ def _noting(offsets: list[int], lines: Iterable[Line]) -> Iterator[Line]:
 
 
 def _places(fd: int, offsets: Sequence[int]) -> str:
-    """Say where the first of some lines stand, as editors count lines, and at which byte."""
+    """Return the places of the first of some lines: their numbers, as editors count, and byte offsets."""
     named = offsets[:_MOST_PLACES]
     places = [f"line {number:,} (byte {at:,})" for number, at in zip(_numbers(fd, named), named, strict=True)]
     more = len(offsets) - len(named)
