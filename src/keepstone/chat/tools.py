@@ -31,7 +31,7 @@ class MemoryTools:
         notes: The notes of the project and its user.
         session: Where entries are saved.
         ask: Asks the person before a note is saved: notes are instructions for every later request.
-            Without it none is.
+            Without it no entry is saved.
 
     Examples:
         >>> tools = MemoryTools(agent, Notes("."), agent.session("s1"))

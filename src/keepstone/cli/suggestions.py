@@ -82,7 +82,7 @@ def review(agent: "Agent", *, by: ByOption = None) -> Answer:
 
 
 def _say(view: Text) -> None:
-    """Show what belongs to a question, beside the answer of the command."""
+    """Show a text of the dialog on stderr, as stdout has the answer of the command."""
     console(stderr=True).print(view, crop=False)
 
 

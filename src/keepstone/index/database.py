@@ -44,7 +44,7 @@ INSERT INTO meta VALUES('tokenizer', '{_tokenization(language)}');
 
 
 def _tokenization(language: str) -> str:
-    """Return what is recorded of how words are cut and stemmed; an index of another kind is rebuilt."""
+    """Return the recorded way of cutting and stemming words; an index with another one is rebuilt."""
     # As a digest: the characters that some scripts add would take four pages of a small index.
     return sha256(" ".join((*tokenizer_of(language), stemming_of(language))).encode()).hexdigest()
 
@@ -100,7 +100,7 @@ class UnavailableError(Exception):
 class Database:
     """One connection, shared between threads under ``guard``; every use holds the guard.
 
-    A fork waits until nothing goes on here, and the child closes what it got of the connection. SQLite
+    A fork waits until nothing goes on here, and the child closes its copies of the connection's files. SQLite
     keeps the locks of a process in its memory: a child that has those of its parent would wait forever.
     """
 
@@ -134,7 +134,7 @@ class Database:
         self.connection.execute(sql, bindings)
 
     def rows(self, sql: str, bindings: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-        """Run one statement and return what it finds."""
+        """Run one statement and return its rows."""
         return self.connection.execute(sql, bindings).fetchall()
 
     def row(self, sql: str, bindings: tuple[Any, ...] = ()) -> tuple[Any, ...] | None:
@@ -142,9 +142,9 @@ class Database:
         return self.connection.execute(sql, bindings).fetchone()
 
     def stamp(self) -> object:
-        """Return what changes with every transaction, of this connection and of others."""
-        # The one tells of what other connections wrote, the other of what this one did. As a pragma it looks
-        # at the file; what apsw calls so is the version of the last transaction.
+        """Return a value that changes with every transaction, of this connection and of others."""
+        # data_version changes with writes of other connections, total_changes with those of this one. The
+        # pragma looks at the file; apsw's data_version() is only the version of the last transaction.
         return self.row("PRAGMA data_version"), self.connection.total_changes()
 
     @contextmanager

@@ -145,7 +145,7 @@ _PATH = "(SELECT number FROM path WHERE name=?)"
 
 
 def values_of(tags: Sequence[str] | None, where: Sequence[Comparison]) -> list[Values]:
-    """Return what the index can tell of tags and conditions; those it can tell nothing of are left out."""
+    """Return the filters on tags and values that the index can decide, wholly or in part."""
     found = [Values(TAGS, "f.value=?", (encoded(tag),), may_be_odd=False) for tag in (tags or ())[:MOST_TAGS]]
     ordered: dict[str, list[Comparison]] = {}
     for condition in filter(is_indexed, where):

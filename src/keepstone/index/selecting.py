@@ -30,7 +30,7 @@ class Position(NamedTuple):
 
 
 class Selected(NamedTuple):
-    """A row that a scope selects, with what its order is made of."""
+    """A row that a scope selects, with the values that it is sorted by."""
 
     ts: int
     number: int

@@ -93,7 +93,7 @@ def _recalled(memory: Agent, prompt: str) -> str:
 
     # Hits that are only neighbours of a match in its session are noise here.
     relevant = worth_telling(memory.recall(prompt[:_LONGEST_TURN], limit=_HITS, trust=TRUSTED))
-    # Nor does a prompt get what is stale, or was said by tools and imports, without being asked.
+    # An unasked-for recall must also leave out stale entries, and by ``trust`` those of tools and imports.
     hits = [
         hit for hit in relevant if (hit.why.words or hit.relevance >= RELEVANT) and hit.entry.stale is None
     ]

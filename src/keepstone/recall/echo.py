@@ -81,7 +81,7 @@ def _same(heads: Mapping[int, tuple[str, object]], query: str) -> set[int]:
 
 
 def _begins(words: list[str], head: str) -> bool:
-    """Return whether words are a text's, of which the last known word may be cut off."""
+    """Return whether a text has just these words; the last word of a cut head is ignored."""
     said = [words_of(part) for part in (head, head.partition(": ")[2])]
     if words in said:
         return True
@@ -90,7 +90,7 @@ def _begins(words: list[str], head: str) -> bool:
 
 
 def leaving_out(echoes: Collection[int], found: Sequence[Candidate]) -> Sequence[Candidate]:
-    """Return what a list found without echoes."""
+    """Return the hits of a list without echoes."""
     return [candidate for candidate in found if candidate.key not in echoes]
 
 

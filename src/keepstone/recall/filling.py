@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 AT_ONCE = 64
-"""Texts that an embedder gets at a time when the call waits for all, and in all for a recall."""
+"""Texts in one call of an embedder if the caller waits for all; also the most texts for one recall."""
 FEW = 8
-"""Texts that it gets at a time when a recall waits, or another call waits for its turn."""
+"""Texts in one call of an embedder during a recall, or while another call waits for its turn."""
 _STEP, _LONG_STEP = 0.02, 0.25
 """Seconds that background work keeps the turn while calls ask for it now and then, and while none does."""
 _MOMENT = 0.01

@@ -34,7 +34,7 @@ _LIGHT = """
         passiert geschah geschehen gemacht machten machte gesagt besprochen notizen notiz eintrag neues los
         alles zusammenfassung was war wir haben hat ich gab zeige liste gewesen erledigt gestern getan taten
 """
-"""Words that ask for whatever there is, in English and German."""
+"""Words of questions for anything at all, in English and German."""
 
 
 @dataclass(frozen=True, slots=True)

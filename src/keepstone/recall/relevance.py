@@ -83,7 +83,7 @@ _SHORT = 200
 _CHARACTERS = 50
 """Characters by which the length of an entry is counted."""
 _LONGEST = 1000
-"""Characters beyond which the length of an entry says no more; longer ones are documents, not turns."""
+"""Characters. Longer entries count as this long: they are documents, not turns."""
 
 SECOND = 0.03
 """The relevance from which a hit goes into a prompt beside one that is relevant."""
@@ -96,7 +96,7 @@ WEAK = 5
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """The weights of a logistic regression over what speaks for an entry."""
+    """The weights of a logistic regression over the signals of an entry's relevance."""
 
     base: float
     coverage: float = 0.0
@@ -145,7 +145,7 @@ def estimated(median: float, upper: float, rows: int) -> Cosines | None:
 def asked_words(
     terms: Sequence[str], rest: str, speakers: Collection[str], holders: Mapping[str, int]
 ) -> Sequence[str]:
-    """Return those of a query's words that say what it is about: not who spoke, and not when.
+    """Return the subject words of a query, without names of speakers and times.
 
     Args:
         terms: The words of the query.
@@ -191,7 +191,7 @@ class Relevance:
         self._unseen = unseen / self._total if self._total else 0.0
 
     def main_words(self) -> list[str]:
-        """Return the fewest words that make up nearly all of what the question says."""
+        """Return the fewest words that carry nearly all of the question's information."""
         rarest = sorted(self._weights, key=self._weights.__getitem__, reverse=True)
         sums = list(accumulate(map(self._weights.__getitem__, rarest)))
         return rarest[: 1 + bisect_left(sums, _MAIN * self._total)]

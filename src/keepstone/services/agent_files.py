@@ -166,7 +166,7 @@ class AgentMemoryService:
             return known is None or slug in known
         try:
             return bool(known(slug))
-        except Exception as error:  # It is the caller's function, and ``call`` must not raise what it raises.
+        except Exception as error:  # The function is the caller's: ``call`` must raise its own errors only.
             raise AgentNotFoundError(f"known_agents failed for agent {slug!r}: {error}") from error
 
 

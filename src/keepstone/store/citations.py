@@ -123,7 +123,7 @@ class Project:
         }
 
     def compare(self, link: Mapping[str, Any], *, fresh: bool = False) -> Compared:
-        """Return what became of the text of a link; with ``fresh`` the file is read in any case."""
+        """Return the state of a link's text; with ``fresh`` the file is read in any case."""
         of = link.get("project")
         if isinstance(of, Mapping) and of.get("digest") != self._identity():
             return Compared("elsewhere")
@@ -152,7 +152,7 @@ class Project:
     def commit_of(self, to: str) -> str | None:
         """Return the newest commit of cited lines by ``git blame``; None if git cannot tell.
 
-        Only what was committed is asked about: of a file in the work tree git would run the filters that the
+        Only commits are asked about: for a file in the work tree git would run the filters that the
         repository's own configuration names, and for a missing object the program of a remote.
         """
         path, first, last = _parsed(to)
@@ -217,7 +217,7 @@ def is_citation(link: Mapping[str, Any]) -> bool:
 
 
 def refuse_citing(record: Record) -> None:
-    """Raise ValueError if a new line cites files, as its writer must not learn what they say."""
+    """Raise ValueError if a new line cites files, as its writer must not learn their content."""
     if record.get("cites") or any(cited(record)):
         raise ValueError(
             "requests to a server cite no files, neither by cites nor by links: "

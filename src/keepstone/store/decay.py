@@ -114,7 +114,7 @@ class Decay:
 
 
 def worth_of(record: Record, fadings: Mapping[str, Fading] = FADING) -> Worth:
-    """Return what the priority of an entry is made of; the entry is in the shape of its log line.
+    """Return the parts of an entry's priority; the entry is in the shape of its log line.
 
     A priority or a count that is none, as other programs may write it, is as good as not there.
     """

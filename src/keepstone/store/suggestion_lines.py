@@ -1,4 +1,4 @@
-"""The lines of suggestions, and what they come to.
+"""The lines of suggestions, and the states that they fold to.
 
 The first line of an id is the suggestion. Later lines with a ``sum`` are decisions. Any other line with its
 id, or another ``state`` in its own line, changes nothing. Before an accepted suggestion changes entries, a
@@ -30,7 +30,7 @@ _FROM = {
     "outdated": ("open",),
     "undone": ("accepted",),
 }
-"""The states that each state may follow; after a merge of two branches what was carried out counts."""
+"""The states that each state may follow; after a merge of two branches a carried-out decision counts."""
 _UNSEEN = frozenset({"ts", "modified", "access", "embedding", "batch"})
 """Keys that may change without the entry being another one."""
 
@@ -71,7 +71,7 @@ class FoldedSuggestion:
 
 
 def digest(record: Record | None) -> str | None:
-    """Return a digest of what an entry says; access counts and vectors aside."""
+    """Return a digest of an entry's content, without access counts and vectors."""
     if record is None:
         return None
     said = {key: value for key, value in record.items() if key not in _UNSEEN}
@@ -158,7 +158,7 @@ def _are_steps(value: Any) -> bool:
 
 
 def fold(lines: Iterable[bytes]) -> dict[str, FoldedSuggestion]:
-    """Return what lines come to, by id; others are left out."""
+    """Return the suggestions that lines fold to, by id; other lines are ignored."""
     read = [line for raw in lines if isinstance((line := parse(raw) or {}).get("id"), str)]
     found: dict[str, FoldedSuggestion] = {}
     for line in read:
@@ -219,7 +219,7 @@ def united(
     is_purged: Callable[[str, str], bool],
     base: Collection[bytes] = (),
 ) -> list[bytes]:
-    """Return the lines of both sides; what either removed since the base, or purged, is left out.
+    """Return the lines of both sides, without those that either removed since the base or purged.
 
     ``is_purged`` takes a session and an id: no session for that of a suggestion.
     """

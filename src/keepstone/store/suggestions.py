@@ -108,7 +108,7 @@ class Suggestions:
         return self._decide(folded, "rejected", by, ts)
 
     def undo(self, suggestion: str, by: str | None, ts: str) -> Suggestion:
-        """Take back what an accepted suggestion changed."""
+        """Undo the changes of an accepted suggestion."""
         folded = self._get(suggestion)
         if (done := self._resumed(folded, "undone")) is not None:
             return done
@@ -127,7 +127,7 @@ class Suggestions:
         return self._finish(FoldedSuggestion(folded.line, folded.state, begun=begun))
 
     def _finish(self, folded: FoldedSuggestion) -> Suggestion:
-        """Do what is begun, all or nothing: what other sessions got is taken back."""
+        """Carry out the begun step, all or nothing: on failure the changes in other sessions are undone."""
         begun = folded.begun or {}
         done: Steps = []
         try:

@@ -1,7 +1,7 @@
 """Moving a home from one store to another, lines byte by byte, and verified.
 
-Each session is moved in one step: it arrives whole or not at all. What is there already with the same lines
-is left alone, so an interrupted move goes on where it was.
+Each session is moved in one step: it arrives whole or not at all. A session that is there already with the
+same lines is left alone, so an interrupted move goes on where it was.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ class MovableStore(Store, Protocol):
         """Return whether a session's lines are these, byte by byte."""
 
     def purged(self, agent: str) -> PurgedIds:
-        """Return what is recorded of an agent's purges."""
+        """Return the records of an agent's purges."""
 
     def take_purged(self, agent: str, found: PurgedIds) -> None:
-        """Add what another home recorded of an agent's purges."""
+        """Add another home's records of an agent's purges."""
 
     def vanished_agents(self) -> list[str]:
         """Return the agents that were purged whole and are recorded."""
@@ -82,7 +82,7 @@ class MovableStore(Store, Protocol):
         """Return which of an agent's sessions were dropped, and when."""
 
     def take_dropped(self, agent: str, marks: frozenset[DroppedMark]) -> None:
-        """Add what another home says of dropped sessions."""
+        """Add another home's marks of dropped sessions."""
 
     def take_language(self, language: str) -> None:
         """Stem the words of a home without agents by a language, and record it."""
@@ -106,7 +106,7 @@ class Moved:
     """Files that the target had already, with another text, and keeps."""
 
     def add(self, more: Moved) -> None:
-        """Add what was moved of one session."""
+        """Add the counts of one session."""
         self.entries += more.entries
         self.lines += more.lines
         self.vectors += more.vectors
@@ -120,13 +120,13 @@ def move(
     merge: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Moved:
-    """Copy all of a home into another, and compare what arrived. ``progress`` receives sessions.
+    """Copy all of a home into another, and compare the result. ``progress`` receives sessions.
 
     With ``merge`` the target may have entries: sessions of both get the lines that they lack, but for those
     of entries that the other one is known to have purged.
 
     Raises:
-        StoreError: The target has entries and ``merge`` is not given, or what arrived is not what was sent.
+        StoreError: The target has entries and ``merge`` is not given, or the copy differs from the source.
     """
     if not merge and any(target.entry_counts(agent) for agent in target.agents()):
         raise StoreError(
@@ -186,7 +186,7 @@ def _move_grants(source: MovableStore, target: MovableStore, agent: str) -> None
 
 
 def _move_purges(source: MovableStore, target: MovableStore, agent: str) -> Mapping[str, int]:
-    """Carry the source's purges out in the target, then record them; return what either of them purged."""
+    """Carry the source's purges out in the target, then record them; return the purges of both."""
     target_purged, source_purged = target.purged(agent), source.purged(agent)
     purged = _most(
         _most(target_purged.ids, target_purged.vanished), _most(source_purged.ids, source_purged.vanished)
@@ -213,7 +213,7 @@ def _side_of(lines: Iterable[RawLine]) -> Side:
 
 
 def _check_marks(source: MovableStore, target: MovableStore, agent: str) -> None:
-    """Compare what is known of removed entries and sessions with what arrived."""
+    """Compare the records of removed entries and sessions in both homes."""
     wanted, arrived = source.purged(agent), target.purged(agent)
     lacking_ids = {key for key, life in wanted.ids.items() if life > arrived.ids.get(key, 0)}
     lacking_ids = lacking_ids if agent in source.agents() else set()
@@ -278,7 +278,7 @@ def _united(present: Sequence[RawLine], more: Side, purged: Purged) -> Sequence[
 
 
 def are_same(lines: Iterable[RawLine], others: Iterable[RawLine]) -> bool:
-    """Return whether lines are the same in both, byte by byte, with what was derived for them."""
+    """Return whether lines are the same in both, byte by byte, including their derived values."""
     return all(
         line is not None
         and other is not None

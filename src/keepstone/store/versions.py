@@ -41,7 +41,7 @@ class _Step:
 
 
 def _steps(lines: Iterable[Line], current: Record | None = None) -> Iterator[_Step]:
-    """Yield what each line makes of an entry."""
+    """Yield the state of an entry after each line."""
     for line in lines:
         if line.record is not None:
             step = _Step(line, line.record, _after(current, line.record))
@@ -52,7 +52,7 @@ def _steps(lines: Iterable[Line], current: Record | None = None) -> Iterator[_St
 def _repeated(archived: Sequence[_Step], lines: Sequence[Line]) -> int:
     """Return how many of the log's first lines say only what the archive says.
 
-    Those are the folded line, which says what the archive's lines came to before, and the lines behind
+    Those are the folded line, which repeats the result of the archive's lines, and the lines behind
     it that a compaction archived before it was killed. The first compaction has no folded line.
     """
     in_archive = [step.line.raw for step in archived]
@@ -68,7 +68,7 @@ def _repeated(archived: Sequence[_Step], lines: Sequence[Line]) -> int:
 
 
 def _is_folded(line: Line, before: _Step) -> bool:
-    """Return whether a line is what a compaction made of an entry."""
+    """Return whether a line is the folded line of an entry from a compaction."""
     if line.record is None or before.left is None:
         return False
     return is_put(line.record) and line.record["ts"] == before.left["ts"]
@@ -122,7 +122,7 @@ def _version(agent: str, session: str, record: Record, line: Record) -> Version:
 
 
 def state_of(lines: Iterable[tuple[Line, bool]], moment: datetime | None) -> Sequence[Record]:
-    """Return what lines, those in the archive (True) before those in the log, come to at a time."""
+    """Return the result of lines at a time; those in the archive (True) come before those in the log."""
     fold = Fold()
     last: dict[str, datetime] = {}
     for number, (line, archived) in enumerate(lines):

@@ -158,7 +158,7 @@ class VectorBuffer:
 def _longer(old: NDArray[Number], shape: tuple[int, int]) -> NDArray[Number]:
     """Return a longer copy, in memory that goes back to the system as a whole.
 
-    Of what grows now in one thread and now in another, malloc keeps pieces for each of them: in time
+    Arrays that grow in several threads fragment malloc's per-thread arenas: in time
     several times of what is there.
     """
     import numpy as np

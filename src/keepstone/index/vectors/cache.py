@@ -1,4 +1,4 @@
-"""Per-process cache of one space's vectors, and how it follows what SQLite says."""
+"""Per-process cache of one space's vectors, kept up to date with SQLite."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class VectorCache:
         """The numbers of sessions that were asked for since anything changed."""
 
     def follow(self, database: Database, stamp: object) -> None:
-        """Read what changed until ``stamp``, see ``Database.stamp``."""
+        """Read the changes up to ``stamp``, see ``Database.stamp``."""
         published = database.row(
             "SELECT number, upto, checksum FROM generation WHERE space=?", (self.number,)
         )

@@ -101,7 +101,7 @@ class ExactScan:
         return self._vids(rows[chosen])
 
     def _selected(self, scope_filter: ScopeFilter) -> list[Rows]:
-        """Return the rows outside of which nothing is in scope, by sessions and times."""
+        """Return the ranges of rows that include all rows in scope, by sessions and times."""
         import numpy as np
 
         if scope_filter.sids is None and (scope_filter.since, scope_filter.until) != (None, None):

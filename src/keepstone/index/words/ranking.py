@@ -32,7 +32,7 @@ _AHEAD = 4
 
 
 class Ranking:
-    """Ranks the entries of one index, and remembers what it read of the full-text table."""
+    """Ranks the entries of one index, and caches postings of the full-text table."""
 
     def __init__(self) -> None:
         self._postings = Postings()
@@ -56,7 +56,7 @@ class Ranking:
         return Ranked(found, state.rows, counts, state.length)
 
     def _parts(self, database: Database, term: str) -> list[Weighted]:
-        """Return what a word gives to scores; a run of characters gives where all of its pairs are."""
+        """Return a word's weighted postings; an unspaced run matches where all its character pairs occur."""
         tokens = _tokens(term, database.language)
         if not all(tokens):
             return []

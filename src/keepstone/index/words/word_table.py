@@ -70,7 +70,7 @@ def ranked(
         database: The index.
         state: The state of its full-text table.
         terms: The words.
-        scope: What ``conditions`` makes of it.
+        scope: The scope as returned by ``conditions``.
         limit: Maximum number of rows.
     """
     matches = {term: match_of(term, database.language) for term in terms}
@@ -115,7 +115,7 @@ NUMBERS = f"(SELECT coalesce(max(eid), 0) FROM entry), {_FLUSHED}"
 
 
 def numbers(database: Database) -> tuple[int, int]:
-    """Return what ``NUMBERS`` says."""
+    """Return the highest row in use, and the row up to which words were flushed."""
     highest, flushed = database.row(f"SELECT {NUMBERS}") or (0, 0)
     return highest, flushed
 

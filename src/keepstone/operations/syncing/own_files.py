@@ -191,7 +191,7 @@ class _Agent:
                 self._keep(key, file, mark)
 
     def _scan(self) -> set[str]:
-        """Find the files; return the keys of those that are not exchanged as they are."""
+        """Find the files; return the keys of those whose present content is not exchanged."""
         unexchanged: set[str] = set()
         with self._local.files_of(self._agent).folder() as folder:
             pending = [""] if folder is not None else []
@@ -204,9 +204,8 @@ class _Agent:
                     if is_folder:
                         pending.append(path)
                     elif not path.startswith(RESERVED) and not self._look(folder, path):
-                        unexchanged.add(
-                            name_digest(path.encode(errors="surrogateescape").decode(errors="replace"))
-                        )
+                        shown = path.encode(errors="surrogateescape").decode(errors="replace")
+                        unexchanged.add(name_digest(shown))
         return unexchanged
 
     def _look(self, folder: Folder, path: str) -> bool:

@@ -3,7 +3,7 @@
 A file that is written again leaves no sign that one was deleted before, and neither does one that an older
 backup brings back. A file that begins gets a mark, so that no deletion of another with the same text ends it.
 Names and contents are recorded as digests. The next sync takes the journal over. A home that never synced
-keeps none: what it has at its first exchange counts as new there, and a file costs it no second synced write.
+keeps none: its files at the first exchange count as new, and a file costs it no second synced write.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ _SUMS = 1 << 64
 Event = tuple[Kind, str | None, Position | None]
 """A change's kind and entry, and the position behind it; None if the next change is before that, too."""
 Said = dict[str, int]
-"""The digests of what an entry says, by key; that of its payload is at the empty key."""
+"""Digests of an entry's values, by key; the digest of its payload is at the empty key."""
 
 
 @dataclass(slots=True)
@@ -58,7 +58,7 @@ class ReportedState:
         return Position(self.offset, self.total)
 
     def read(self, fd: int) -> Iterator[tuple[Kind, str]]:
-        """Take in the lines behind the offset, and yield what they do; ``position`` is behind each."""
+        """Take in the lines behind the offset, and yield their effects; ``position`` is behind each."""
         self.stat = stat_of(os.fstat(fd))
         scan = Scan(fd, self.offset, ts=self.ts, seen=self.seen)
         for line in scan:
@@ -70,11 +70,11 @@ class ReportedState:
         self.crc = checksum(fd, self.offset)
 
     def only_grew(self, fd: int) -> bool:
-        """Return whether a log is what was read, and more."""
+        """Return whether a log begins with the part that was read, and has more."""
         return self.stat is not None and Extent(self.stat, self.offset, self.crc).begins(fd)
 
     def take(self, line: Line) -> tuple[Kind, str] | None:
-        """Take in a line; return what it does to which entry, None if nothing."""
+        """Take in a line; return its effect and entry, None if it has no effect."""
         record = line.record or {}
         entry_id = id_of(record)
         if entry_id is None:
@@ -105,7 +105,7 @@ class ReportedState:
 
 
 def _said(known: Said | None, entry_id: str, record: Record) -> Said:
-    """Return what an entry says after a line that creates or changes it."""
+    """Return the digests of an entry after a line that creates or changes it."""
     said = dict(known or {"ts": _digest(entry_id, "ts", record["ts"])})
     for key in record.keys() & (RESERVED - _UNTOLD):
         said.pop(key, None)
@@ -171,7 +171,7 @@ class Changes:
         return self._layout.agents(self._root) if self._agents is None else self._agents
 
     def poll(self) -> list[Change]:
-        """Return what changed since the last poll."""
+        """Return the changes since the last poll."""
         found: list[Change] = []
         for agent in dict.fromkeys([*self._named(), *self._reported]):
             states = self._reported.setdefault(agent, {})
@@ -235,9 +235,9 @@ class Changes:
 
 
 def _resumed(state: ReportedState, fd: int, position: Position) -> Iterator[Event]:
-    """Yield what happened behind a position; all that a session holds if the position is not found.
+    """Yield the events behind a position; if it is not found, all entries of the session.
 
-    A rewritten log has it where its entries first say what they said at the position.
+    In a rewritten log the position is where its entries first have the content that they had there.
     """
     behind: list[Event] = []
     found = position.total == 0
@@ -258,7 +258,7 @@ def _resumed(state: ReportedState, fd: int, position: Position) -> Iterator[Even
 def _differences(
     old: ReportedState, now: ReportedState, kept: set[str], *, was_emptied: bool
 ) -> Iterator[Event]:
-    """Yield what makes one state of a session the other; ``kept`` are the ids of which lines are left."""
+    """Yield the events between two states of a session; ``kept`` are the ids that still have lines."""
     events: list[tuple[Kind, str | None]] = []
     if was_emptied and old.offset and not old.entries.keys() & now.entries.keys():
         events.append(("clear", None))

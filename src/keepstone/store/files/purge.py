@@ -55,7 +55,7 @@ class Eraser:
         self._root = root
         self._layout = layout
         self.erasures = Erasures(root, layout)
-        """Noted before anything is erased, as a process that is killed tells no more."""
+        """Counter that is changed before anything is erased, as a killed process cannot do it afterwards."""
         self._owned: list[int] = []
 
     def purge(self, logs: AgentLogs, session: str, ids: Sequence[str], scope: Scope | None = None) -> int:
@@ -79,7 +79,7 @@ class Eraser:
     def _purge(
         self, logs: AgentLogs, session: str, files: PurgedFiles, marks: PurgeMarks
     ) -> Sequence[Record]:
-        """Remove entries from the files of a session; return the marks of what is left to do in the index."""
+        """Remove entries from the files of a session; return the marks of the work left in the index."""
         with files.begun(), files.placing.locked():
             files.check()
             if not (gone := files.gone):
@@ -89,7 +89,7 @@ class Eraser:
             made = marks.add(session, lives)
             with _all_or_pending(logs.folder, marks, made, session, files.logs) as journal_lines:
                 _tell(logs.folder, journal_lines, lines_of_entries(session, made))
-                logs.leave_replaced()  # What another process rebuilt has the text as well.
+                logs.leave_replaced()  # An index that another process rebuilt has the text as well.
                 files.put(gone)
                 marks.leave_index(made)
         return made
@@ -105,7 +105,7 @@ class Eraser:
             raise _pending(session)
 
     def _remove_other_versions(self, logs: AgentLogs) -> None:
-        """Remove what other versions of keepstone derived; they make it again from the logs.
+        """Remove the derived data of other versions of keepstone; they make it again from the logs.
 
         Our own as well where it could not be opened, so that it forgot nothing.
         """
@@ -179,7 +179,7 @@ class Eraser:
             )
 
     def _erase_merged(self, logs: AgentLogs) -> None:
-        """Erase what the journal says was erased on another branch or device.
+        """Erase the lives that the journal names as erased on another branch or device.
 
         Git takes a file that only one side has as it is, and asks no driver.
         """
@@ -217,7 +217,7 @@ class Eraser:
 
     @contextmanager
     def _seen(self, logs: AgentLogs) -> Iterator[None]:
-        """Record that the block erases only what it adds to the journal itself."""
+        """Record that the block erases only lives that it adds to the journal itself."""
         is_seen = self._is_seen(logs)
         yield
         with suppress(OSError, KeepstoneError):
@@ -243,7 +243,7 @@ class Eraser:
         return count
 
     def take(self, logs: AgentLogs, lines: Iterable[Record]) -> tuple[int, bool]:
-        """Take in what another home's journal tells, and erase it here, sessions that are empty then, too.
+        """Take in another home's journal: erase its lives here, and sessions that are empty then.
 
         Returns of how many entries lines were erased, and whether the agent was purged there and is empty.
         """
@@ -267,7 +267,7 @@ class Eraser:
                 marks.remove(left)
 
     def _unindex(self, logs: AgentLogs, session: str, ids: Sequence[str]) -> None:
-        """Let the index forget these entries, and what else the log of a session does not hold."""
+        """Remove these entries from the index, and all others that the log of a session does not hold."""
         log = logs.log(session)
         logs.leave_replaced()
 
@@ -306,7 +306,7 @@ class Eraser:
             )
 
     def finish_agents(self) -> set[str]:
-        """Remove what purges of whole agents have put out of sight; return the agents of which bytes stay."""
+        """Delete the folders of purged agents, which are out of sight; return the agents with bytes left."""
         left = self._put_rest_away()
         for folder in self._dying_folders():
             dying = _DYING.fullmatch(folder.name)
@@ -337,7 +337,7 @@ class Eraser:
         return left
 
     def _dying_folders(self) -> list[Path]:
-        """Return what purges of agents have put out of sight, where the system lets us look."""
+        """Return the folders that purges of agents put out of sight, where the system lets us look."""
         found: list[Path] = []
         for parent in {folder.parent for folder in self._layout.agent_folders(self._root, DEFAULT_AGENT)}:
             with suppress(OSError):
@@ -377,8 +377,8 @@ def _all_or_pending(
 ) -> Iterator[list[Record]]:
     """Withdraw the marks and the journal's lines of an erasure that fails before it has changed anything.
 
-    The block puts these lines into the list. What has changed something is finished later, and says so:
-    nothing brings back what it has removed.
+    The block puts these lines into the list. An erasure that has changed something is finished later, and
+    raises PurgePendingError: nothing brings its bytes back.
     """
     files: list[Log] = []
     before: list[Stat | None] = []

@@ -35,7 +35,7 @@ class SessionFiles:
     """The names of the logs in one sessions folder; any thread may ask.
 
     A folder of many sessions is watched, where the system reports changes, so that it need not be read
-    again. ``_watching`` guards the watch and what it has told; each file name is kept in one step.
+    again. ``_watching`` guards the watch and its reports; each file name is kept in one step.
     """
 
     def __init__(self, folder: Folder, layout: Layout) -> None:

@@ -61,7 +61,7 @@ class LockedSession:
     next_seq: int
     language: str
     is_watched: bool = False
-    """Whether anybody waits for a notice of what is written."""
+    """Whether any process waits for a notice of writes."""
     token: int = field(default_factory=lambda: random.getrandbits(63))
     """Marks the rows of events that this transaction writes."""
     met: bool = False
@@ -157,7 +157,7 @@ def locked(
     """Do something with a session while no other writer can change it, all or nothing.
 
     ``work`` gets the session with its live entries of these ids (None: all), or None if it is missing and
-    ``create`` does not make it. It may be called again, where the database has undone what it did.
+    ``create`` does not make it. It may be called again after the database has undone its work.
     """
     settle: list[tuple[LockedSession, T]] = []
 

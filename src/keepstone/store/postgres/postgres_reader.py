@@ -1,7 +1,7 @@
-"""The reader of an agent in PostgreSQL: what a recall asks, in three round trips for most questions.
+"""The reader of an agent in PostgreSQL: the queries of a recall, in three round trips for most questions.
 
-They are the words (with what has no vector yet), the vectors (with the neighbours of all candidates, how
-near they are, and how they begin), and the entries that are shown. What one of them brought is remembered.
+They are the words (with the number of entries without a vector), the vectors (with the neighbours of all
+candidates, their nearness and their beginnings), and the entries that are shown. Results are remembered.
 Words that no entry holds take another one, to look for typing errors; so does an identifier of common words.
 Where filters that are compared on loaded entries refuse most of them, longer lists are asked for in turn.
 """
@@ -32,7 +32,7 @@ _NEVER = 1 << 62
 
 
 class PostgresReader:
-    """A ``Reader`` of what an agent's sessions hold now. A key is never given to another entry."""
+    """A ``Reader`` of the present state of an agent's sessions. A key is never given to another entry."""
 
     stale = False
 
@@ -94,7 +94,7 @@ class PostgresReader:
         return Matches([Candidate(match.key, match.score) for match in ranked], *query.counted())
 
     def _queries_with(self, query: WordQuery, scope: Scope, space: Space | None) -> dict[str, Query]:
-        """Return the query of words with others that a recall needs, by what they are about."""
+        """Return the query of words with others that a recall needs, by their names."""
         queries: dict[str, Query] = {"words": (query.sql, query.values), "home": self._spaces.home.query}
         if space is not None:
             queries["pending"] = _pending_count(space.id, scope)
@@ -165,7 +165,7 @@ class PostgresReader:
     ) -> Similar:
         """Return the entries in scope whose vectors of a space are nearest, best first.
 
-        What is asked next comes with the same round trip.
+        The next queries' results come with the same round trip.
         """
         if not limit:
             return Similar()
@@ -235,7 +235,7 @@ class PostgresReader:
         if not is_whole or dim > vector_rows.MOST_DIMENSIONS:
             return False, False
         count, is_there = self._sizes.get(space, scope) or (hnsw_from, False)
-        if count >= hnsw_from and not is_there:  # Asked again, as one may have been made.
+        if count >= hnsw_from and not is_there:  # Asked again, as a graph may have been made.
             [rows] = self._read_all([vector_rows.sizes(space, scope)])
             self._sizes.take(space, scope, rows)
             [(count, is_there)] = rows

@@ -74,7 +74,7 @@ def _damaged(locked: LockedSession, ids: frozenset[str]) -> dict[int, set[str]]:
 
 
 def recount(locked: LockedSession) -> None:
-    """Bring what the session's row counts to what its rows are."""
+    """Update the counts in the session's row from its entries and lines."""
     locked.do(
         "UPDATE sessions s SET entries = e.entries, texts = e.texts, words = e.words, size = l.size, "
         "modified = statement_timestamp() FROM (SELECT count(*) AS entries, count(sum) AS texts, "

@@ -69,7 +69,7 @@ class HolderCounts:
         return [None if cached is None or now - cached[0] > _SECONDS else cached[1] for cached in found]
 
     def keep(self, agent: str, tokens: Sequence[int], counts: Sequence[int], entries: float) -> None:
-        """Remember what a query counted."""
+        """Remember the counts of a query."""
         if entries < _LARGE:
             return
         now = time.monotonic()
@@ -193,7 +193,7 @@ class WordQuery:
         return sql, values
 
     def ranked(self, rows: Sequence[tuple[Any, ...]]) -> list[Ranked]:
-        """Return what the rows of the query say, best first."""
+        """Return the candidates in the query's rows, best first."""
         found = [row for row in rows if row[4] is not None]
         if found:
             self._entries, self._length, holders = int(found[0][4]), found[0][5], found[0][6]

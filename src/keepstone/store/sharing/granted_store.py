@@ -2,7 +2,7 @@
 
 ``Reach.check`` is the one check of grants; libraries, servers and commands call nothing else. It reads the
 grants each time, so that a revocation holds from the next call on, also for sessions, cursors and iterators
-that were made before. ``GrantedStore`` offers what a grant can cover, and refuses every other method.
+that were made before. ``GrantedStore`` has the methods that a grant can cover, and refuses all others.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Reach:
 class GrantedStore:
     """The ``Store`` of one agent's memory for another agent; cast to ``Store`` by ``granted``.
 
-    What the grant does not cover reads as missing, and what it does not allow raises ``NotGrantedError``.
+    Entries outside the grant read as missing, and a call that it does not allow raises ``NotGrantedError``.
     """
 
     def __init__(self, reach: Reach) -> None:
@@ -130,7 +130,7 @@ class GrantedStore:
     def records(
         self, agent: str, session: str, *, as_of: datetime | None = None, archived: bool = False
     ) -> Sequence[Record]:
-        """Return what ``entries`` does as records."""
+        """Return the result of ``entries`` as records."""
         found = self.entries(agent, session, None, None, as_of=as_of, archived=archived)
         return [entry.line for entry in found]
 
@@ -253,7 +253,7 @@ class GrantedStore:
             )
 
     def _signed(self, line: Record) -> Record:
-        """Return a line that says who wrote what is new in it."""
+        """Return a line that names the writer of its new content."""
         if "origin" not in RESERVED or not is_put(line):
             return line
         given = line.get("origin") or {}

@@ -47,7 +47,7 @@ _FIRST_ORDER = {"id": False, "entries": True, "modified": True, "size": True}
 
 
 class Act(Protocol):
-    """Clears or removes a session, and return whether it existed."""
+    """Clears or removes a session, and returns whether it existed."""
 
     def __call__(self, session: Session, /, *, check: SessionCheck) -> bool:
         """Do it if ``check``, called inside the session's lock, does not raise."""

@@ -77,7 +77,7 @@ class SettingsPage:
             say("p", "Answers in the chat: by the application that shows these pages")
 
     async def _look(self) -> None:
-        """Show the state of the embedder, which a recall tells."""
+        """Show the state of the embedder, which the result of a recall includes."""
         try:
             hits = await aside(self.place.agent.recall, "memory", limit=1)
         except EXPECTED as error:
