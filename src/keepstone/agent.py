@@ -362,7 +362,7 @@ class Agent(BoundToProcess):
         return Reach(self._store, self._now, self.slug, self._store.check_agent(of))
 
     def _reaches(self, shared: Iterable[str] | None) -> list[Reach]:
-        """Return what this agent may access of others, each once; it need not share with itself."""
+        """Return this agent's access to others, each once; it need not share with itself."""
         names = dict.fromkeys(names_of(shared, "shared") or ())
         return [self._reach(name) for name in names if name != self.slug]
 
@@ -1065,7 +1065,7 @@ class Agent(BoundToProcess):
 
     @traced("recall", {"keepstone.hits": len})
     def _told(self, query: str, limit: int, trusted: Trusted, reaches: Sequence[Reach]) -> list[Hit]:
-        """Return what a context tells of a question; what has not the trust takes no place of the others."""
+        """Return a context's hits for a question; hits below the trust do not count toward the limit."""
         vectors = None if self._shared.meaning.is_unwanted else self.vectors()
         question = Question(query_of(query), limit, self._now(), self._now, include_superseded=True)
 
@@ -1103,7 +1103,7 @@ class Agent(BoundToProcess):
     def _of_both(
         self, find: Callable[[Callable[[Entry], bool]], list[Entry]], trusted: Trusted
     ) -> list[Entry]:
-        """Return what is found among entries with the trust, and among all of them, by time."""
+        """Return the results for trusted entries and for all entries together, by time."""
         either = replace(trusted, all=True)
         found = find(lambda entry: either.matches(entry.line))
         if all(trusted.admits(entry.line) for entry in found):

@@ -161,7 +161,7 @@ class Scan:
         return min(changed, next(filter(None, later), changed))
 
     def _complete(self) -> Iterator[Line]:
-        """Yield the lines that end with a newline, and record what follows them."""
+        """Yield the lines that end with a newline, and record the unfinished rest."""
         self._end, self.rest = yield from split(self._fd, self._start, self._stop)
 
 

@@ -142,7 +142,7 @@ class Side:
         return SideLine(raw, key, life, time, line.offset, is_tombstone(record))
 
     def _step(self, entry_id: str, record: Record, *, archived: bool) -> bool:
-        """Let a line change what its id comes to; return whether a compaction folded it of archived lines."""
+        """Apply a line to the state of its id; return whether a compaction folded it from archived lines."""
         state, life = self.states.get(entry_id), life_of(record)
         if state is None:  # A patch alone begins no life.
             begins = is_put(record) or is_tombstone(record) or entry_id == TITLE_ID
@@ -175,7 +175,7 @@ class Side:
 
 
 def _said(record: Record) -> Record:
-    """Return what a line says beside counts of accesses."""
+    """Return a line's keys other than counts of accesses."""
     return {key: value for key, value in record.items() if key not in ("access", "batch")}
 
 

@@ -38,7 +38,7 @@ class Times:
 
     spans: tuple[Span, ...]
     rest: str
-    """The query without the words that say it: what it is about."""
+    """The query without the words for the time: its subject."""
 
 
 def times_of(query: str, now: datetime) -> Times:

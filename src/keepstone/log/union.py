@@ -1,4 +1,4 @@
-"""Merging two versions of a session: nothing that either side wrote is lost, and what one ended stays ended.
+"""Merging two versions of a session: no line is lost, and a life that one side ended stays ended.
 
 Invariant (docs/decisions/0028-an-id-has-lives.md): a session is the set of the lines that were ever written
 to it, each of one life of an id, so a merge is the union of two sets. The lines of one life have the order of
@@ -31,7 +31,7 @@ class Merged(NamedTuple):
 
 
 def merged(ours: Side, theirs: Side, purged: Purged = never_purged, base: Side | None = None) -> Merged:
-    """Return the session that has what both sides have, less the lives that were purged.
+    """Return the session with the lines of both sides, without the purged lives.
 
     With the version that both began with, lines that one side took out by hand stay out.
     """

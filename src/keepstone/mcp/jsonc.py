@@ -75,7 +75,7 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def remove(text: str, path: Sequence[str]) -> str:
-    """Return a text without what is at a path of keys; a path that is not there changes nothing.
+    """Return a text without the value at a path of keys; a missing path changes nothing.
 
     Raises:
         ValueError: As for ``load``.

@@ -112,7 +112,7 @@ class Outline:
         return at
 
     def _take(self, found: re.Match[str]) -> int:
-        """Record what a line opens, and return the offset of the newline to continue at."""
+        """Record the blocks that a line opens, and return the offset of the newline to continue at."""
         start = found.start() + 1
         if found[1] and self._in_item(start, len(found[1])):
             return found.end()

@@ -25,7 +25,7 @@ def teach(folder: Path, name: str, lesson: str | None, *, dry_run: bool = False)
     Args:
         folder: The project's folder.
         name: The file's name in that folder, such as ``CLAUDE.md``.
-        lesson: What the section says; None takes the section out.
+        lesson: The text of the section; None removes the section.
         dry_run: Change nothing.
 
     Raises:

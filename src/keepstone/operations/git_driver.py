@@ -1,4 +1,4 @@
-"""Git's merge driver for logs: reads three versions of a log, and what is known of both sides beside it."""
+"""Git's merge driver for logs: merges three versions of a log, with both sides' archives and journals."""
 
 from __future__ import annotations
 

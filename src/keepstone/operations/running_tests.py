@@ -1,4 +1,4 @@
-"""Running the tests of a home: each asks a recall, and says what is wrong with its hits."""
+"""Running the tests of a home: each runs a recall, and lists the problems of its hits."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def tests_of(home: Home) -> list[MemoryTest]:
 
 
 def expect(file: Path, agent: str, ask: str, **keys: object) -> MemoryTest:
-    """Add a test of what a question must find, or must not, to a file; ``keys`` are those of its line."""
+    """Add a test of the hits that a question must have, or must not, to a file; ``keys`` are its line's."""
     test = test_of({"id": new_id(), "agent": agent, "ask": ask, "expect": [], "never": [], **keys})
     add_test(file.parent, test, file.name)
     return test

@@ -1,4 +1,4 @@
-"""Our own maker of suggestions, which needs no model, and what a suggestion would change, for people."""
+"""Our own maker of suggestions, which needs no model, and the effects of a suggestion, for people."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from keepstone.model import ConflictingPair, Entry, Record, Suggestion
 from keepstone.text.display import clipped
 
 BY = "keepstone"
-"""Who our own suggestions are by."""
+"""The ``by`` of our own suggestions."""
 
 
 SUSPECTED = "looks like a secret,"
@@ -48,7 +48,7 @@ def of_conflicts(agent: Agent) -> Iterator[Proposal]:
 
 
 def proposal_of(pair: ConflictingPair) -> Proposal:
-    """Return what resolves a pair of entries that repeat or contradict one another."""
+    """Return the suggestion that resolves a pair of entries that repeat or contradict one another."""
     newer, older = pair
     if pair.kind == "contradiction":
         why = "these contradict one another: the newer one holds"
@@ -78,7 +78,7 @@ def suggest(agent: Agent, proposal: Proposal) -> Suggestion:
 
 
 def make(agent: Agent) -> list[Suggestion]:
-    """Suggest what our makers propose, but for what was suggested before; return what is new."""
+    """Make the suggestions that our makers propose and that were not made before; return the new ones."""
     made: list[Suggestion] = []
     known = known_of(agent)
     for proposal in (found for maker in MAKERS for found in maker(agent)):
@@ -89,7 +89,7 @@ def make(agent: Agent) -> list[Suggestion]:
 
 
 def effects(agent: Agent, suggestion: Suggestion) -> list[Effect]:
-    """Return what a suggestion would change, as its entries are now; entries that are gone are left out."""
+    """Return the effects of a suggestion on its present entries; entries that are gone are left out."""
     item, ids = suggestion.item or {}, suggestion.entries
     entries = [*agent.iter_entries(ids=ids, include_superseded=True)] if ids else []
     new: Record = {"ts": format_time(suggestion.ts), "type": entries[0].type if entries else "note"} | item

@@ -53,7 +53,7 @@ class Gate:
         self._reported = ""
 
     async def apart(self, work: Callable[[], T]) -> T:
-        """Do what calls other methods: on the event loop's thread, or on another one if they may wait."""
+        """Run a function that calls other methods, off the event loop's thread if they may wait."""
         return await run_in_threadpool(work) if self._sign_ins.is_shared else work()
 
     def bearer(self, header: str, address: str) -> Access:

@@ -145,7 +145,7 @@ class MemoryRepository:
             ]
             if len(found) >= most or len(similar) < count:
                 break
-            count *= 4  # What is left out makes place for memories further away.
+            count *= 4  # Memories that are left out make room for others further away.
         found = found[:most]
         vectors = self._vectors.of(session.id, [entry for entry, _ in found])
         memories = (memory_of(entry, vectors.get(entry.id), score) for entry, score in found)
@@ -158,7 +158,7 @@ def agent_of(home: Target, agent: str) -> Agent:
 
 
 def item_of(text: Any, summary_text: Any, metadata: Any = None) -> Record:
-    """Return what a memory's line says; TypeError if it cannot."""
+    """Return the content of a memory's line; raise TypeError if it has none."""
     for name, value in (("text", text), ("summary_text", "" if summary_text is None else summary_text)):
         if not isinstance(value, str):
             raise TypeError(f"{name} must be a string, not {type(value).__name__}: {value!r:.80}")

@@ -1,1 +1,1 @@
-"""Stores: ``protocol`` is the contract; ``files`` keeps it in logs and an index, ``postgres`` in a database."""
+"""Stores: ``protocol`` is the contract; ``files`` keeps it in logs and an index, ``postgres`` in tables."""

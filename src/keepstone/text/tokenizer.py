@@ -114,7 +114,7 @@ STOP_WORDS = frozenset(
 )
 
 _CAMEL_CASE = re.compile(r"\b[A-Za-z0-9]*[a-z][A-Z][A-Za-z0-9]*\b")
-_HUMP = re.compile(r"[A-Z](?<=[a-z][A-Z])")  # Begins with what is rare, so that most of a text is skipped.
+_HUMP = re.compile(r"[A-Z](?<=[a-z][A-Z])")  # Begins with a rare letter, which skips most of a text.
 _CAMEL_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _ASCII_WORD = re.compile("[a-z0-9]+")
 
@@ -127,7 +127,7 @@ def words_of(text: str) -> list[str]:
 
 
 def _normal(text: str) -> str:
-    """Return a text in NFC, without what only says how letters join."""
+    """Return a text in NFC, without characters that only control how letters join."""
     return unicodedata.normalize("NFC", text.replace("\N{ZERO WIDTH JOINER}", ""))
 
 
@@ -168,7 +168,7 @@ def pairs(run: str) -> list[str]:
 
 
 def pieces(run: str) -> list[str]:
-    """Return what of a run is looked for: pairs of characters, or three in a row where they are letters.
+    """Return the search terms of a run: pairs of characters, or three in a row if they are letters.
 
     A letter says less than a Chinese character: pairs of Thai letters are in many a text.
 
@@ -215,7 +215,7 @@ hold_over_forks(_stemming)
 
 
 def stemming_of(language: str) -> str:
-    """Return what an index records of the stemmers: with others its words would not be found."""
+    """Return the stemmers' version, which an index records: with others its words would not be found."""
     import Stemmer  # type: ignore[import-not-found]  # It has no types.
 
     return f"snowball {Stemmer.version()} {language}"

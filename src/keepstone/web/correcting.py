@@ -31,7 +31,7 @@ _CHANGED = "This entry has changed since the page showed it: choose what to keep
 
 
 class Correcting:
-    """Carries out what the menu of an entry asks for, and offers to undo it.
+    """Carries out the actions of an entry's menu, and offers to undo them.
 
     Args:
         place: The place whose agent's entries these are.
@@ -54,7 +54,7 @@ class Correcting:
         }
 
     async def act(self, request: Mapping[str, Any]) -> None:
-        """Do what a menu asks for: ``verb``, and the keys of the entry and its session."""
+        """Carry out a menu's request: ``verb``, and the keys of the entry and its session."""
         verb = str(request["verb"])
         if verb not in self._acts or (self._place.read_only and verb != "raw"):
             return
@@ -115,7 +115,7 @@ class Correcting:
             return None
 
     def _conflicts(self, entry: Entry) -> list[tuple[str, str]]:
-        """Say what an entry that was just written repeats or contradicts, with the address of each."""
+        """Return the conflicts of an entry that was just written, each with the other entry's address."""
         conflicts = () if entry.type in CHAT else entry.conflicts[:_CONFLICTS]
         others = [
             (conflict, self._live(self._place.agent.session(conflict.session), conflict.id))
@@ -133,7 +133,7 @@ class Correcting:
     def _offer(
         self, words: str, undo: Callable[[], object], conflicts: Sequence[tuple[str, str]] = ()
     ) -> None:
-        """Tell what was done, and offer to undo it for a while."""
+        """Report an action, and offer to undo it for a while."""
         tell(words, undoing(undo, self._reload), conflicts)
 
     async def _edit(self, session: Session, entry: Entry) -> None:

@@ -24,12 +24,12 @@ _SHORT = 120
 
 
 class Details:
-    """Shows what an entry of a list is asked for, and carries out the actions of both.
+    """Shows the details of a list's entry on request, and carries out the actions of both.
 
     Args:
         place: The place whose agent's entries these are.
         reload: Shows the list again after a change.
-        hit_of: Returns what a recall says of an entry, for lists of hits.
+        hit_of: Returns the hit of an entry, for lists of hits.
     """
 
     def __init__(

@@ -78,7 +78,7 @@ class Change:
 def three_way(base: str, mine: str, theirs: str) -> list[Change]:
     r"""Return the changes of two texts that were made from a third one, in order.
 
-    Lines are compared. What only one text changed merges; what both changed, or changed in touching lines, is
+    Lines are compared. A change in only one text merges; changes of both in the same or in touching lines are
     one conflict.
 
     Examples:
@@ -120,7 +120,7 @@ def line_counts(old: str, new: str) -> tuple[int, int]:
 
 
 def _blocks(old: Sequence[str], new: Sequence[str], budget: Budget) -> list[_Block]:
-    """Return what two texts have in common, in order."""
+    """Return the common blocks of two texts, in order."""
     shorter = min(len(old), len(new))
     begin = next((at for at in range(shorter) if old[at] != new[at]), shorter)
     end = next((at for at in range(shorter - begin) if old[-1 - at] != new[-1 - at]), shorter - begin)
@@ -130,7 +130,7 @@ def _blocks(old: Sequence[str], new: Sequence[str], budget: Budget) -> list[_Blo
 
 
 def _shortest(old: Sequence[str], new: Sequence[str], budget: Budget) -> list[_Block]:
-    """Return what the shortest change keeps (Myers 1986); nothing if that exceeds the budget."""
+    """Return the blocks that the shortest change keeps (Myers 1986); empty if that exceeds the budget."""
     # By diagonal: how far into the old text the best path reaches, and its blocks, the last one first.
     paths: dict[int, tuple[int, _Path | None]] = {1: (0, None)}
     for changes in range(len(old) + len(new) + 1):

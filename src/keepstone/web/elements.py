@@ -48,7 +48,7 @@ def box(tag: str = "div", classes: str = "", **props: Any) -> ui.element:
 def button(text: str, act: Callable[..., Any], kind: str = "plain", **props: Any) -> SafeText:
     """Show a button. The kind is ``"plain"``, ``"main"`` or ``"quiet"``.
 
-    What it does goes on although the button is drawn again, or gone, before it is done.
+    Its action goes on even if the button is drawn again, or gone, before the end.
     """
     made = say("button", text, kind, type="button", **props)
 
@@ -89,12 +89,12 @@ def failure(words: str) -> ui.element:
 
 
 def tell(words: str, undo: Undo | None = None, links: Sequence[tuple[str, str]] = ()) -> None:
-    """Say what happened in the page's toast, with a way to undo it and links to what it concerns."""
+    """Report an action in the page's toast, with a way to undo it and links to its objects."""
     toast().tell(words, undo, links)
 
 
 def undoing(call: Callable[[], object], reload: Callable[[], Awaitable[object]]) -> Undo:
-    """Return what a toast's *Undo* does: the call, aside, after which the page shows again what is there."""
+    """Return the action of a toast's *Undo*: the call, in a thread, after which the page is refreshed."""
 
     async def undo() -> None:
         with attempt():

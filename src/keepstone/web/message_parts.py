@@ -57,7 +57,7 @@ def image_of(entry: Entry, number: int) -> tuple[str, bytes] | None:
 
 
 def is_held(entry: Entry, key: str) -> bool:
-    """Return whether the parts of an entry show what its payload has at a key."""
+    """Return whether the parts of an entry show the value of its payload at a key."""
     kind = _kind_of(entry)
     return spoken(entry.data, kind) is not None and (key in _HELD or is_item(entry.data, kind))
 

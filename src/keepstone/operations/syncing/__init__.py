@@ -37,7 +37,7 @@ def sync(home: Home, layout: Layout, folder: Path) -> Synced:
         ValueError: The folder and the home contain each other, nothing is where the folder would be made, the
             folder is of a newer format, or the home is a database.
         LockTimeoutError: Another process syncs this home, or holds a log.
-        StoreError: As for ``Session.add``. What was done before stays; sync again.
+        StoreError: As for ``Session.add``. The finished part stays; sync again.
     """
     if is_database(home.root):
         raise ValueError(
@@ -82,7 +82,7 @@ def exchange(home: Home, layout: Layout, path: Path) -> Synced:
         others = [other for other in sorted(entries(shared, "devices")) if other != name]
         devices = [Device(shared, f"devices/{other}") for other in others]
         result.devices = len(devices)
-        for device in devices:  # First what was erased anywhere, so that no merge brings it back.
+        for device in devices:  # First all erasures, so that no merge brings an erased entry back.
             local.take_erasures(device)
         for device in devices:
             local.take(device)
@@ -90,10 +90,10 @@ def exchange(home: Home, layout: Layout, path: Path) -> Synced:
         own = OwnFiles(local, known), OwnLines(local, known)
         for part in own:
             part.take(devices)
-        known.save(home.root)  # First: what is published must not change later.
+        known.save(home.root)  # First: published versions must not change later.
         file_deletions.forget(home.root, own[0].journal)
         give(local, shared, f"devices/{name}", own, [*known.agents(), HOME])
         exchanged.save(home.root)
     if result.changed or result.merged_copies:
-        home.sync()  # The index takes in what was written beside it.
+        home.sync()  # Let the index read the lines that were written beside it.
     return result

@@ -156,7 +156,7 @@ class Device:
         return f"{self.place}/{agent}/{file}"
 
     def rewrite(self, changed: Mapping[tuple[str, str], bytes]) -> None:
-        """Write some of its files again, without what was erased since; an empty one goes.
+        """Write some of its files again, without entries erased since; an empty file is removed.
 
         A device that left for good does not do so itself. The manifest names the one that the device wrote,
         by which it knows its folder again.

@@ -1,7 +1,7 @@
 """Versions of an agent's files, and of lines of a home's other files, as devices tell them to each other.
 
 A home that syncs keeps one version of each below ``.keepstone/sync``, with a digest in place of the name. Two
-versions have one result on every device, whatever was exchanged before, and clocks do not decide what ended.
+versions have one result on every device, in any order of exchanges, and clocks do not decide which has ended.
 """
 
 from __future__ import annotations

@@ -30,11 +30,11 @@ class Own(Protocol):
     """A part of a home beside its sessions."""
 
     def give(self, giver: Giver, agent: str) -> None:
-        """Publish what is of an agent, or of one that is known by the digest of its name."""
+        """Publish the part of an agent, which may be known by the digest of its name only."""
 
 
 def give(local: LocalHome, shared: Folder, place: str, own: Iterable[Own], known: Iterable[str]) -> None:
-    """Write this home's sessions and journals, and what it has beside them, also of ``known`` agents."""
+    """Write this home's sessions and journals, and the ``own`` files and lines, also of ``known`` agents."""
     root, layout = local.home.root, local.layout
     shared.make_folder(place)
     before = Device(shared, place).listed

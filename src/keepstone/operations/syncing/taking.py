@@ -1,4 +1,4 @@
-"""Taking in what other devices have published: first what they erased, then their lines."""
+"""Taking in the published files of other devices: first their erasures, then their lines."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class LocalHome:
         self.layout = layout
         self.exchanged = exchanged
         self.taken: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(dict)
-        """The digests of what each device has published of a session, once it is merged."""
+        """By session and device: the digests of the device's published files, once they are merged."""
         self.result = result
         self._store = cast("FileStore", home._store)  # noqa: SLF001  A home in a database was refused.
 
@@ -98,7 +98,7 @@ class LocalHome:
             self._store.remove_purged(agent)
 
     def state(self, folder: Folder, log: Log, archive: Log) -> list[Any]:
-        """Return what changes when a session does, or the journal."""
+        """Return a value that changes with a session, or with the journal."""
         found: list[Any] = []
         for part in (log, archive):
             stat = part.stat()
@@ -109,7 +109,7 @@ class LocalHome:
         return found
 
     def erased(self, agent: str, session: str) -> Purged:
-        """Return what tells how many lives of an id were erased."""
+        """Return a function for the number of erased lives of an id."""
         found = purge_digests.erased_of(self.home.root, self.layout, agent)
         return found.in_session(session)
 
@@ -130,7 +130,7 @@ class LocalHome:
     # Other devices
 
     def take_erasures(self, device: Device) -> None:
-        """Erase here what another device erased."""
+        """Carry out the erasures of another device here."""
         if not device.is_whole:
             self.result.pending.append(device.name("", MANIFEST).replace("//", "/"))
             return
@@ -151,7 +151,7 @@ class LocalHome:
             self.result.purged += self._store.take_erased(known, lines)
 
     def take(self, device: Device) -> None:
-        """Merge the sessions of another device, and take out of its files what was erased since."""
+        """Merge the sessions of another device, and remove entries erased since from its files."""
         rewritten: dict[tuple[str, str], bytes] = {}
         for agent, file in sorted(device.listed) if device.is_whole else []:
             if file in LINE_FILES and (raw := device.read(agent, file)) is not None:
@@ -170,7 +170,7 @@ class LocalHome:
     def _take_session(
         self, device: Device, agent: str, session: str, file: str
     ) -> dict[tuple[str, str], bytes]:
-        """Merge a session; return the files of the device without what was erased, if there was any."""
+        """Merge a session; return the device's files without erased entries, if they had any."""
         names = [name for name in (file, f"{ARCHIVE}/{file}") if (agent, name) in device.listed]
         listed = {name: [*device.listed[agent, name]] for name in names}
         digests = [device.listed[agent, name][1] for name in names]
@@ -228,7 +228,7 @@ class LocalHome:
         return True
 
     def _take_suggestions(self, agent: str, raw: bytes) -> None:
-        """Add the suggestions of another device, and what was decided there; remove what was purged."""
+        """Add the suggestions and decisions of another device; remove those about purged entries."""
         root = self.home.root
         if "{agent}" not in self.layout.sessions or not self.layout.sessions_folder(root, agent).is_dir():
             return

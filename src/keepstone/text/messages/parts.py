@@ -15,7 +15,7 @@ from keepstone.model import Record
 Kind = Literal["text", "reasoning", "call", "result", "file", "step", "other"]
 
 _DEEPEST = 40
-"""Levels of blocks and values that are read; what nests deeper has no text."""
+"""Levels of blocks and values that are read; deeper ones are ignored."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -96,7 +96,7 @@ def _parts(message: Record, kind: object, content: Any) -> Iterator[Part]:
 
 
 def tool_calls_of(message: Record) -> list[Any]:
-    """Return what a message has at ``tool_calls``."""
+    """Return the ``tool_calls`` of a message."""
     calls = message.get("tool_calls")
     return calls if isinstance(calls, list) else []
 

@@ -239,7 +239,7 @@ class Chat:
             self.where.props.update(href=self.place.link("session", id=self.session.id))
 
     async def _noted(self, left: str) -> None:
-        """Go on after a note; one that was cancelled comes back, before what was typed since."""
+        """Go on after a note; a cancelled note is put back in front of text typed since."""
         self.input.value = "\n".join(filter(None, (left, self.input.value)))
         await self._focus()
 

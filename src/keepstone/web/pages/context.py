@@ -84,7 +84,7 @@ class ContextPage:
                 _draw_prompt(pieces)
 
     def _parts(self, context: Context, begin: int, end: int) -> None:
-        """Draw what is in the prompt, and what was left out."""
+        """Draw the parts of the prompt, and the entries left out of it."""
         with box("table", "list plain-table"):
             _row("th", "Part", "Tokens", "Source", "How much")
             _row("td", "instructions", f"{begin:,}", "the chat", "whole")

@@ -47,7 +47,7 @@ class Seen:
     paths: tuple[str, ...]
     content: str | None
     difference: str = ""
-    """How the content differs from what the field was filled with."""
+    """How the content differs from the text that the field was filled with."""
 
 
 class FilesPage:
@@ -227,7 +227,7 @@ class FilesPage:
         await self.live.refresh()
 
     async def _undo(self, before: str | None, saved: str) -> None:
-        """Write what the file held before it was saved, unless it has changed since."""
+        """Write the file's content of before the save again, unless it has changed since."""
         if before is None or not await aside(self._write, self.path, before, saved):
             tell(f"Not undone: {self.path} is new, or has changed since")
             return

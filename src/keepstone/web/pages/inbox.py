@@ -1,4 +1,4 @@
-"""The inbox: what waits for a person, with the buttons that decide it, and what was decided."""
+"""The inbox: items that wait for a person, with buttons for decisions, and past decisions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _KINDS: dict[Kind, tuple[str, str]] = {
     "stale": ("This may not hold any more", "stale entry"),
     "test": ("A test of memory fails", "failed test"),
 }
-"""The title of an item, and what it is called in the count."""
+"""The title of an item, and its noun in the count."""
 _VERBS = {"vouch": "I confirm this", "edit": "Edit", "delete": "Delete", "purge": "Purge"}
 _OF_SECRETS = "An edit keeps the secret in the history; a purge removes every byte of it."
 _GONE = "Done: the other one is no longer recalled."
@@ -63,7 +63,7 @@ class Shown:
 
 
 class InboxPage:
-    """State of the page: what was found last."""
+    """State of the page: the items found last."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -207,7 +207,7 @@ class InboxPage:
         ui.navigate.to(address)
 
     async def _resolve(self, proposal: Proposal, done: str, *, accept: bool) -> None:
-        """Carry out what resolves a pair, or keep that both stay: as a suggestion that is decided at once."""
+        """Resolve a pair, or record that both stay, by a suggestion that is decided at once."""
         agent = self.place.agent
         with attempt():
             await self.place.check_admin()
@@ -256,7 +256,7 @@ class InboxPage:
 
 
 def _title(suggestion: Suggestion) -> str:
-    """Return what a suggestion would do, such as "Add the tags auth, web to 2 entries"."""
+    """Return the action of a suggestion, such as "Add the tags auth, web to 2 entries"."""
     count = counted(len(suggestion.entries), "entry")
     if suggestion.do == "tag":
         return f"Add the tags {', '.join((suggestion.item or {})['tags'])} to {count}"
@@ -276,7 +276,7 @@ def draw_change(change: ChangedWords) -> None:
 
 
 def _words(line: Record | None) -> str:
-    """Return an entry's text, with what else a suggestion may change."""
+    """Return an entry's text, with its other values that a suggestion may change."""
     if line is None:
         return ""
     also = [f"\nTags: {', '.join(map(str, line['tags']))}"] if line.get("tags") else []

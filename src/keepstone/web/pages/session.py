@@ -45,7 +45,7 @@ class SessionSlice:
 
 
 class SessionEntriesPage:
-    """State of the page: its position, and what is expanded."""
+    """State of the page: its position, and the expanded entries."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -63,7 +63,7 @@ class SessionEntriesPage:
         try:
             summaries = await aside(self.place.agent.session_summaries, [self.session.id])
         except EXPECTED:
-            summaries = []  # The list of entries says what is wrong.
+            summaries = []  # The list of entries shows the error.
         title = next((summary.title for summary in summaries if summary.title), None)
         with frame(self.place, "sessions", shown(title or self.session.id)) as head:
             if self.place.sees_notes:

@@ -193,7 +193,7 @@ def _rights(token: Token) -> str:
 
 
 def _embedder(hits: Hits) -> str:
-    """Return how recall searches, and what is missing."""
+    """Return how recall searches, and which parts are missing."""
     if hits.lexical_only:
         said = f"Recall is by words only: {hits.reason}"
     else:
