@@ -211,7 +211,7 @@ class Agent(BoundToProcess):
             limit: The most entries of the page.
             cursor: The ``next`` of the page before; it holds in other processes, too.
             newest_first: Begin with the newest.
-            shared: Other agents, what they share of whose entries is listed, too.
+            shared: Other agents whose shared entries are listed, too.
             filters: ``types``, ``tags``, ``where``, ``since``, ``until`` and ``ids``, all of which entries
                 must pass, and ``include_superseded``, which lists entries that are not valid now, too.
 
@@ -845,7 +845,7 @@ class Agent(BoundToProcess):
                 a hit is a bullet or paragraph, with ``path``, ``line`` and ``text``. The filters above are
                 of entries. Files are searched up to 1 MiB in all; ``Hits.skipped`` names the others.
             notes: The notes to search if ``include`` names them, such as ``Notes(".")``.
-            shared: Other agents, what they share of whose entries is searched, too. Hits, whose ``agent``
+            shared: Other agents whose shared entries are searched, too. Hits, whose ``agent``
                 tells them apart, are then in the order of their relevance.
 
         Raises:
@@ -1000,7 +1000,7 @@ class Agent(BoundToProcess):
             window: Texts, and ids of entries, that the prompt already has. Recalled entries and newest turns
                 among them are left out; the prefix does not change.
             ids: Show the session and the id of each entry in the text, too.
-            shared: Other agents, what they share of whose entries is recalled, too.
+            shared: Other agents whose shared entries are recalled, too.
             trust: The least trust of what is shown as memory; see ``Entry.trust``. Entries below it, of
                 every kind, are in a fence of their own at the end, which says where they come from.
             untrusted: ``"fence"``, or ``"omit"`` to leave out entries below the trust.

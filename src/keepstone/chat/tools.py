@@ -96,7 +96,7 @@ class MemoryTools:
 
 
 class ToolBudget:
-    """Uses tools for one message of the person, and bounds what their results come to.
+    """Uses tools for one message of the person, and limits the total size of their results.
 
     A model may ask for many tools at once, several times, and all results go with each further request.
     """

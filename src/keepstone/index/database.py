@@ -74,7 +74,7 @@ BUSY = (apsw.BusyError,)
 
 
 def is_damage(error: BaseException) -> bool:
-    """Return whether an error says that the file is damaged. A statement beyond SQLite's limits does not."""
+    """Return whether an error means that the file is damaged; one beyond SQLite's limits is not damage."""
     return isinstance(error, DAMAGE) and not str(error).startswith(_LIMITS)
 
 
@@ -83,7 +83,7 @@ _SHORT_JOURNAL = 1 << 20
 
 LONG_JOURNAL = 32 << 20
 """Bytes of a journal from which on long work rests until it can be emptied. SQLite writes it back from 8 MB
-on, but starts it over only at a moment without readers: those that overlap leave no such moment."""
+on, but starts it over only at a moment without readers, which does not come while readers overlap."""
 
 _epochs = count(1)
 """Numbers the files that this process opens or begins, so that rows of two of them are never confused."""

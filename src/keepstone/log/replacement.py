@@ -85,7 +85,7 @@ class Replacement:
 
     @property
     def renumbered(self) -> Mapping[str, int]:
-        """The highest number left of each derived id of which the rewrite left lines out."""
+        """The highest remaining number of each derived id that the rewrite removed lines of."""
         return {
             digest: self._numbers[digest]
             for digest, count in self._seen.items()

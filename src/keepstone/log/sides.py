@@ -57,7 +57,7 @@ class State:
     life: int
     is_live: bool
     archived: str | None = None
-    """The time of the entry that the archive ends with; None once the log has said something of it."""
+    """The time of the entry that the archive ends with; None if the log has a line of it."""
 
 
 @dataclass(slots=True)

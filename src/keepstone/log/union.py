@@ -165,7 +165,7 @@ class _Union:
         return [*earlier, self._folded(fold, last, of_last)]
 
     def _is_aged(self, life: Life, lines: Sequence[SideLine]) -> bool:
-        """Return whether a side has archived all there is of a life for its age."""
+        """Return whether a side has archived all lines of a life because of its age."""
         return any(
             (state := side.states.get(life[0])) is not None
             and (state.life, state.is_live, state.archived is not None) == (life[1], True, True)

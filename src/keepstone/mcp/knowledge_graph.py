@@ -226,7 +226,8 @@ def _id_of(relation: Mapping[str, Any]) -> str:
 
 
 def _entity_line(entity: Record) -> Record:
-    text = "\n".join([entity["entityType"], *entity["observations"]])  # The name goes before it as a speaker.
+    # Recall puts the name in front of the text, as that of a speaker.
+    text = "\n".join([entity["entityType"], *entity["observations"]])
     return {"id": entity["name"], "type": _ENTITY, "text": text, "data": entity}
 
 

@@ -78,7 +78,7 @@ def memory_tools(
         agent: The agent, whom no argument of a tool changes.
         session: The session that is meant where a call names none.
         notes: The notes that ``memory_context`` includes.
-        shared: Other agents, what they share of whose entries is searched and read, too.
+        shared: Other agents whose shared entries are searched and read, too.
     """
     memory = ToolCalls(agent, notes, session, shared)
     tools = [*_reading(memory), *_writing(memory)]

@@ -248,7 +248,7 @@ class _Sentence:
     values: tuple[str, ...]
     """Its numbers and dates in order."""
     names: tuple[str, ...]
-    """Those of its numbers that name a thing, as in "worker 7": about another one it says nothing."""
+    """Those of its numbers that name a thing, as in "worker 7": texts on different things never conflict."""
     is_negated: bool
     length: int
     """How many words it has beside numbers and dates, stop words included."""

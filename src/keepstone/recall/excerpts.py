@@ -333,9 +333,9 @@ def _bm25(
 
 
 def _scale(entries: Mapping[int, Hit], parts: Parts) -> float:
-    """Return how many times the score of an entry beside excerpts its score among entries is.
+    """Return the factor from scores beside excerpts to scores among entries.
 
-    The score of the best entry for its own words and vector decides that.
+    It is taken from the entry with the best score for its own words and vector.
     """
     if not entries:
         return 1.0

@@ -340,7 +340,7 @@ class EntryStore(Protocol):
     def matching(
         self, agent: str, text: str, session: str | None, limit: int | None = None, cursor: str | None = None
     ) -> Page[tuple[str, str]]:
-        """Return session and id, sorted, of all that ``purge`` can take and that holds a text, in any case.
+        """Return session and id, sorted, of all purgeable items that hold a text, ignoring case.
 
         That is entries of which any version that is kept anywhere holds it, in a key or a value, also
         deleted and archived ones; and what is too damaged to be an entry, under an id of its own.
@@ -510,7 +510,7 @@ class Store(EntryStore, VectorStore, Protocol):
     def sync(self, progress: Callable[[int, int], None] | None = None) -> None:
         """Take in the writes of others, for every agent.
 
-        ``progress`` receives the bytes read, and the bytes in all, of logs so long that this takes time.
+        For long logs ``progress`` receives the bytes read so far, and their total.
 
         Raises:
             LockTimeoutError: Another process that does the same does not get on.

@@ -144,7 +144,7 @@ class Reader(Protocol):
         """
 
     def cosines(self, vector: Vector, space: str, keys: Sequence[int]) -> dict[int, float]:
-        """Return how near the vectors of entries are to one; those without a vector are left out."""
+        """Return the cosines of entries' vectors with one; entries without a vector are left out."""
 
     def cosine_quartiles(self, vector: Vector, space: str) -> tuple[float, float] | None:
         """Return median and upper quartile of a vector's cosines with a sample of the agent's vectors.

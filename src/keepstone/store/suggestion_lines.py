@@ -179,7 +179,7 @@ def fold(lines: Iterable[bytes]) -> dict[str, FoldedSuggestion]:
 
 
 def unreadable_lines(lines: Iterable[bytes]) -> list[bytes]:
-    """Return the lines that are neither a suggestion nor a decision about one, or say another state."""
+    """Return the lines that are neither a suggestion nor a decision, or have an unknown state."""
     read = [(raw, parse(raw) or {}) for raw in lines]
     known = set(fold(raw for raw, _ in read))
     return [

@@ -27,7 +27,7 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/_=-]{256,}")
 _STANDARD = str.maketrans("-_", "+/")
 _DEEPEST = 8
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-"""Media types that are shown: of pixels, so that nothing in them runs."""
+"""Media types that are shown: only bitmaps, which hold no scripts."""
 
 
 def part_views(entry: Entry) -> list[dict[str, Any]]:

@@ -76,7 +76,7 @@ class ExactScan:
         scores: list[NDArray[np.float32]] = []
         for rows in self._selected(scope_filter):
             in_scope, near = self._scan(query, rows, scope_filter)
-            # Few are compared with those of all other ranges as well.
+            # If they are few, choosing the best now costs more than comparing all of them at the end.
             chosen = best(near, limit, margin) if len(near) > _MANY else slice(None)
             found.append(in_scope[chosen])
             scores.append(near[chosen])

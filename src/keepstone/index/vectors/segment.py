@@ -224,7 +224,7 @@ def seal(generation: Generation, fd: int) -> int:
 def load(folder: Folder, name: str, identity: str, checksum: int, *, whole: bool) -> Generation | None:
     """Return the generation in a file; None if it is missing, damaged, or not the one that is meant.
 
-    Unless it is to be looked at as a whole, damage of a row shows when the row is first asked for.
+    With ``whole`` all rows are checked now; otherwise a damaged row is found when it is first read.
     """
     generation = _opened(folder, name, os.O_RDONLY, identity, checksum)
     if generation is None or not generation.has_columns() or (whole and not generation.has_rows()):

@@ -100,7 +100,7 @@ class Ranking:
         among: NDArray[np.int64] | None,
         count: int,
     ) -> Found:
-        """Return the rows with the highest scores, of all or of some, and of equal ones all.
+        """Return the rows with the highest scores, of all or of some, including all ties of the last one.
 
         Parts are of a ``few`` rows, numbered by their places, or of all rows, of which ``among`` names some.
         A length that is not known yet counts as nothing, which makes a score too high and never

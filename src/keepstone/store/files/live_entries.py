@@ -214,5 +214,5 @@ def _are_absent(log: Log, stat: Stat, ids: Sequence[str]) -> bool:
         return False
     with log.reading() as fd:
         data = b"" if fd is None else os.pread(fd, stat.size, 0)
-    # JSON can write characters of a UUID otherwise only by an escape that begins so.
+    # An id may be written with JSON escapes; for the characters of a UUID these begin with \u00.
     return rb"\u00" not in data and not any(entry_id.encode() in data for entry_id in ids)

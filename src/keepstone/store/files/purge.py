@@ -107,7 +107,7 @@ class Eraser:
     def _remove_other_versions(self, logs: AgentLogs) -> None:
         """Remove the derived data of other versions of keepstone; they make it again from the logs.
 
-        Our own as well where it could not be opened, so that it forgot nothing.
+        Our own index is removed as well if it could not be opened, as it still has the purged entries.
         """
         ours = self._layout.index_folder(self._root, logs.agent, SCHEMA)
         for other in ours.parent.iterdir() if ours.parent.is_dir() else ():
@@ -245,7 +245,7 @@ class Eraser:
     def take(self, logs: AgentLogs, lines: Iterable[Record]) -> tuple[int, bool]:
         """Take in another home's journal: erase its lives here, and sessions that are empty then.
 
-        Returns of how many entries lines were erased, and whether the agent was purged there and is empty.
+        Returns the number of entries with erased lines, and whether the agent was purged there and is empty.
         """
         new = purge_digests.take(logs.folder, lines)
         count = self.erase_known(logs) if new else 0

@@ -1,4 +1,4 @@
-"""Changes of a home, for those who watch: from the rows that each write leaves, woken by NOTIFY.
+"""Changes of a home for watchers, from the event rows of each write; NOTIFY wakes the watchers.
 
 A cursor names two states of the database and a number: all events of the first state were reported, and of
 the further events of the second state those up to the number. So an event that commits late is not left out.

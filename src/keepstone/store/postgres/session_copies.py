@@ -65,7 +65,7 @@ def _compact(locked: LockedSession, decay: Decay | None) -> Compacted:
         and not only_counts(line)
     }
     titles = (line.offset for line, _ in rows if is_title(line.record or {}))
-    title = max(titles, default=None)  # Those before the last one say nothing any more.
+    title = max(titles, default=None)  # Earlier titles have no effect.
     archive, dropped = [], []
     for line, is_folded in rows:
         entry_id = id_of(line.record or {})

@@ -269,7 +269,7 @@ def changed_words(change: Effect, budget: Budget) -> ChangedWords:
 
 
 def draw_change(change: ChangedWords) -> None:
-    """Show the words of an entry that go and come."""
+    """Show the removed and added words of an entry."""
     with box("pre", "diff", tabindex="0", aria_label=f"Change of {change.id}"):
         for kind, text in change.parts:
             say(kind or "span", text)
