@@ -1,4 +1,8 @@
-"""An agent's entries as they were at an earlier time, to be searched."""
+"""An agent's entries as they were at an earlier time, to be searched.
+
+The past has the same reader as the present, over an index in memory of the entries of that time, so that a
+recall needs no second way to ask (docs/decisions/0015-one-reader-pins-one-state-of-the-index.md).
+"""
 
 from __future__ import annotations
 

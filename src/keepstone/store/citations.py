@@ -1,4 +1,8 @@
-"""Citations of a project's files: links with a digest of the cited text, compared with the files."""
+"""Citations of a project's files: links with a digest of the cited text, compared with the files.
+
+They are compared when an entry is shown, and only inside the project. The text decides, and never a time
+(docs/decisions/0031-trust-is-computed-from-origins.md).
+"""
 
 from __future__ import annotations
 
@@ -31,6 +35,7 @@ _WORDS = 80
 _GIT_SECONDS = 10
 _PLACE = re.compile(r"(?:file:)?(?P<path>.+?)(?:#L(?P<first>\d+)(?:-L(?P<last>\d+))?)?", re.DOTALL)
 _REMOTE = re.compile(r"(?:[a-z+]+://)?(?:[^@/]*@)?(?P<host>[^/:@]+)(?::\d+/|:/*|/+)(?P<path>.+?)(?:\.git)?/*")
+# The project's own git configuration must not run a program here, nor git fetch a missing object.
 _GIT = ("git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
 _NO_TRANSFER = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
 _CONFIG_BYTES = 1 << 16

@@ -1,4 +1,9 @@
-"""Readers: the queries of a store that a recall needs. Loaded before any index is open."""
+"""Readers: the queries of a store that a recall needs. Loaded before any index is open.
+
+Invariant (docs/decisions/0015-one-reader-pins-one-state-of-the-index.md): a key means one entry during a
+recall. It contains the epoch of its index, and a key of another epoch raises ``ExpiredError`` in place of
+naming another entry.
+"""
 
 from __future__ import annotations
 

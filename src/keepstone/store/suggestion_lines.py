@@ -164,6 +164,7 @@ def fold(lines: Iterable[bytes]) -> dict[str, FoldedSuggestion]:
     for line in read:
         if _is_suggestion(line):
             found.setdefault(line["id"], FoldedSuggestion(line))
+    # In a second pass, so that a decision counts also if a merge has put it before its suggestion.
     for line in read:
         if line["id"] not in found or not _is_decision(line):
             continue

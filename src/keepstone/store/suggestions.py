@@ -1,4 +1,9 @@
-"""The suggestions of an agent: kept, listed, and carried out or undone in one step."""
+"""The suggestions of an agent: kept, listed, and carried out or undone in one step.
+
+Invariant (docs/decisions/0033-suggestions-as-lines-that-a-person-decides.md): before any entry changes, a
+line records the whole step with its inverse. Entries of two sessions are in two files with two locks, so only
+that line lets a later process finish the step, or take it back.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +33,7 @@ class Suggestions:
         seen = [[entry.session, entry.id, digest(entry.line)] for entry in targets]
         line = line | {"seen": seen + [[entry.session, entry.id, None] for entry in evidence]}
         raw = dump(line)
+        # Outdated suggestions leave room for new ones. Finding them reads entries: only if the list is long.
         is_long = len(self._store.suggestion_lines(self._agent)) >= MOST_OPEN
         outdated = {folded.line["id"] for folded in self._listed("outdated")} if is_long else set()
 

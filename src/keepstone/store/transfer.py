@@ -196,7 +196,7 @@ def _move_purges(source: MovableStore, target: MovableStore, agent: str) -> Mapp
         lives = _side_of(target.raw_lines(agent, info.id)).lives
         gone = [entry_id for entry_id, life in lives.items() if life <= new.get(digest(info.id, entry_id), 0)]
         target.purge(agent, info.id, sorted(gone))
-    # Of an agent that is gone nothing is made.
+    # For an agent that no longer exists only its removal is recorded, and no agent is made.
     target.take_purged(agent, source_purged if agent in source.agents() else source_purged._replace(ids={}))
     return purged
 

@@ -1,4 +1,9 @@
-"""Trust and staleness of entries, computed from their origins and the store; never stored."""
+"""Trust and staleness of entries, computed from their origins and the store; never stored.
+
+A stored score would go out of date with the sources, and a model could write it. So a line says only who
+wrote it, and trust is the least of an entry's own origin and of all its sources
+(docs/decisions/0031-trust-is-computed-from-origins.md).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Per-process cache of one space's vectors, kept up to date with SQLite."""
+"""Per-process cache of one space's vectors, kept up to date with SQLite.
+
+Invariant (docs/decisions/0008-exact-first-vectors.md): SQLite is the truth. The cache is of one state of the
+index, its ``stamp``; ``follow`` brings it to a later state, and reads only rows that are new or gone since.
+"""
 
 from __future__ import annotations
 
@@ -135,6 +139,8 @@ class VectorCache:
         room = most - self.buffer.count - (len(self.scan.dead) if self.scan else 0)
         if room < 0 or gone > most:
             return True
+        # There are at most as many newer vectors as numbers were given since. Only if these would not fit are
+        # the vectors of this space counted.
         if highest - self.buffer.last <= room:
             return False
         sql = "SELECT count(*) FROM vector WHERE space=? AND vid>?"

@@ -1,4 +1,8 @@
-"""Exact int8 scan of one generation: candidates that float32 then rescores."""
+"""Exact int8 scan of one generation: candidates that float32 then rescores.
+
+A scope is applied before the comparison, so a narrow one costs no recall, as it would in a graph
+(docs/decisions/0008-exact-first-vectors.md).
+"""
 
 from __future__ import annotations
 
@@ -71,6 +75,8 @@ class ExactScan:
         import numpy as np
 
         query, scale = self._query(vector)
+        # An int8 cosine is off by the rounding of both vectors. Rows within that of the last candidate are
+        # candidates, too: float32 may find them nearer.
         margin = _STEPS * (self.generation.steps + scale) / scale
         found: list[NDArray[np.intp]] = []
         scores: list[NDArray[np.float32]] = []

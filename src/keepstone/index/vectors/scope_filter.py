@@ -1,4 +1,8 @@
-"""A scope, applied to columns before any vector is compared."""
+"""A scope, applied to columns before any vector is compared.
+
+Most queries are about one session, some sessions or a time range, and a filter after a graph search costs
+recall, the more the narrower it is (docs/decisions/0008-exact-first-vectors.md).
+"""
 
 from __future__ import annotations
 

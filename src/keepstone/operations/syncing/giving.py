@@ -1,4 +1,8 @@
-"""Publishing this home's sessions in a shared folder: each changed file again, the manifest last."""
+"""Publishing this home's sessions in a shared folder: each changed file again, the manifest last.
+
+Others ignore a file that differs from the manifest, so a kill before the end makes them wait, and never read
+half a log (docs/decisions/0022-merge-logs-by-line.md).
+"""
 
 from __future__ import annotations
 

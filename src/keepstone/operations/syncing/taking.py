@@ -1,4 +1,8 @@
-"""Taking in the published files of other devices: first their erasures, then their lines."""
+"""Taking in the published files of other devices: first their erasures, then their lines.
+
+A purge wins over everything (docs/decisions/0022-merge-logs-by-line.md). The erasures of all devices come
+before any merge, so that no device's older lines bring an erased entry back.
+"""
 
 from __future__ import annotations
 

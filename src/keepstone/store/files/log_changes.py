@@ -216,8 +216,10 @@ class Changes:
             elif state.stat is None or state.only_grew(fd):
                 yield from ((kind, entry_id, state.position) for kind, entry_id in state.read(fd))
             else:
+                # The log was rewritten, so no offset into it holds any more: both states are compared.
                 now = self._reported[agent][session] = ReportedState()
                 deque(now.read(fd), maxlen=0)
+                # Clearing a session truncates its file; a rewrite puts another file in its place.
                 was_emptied = state.stat.inode == os.fstat(fd).st_ino
                 ids = [*state.entries, *state.deleted]
                 kept = mentioned(logs.archive(session), ids) | mentioned(logs.log(session), ids)
@@ -263,6 +265,7 @@ def _differences(
     if was_emptied and old.offset and not old.entries.keys() & now.entries.keys():
         events.append(("clear", None))
     else:
+        # A deletion leaves the entry's lines in log or archive, a purge leaves none.
         gone = [entry_id for entry_id in old.entries if entry_id not in now.entries]
         events += [("delete" if entry_id in kept else "purge", entry_id) for entry_id in gone]
         events += [("purge", entry_id) for entry_id in sorted(old.deleted - kept)]

@@ -1,4 +1,9 @@
-"""Which file holds which session in the sessions folder of one agent."""
+"""Which file holds which session in the sessions folder of one agent.
+
+We give each session one canonical name, but another program or a person may have named its log otherwise. The
+canonical name is tried first, and other names are looked for only if it is missing: that takes time in
+proportion to all sessions of the folder.
+"""
 
 from __future__ import annotations
 

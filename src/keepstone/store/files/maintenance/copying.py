@@ -1,4 +1,8 @@
-"""Copying files that belong together under their lock, and checking later that the copy still fits."""
+"""Copying files that belong together under their lock, and checking later that the copy still fits.
+
+A lock is held for one unit only, such as a log with its archive, so writers need not wait for the backup. A
+later pass finds units that were rewritten since, and copies them again.
+"""
 
 from __future__ import annotations
 
