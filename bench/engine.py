@@ -2,7 +2,7 @@
 
     python bench/engine.py [--json]
 
-Each figure is a ratio to, or stands beside, something measured in the same run, because machines differ
+Each figure is a ratio to, or is shown beside, something measured in the same run, because machines differ
 and drift: a durable add is compared with a bare write and fdatasync of the same bytes on the same disk.
 """
 

@@ -25,7 +25,7 @@ def _folding(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _listed(path: str, handle: int | None) -> str:
-    """Return a path with each name as it is listed, as far as it leads anywhere."""
+    """Return a path with each name as its folder lists it; names that are missing stay as they are."""
     at = "/" if path.startswith("/") else ""
     for name in path.split("/"):
         if name:

@@ -60,7 +60,7 @@ def test_the_parts_are_in_the_order_of_how_seldom_they_change(agent: Agent, note
     ]
 
 
-def test_what_is_recalled_stands_with_its_reference_date_and_type(agent: Agent) -> None:
+def test_recalled_entries_have_their_reference_date_and_type(agent: Agent) -> None:
     agent.session("old").add("finding", {"content": "We found walnut wood"}, id="it")
     context = agent.context("walnut")
     assert "- [1] (2026-01-11, finding) We found walnut wood\n" in context.text
@@ -93,7 +93,7 @@ def test_no_session_or_id_is_in_the_text_unless_asked_for(agent: Agent) -> None:
     assert f"[1] (2026-01-11, finding, {session.id}/{entry.id}) We" in agent.context("walnut", ids=True).text
 
 
-def test_our_instructions_stand_first_and_once(agent: Agent, notes: Notes) -> None:
+def test_our_instructions_come_first_and_once(agent: Agent, notes: Notes) -> None:
     notes.add("Use pnpm", "Project")
     agent.session("s").add("note", {"content": "walnut"})
     text = agent.context("walnut", notes=notes).text

@@ -66,7 +66,7 @@ def test_without_a_name_the_home_lies_in_the_users_data_folder(user_folder: Path
     assert keepstone.open().root.is_relative_to(user_folder)
 
 
-def test_a_home_where_a_file_stands_is_refused(tmp_path: Path) -> None:
+def test_a_file_in_the_place_of_a_home_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(ValueError, match="is a file"):
         keepstone.open(tmp_path / "file")

@@ -21,7 +21,7 @@ def tracked_files() -> list[str]:
     return [name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file()]
 
 
-def test_former_name_stands_only_in_one_line_of_the_changelog() -> None:
+def test_former_name_is_only_in_one_line_of_the_changelog() -> None:
     found = [
         (name, line)
         for name in tracked_files()

@@ -65,7 +65,7 @@ def test_every_mark_names_a_requirement_of_the_manifest() -> None:
     assert sorted(unknown) == [], "the manifest has no such id"
 
 
-def test_requirement_marks_stand_on_test_functions_only() -> None:
+def test_requirement_marks_are_on_test_functions_only() -> None:
     for module in modules():
         assert sorted(marks_in(module)) == sorted(marks_on_tests_in(module))
 

@@ -126,7 +126,7 @@ def test_undo_is_refused_once_an_entry_changed(agent: keepstone.Agent) -> None:
     assert [one.decided_by for one in agent.suggestions("accepted")] == ["user"]
 
 
-def test_a_decision_stands(agent: keepstone.Agent) -> None:
+def test_a_decision_is_final(agent: keepstone.Agent) -> None:
     entry = agent.add("Use OAuth")
     wanted, unwanted = (agent.suggest("pin", [entry.id], why=why) for why in ("a", "b"))
     agent.reject(unwanted.id, by="Ada")

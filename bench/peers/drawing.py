@@ -87,7 +87,7 @@ def _lines(kind: str, results: dict[str, Any]) -> Lines:
 
 
 class _Scale:
-    """Places of values on a log scale; ``powers`` are where its rules stand."""
+    """Places of values on a log scale; ``powers`` are the places of its rules."""
 
     def __init__(self, low: int, high: int, begin: float, end: float) -> None:
         self.powers = [10.0**power for power in range(low, high + 1)]

@@ -45,7 +45,7 @@ class Peer(Protocol):
         """Take in rows in bulk, durably."""
 
     def ready(self) -> None:
-        """Build what makes questions fast, as far as filling did not."""
+        """Build the structures that make questions fast, if filling did not."""
 
     def add(self, row: Rows) -> None:
         """Take in one row, as durably as the store offers."""

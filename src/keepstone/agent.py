@@ -211,7 +211,7 @@ class Agent(BoundToProcess):
             limit: The most entries of the page.
             cursor: The ``next`` of the page before; it holds in other processes, too.
             newest_first: Begin with the newest.
-            shared: Other agents, what they share of whose entries is listed, too.
+            shared: Other agents whose shared entries are listed, too.
             filters: ``types``, ``tags``, ``where``, ``since``, ``until`` and ``ids``, all of which entries
                 must pass, and ``include_superseded``, which lists entries that are not valid now, too.
 
@@ -348,7 +348,7 @@ class Agent(BoundToProcess):
             return self.session(entry.session, of=to).add_many([copied])[0]
 
     def _view_of(self, of: str) -> Agent:
-        """Return another agent as far as its grants reach, checked at each call; this agent as it is."""
+        """Return a view of another agent, restricted by its grants at each call; this agent as it is."""
         reach = self._reach(of)
         if reach.of == self.slug:
             return self
@@ -362,7 +362,7 @@ class Agent(BoundToProcess):
         return Reach(self._store, self._now, self.slug, self._store.check_agent(of))
 
     def _reaches(self, shared: Iterable[str] | None) -> list[Reach]:
-        """Return what this agent may access of others, each once; it need not share with itself."""
+        """Return this agent's access to others, each once; it need not share with itself."""
         names = dict.fromkeys(names_of(shared, "shared") or ())
         return [self._reach(name) for name in names if name != self.slug]
 
@@ -461,8 +461,8 @@ class Agent(BoundToProcess):
             names += self._shared.judge.all_derived(self.slug, session, id)
         self.session(session).purge(id)
         for name in sorted({holder for holder, _ in names[1:]}):
-            self._store.purge(self.slug, name, [one for holder, one in names[1:] if holder == name])
-        purge_ids(self._shared.root, self.slug, {one for _, one in names})
+            self._store.purge(self.slug, name, [entry_id for holder, entry_id in names[1:] if holder == name])
+        purge_ids(self._shared.root, self.slug, {entry_id for _, entry_id in names})
         return Purged(tuple(names))
 
     def sources(self, id: str, session: str | None = None) -> list[Entry]:  # noqa: A002
@@ -707,7 +707,7 @@ class Agent(BoundToProcess):
         check_suggestion(do, ids, given)
         if given is not None and do != "tag":
             check_content(record_of(given, self._shared.clock))
-        targets = [self.get(one) for one in ids]
+        targets = [self.get(entry_id) for entry_id in ids]
         for entry in targets if do in ("merge", "supersede") else ():
             if not self.holds(entry):
                 raise ValueError(f"entry {entry.id!r:.80} is not valid now: suggest it of the one that is")
@@ -845,7 +845,7 @@ class Agent(BoundToProcess):
                 a hit is a bullet or paragraph, with ``path``, ``line`` and ``text``. The filters above are
                 of entries. Files are searched up to 1 MiB in all; ``Hits.skipped`` names the others.
             notes: The notes to search if ``include`` names them, such as ``Notes(".")``.
-            shared: Other agents, what they share of whose entries is searched, too. Hits, whose ``agent``
+            shared: Other agents whose shared entries are searched, too. Hits, whose ``agent``
                 tells them apart, are then in the order of their relevance.
 
         Raises:
@@ -1000,7 +1000,7 @@ class Agent(BoundToProcess):
             window: Texts, and ids of entries, that the prompt already has. Recalled entries and newest turns
                 among them are left out; the prefix does not change.
             ids: Show the session and the id of each entry in the text, too.
-            shared: Other agents, what they share of whose entries is recalled, too.
+            shared: Other agents whose shared entries are recalled, too.
             trust: The least trust of what is shown as memory; see ``Entry.trust``. Entries below it, of
                 every kind, are in a fence of their own at the end, which says where they come from.
             untrusted: ``"fence"``, or ``"omit"`` to leave out entries below the trust.
@@ -1065,7 +1065,7 @@ class Agent(BoundToProcess):
 
     @traced("recall", {"keepstone.hits": len})
     def _told(self, query: str, limit: int, trusted: Trusted, reaches: Sequence[Reach]) -> list[Hit]:
-        """Return what a context tells of a question; what has not the trust takes no place of the others."""
+        """Return a context's hits for a question; hits below the trust do not count toward the limit."""
         vectors = None if self._shared.meaning.is_unwanted else self.vectors()
         question = Question(query_of(query), limit, self._now(), self._now, include_superseded=True)
 
@@ -1088,7 +1088,9 @@ class Agent(BoundToProcess):
         last = self._store.select(Scope(self.slug, valid_at=now), 1, newest_first=True)
         if not last:
             return []
-        tied = {one.session for one in self._store.select(Scope(self.slug, since=last[0].ts, valid_at=now))}
+        tied = {
+            entry.session for entry in self._store.select(Scope(self.slug, since=last[0].ts, valid_at=now))
+        }
         # Of entries with the same time, those of the log that changed last were added last.
         sessions = self._store.sessions(self.slug) if len(tied) > 1 else ()
         session = next((info.id for info in sessions if info.id in tied), last[0].session)
@@ -1101,7 +1103,7 @@ class Agent(BoundToProcess):
     def _of_both(
         self, find: Callable[[Callable[[Entry], bool]], list[Entry]], trusted: Trusted
     ) -> list[Entry]:
-        """Return what is found among entries with the trust, and among all of them, by time."""
+        """Return the results for trusted entries and for all entries together, by time."""
         either = replace(trusted, all=True)
         found = find(lambda entry: either.matches(entry.line))
         if all(trusted.admits(entry.line) for entry in found):
@@ -1180,7 +1182,7 @@ class Agent(BoundToProcess):
 
 
 def view_of(agent: Agent, of: str | None) -> Agent:
-    """Return another agent as far as its grants reach for this one, for servers; without ``of`` this one."""
+    """Return a view of another agent, restricted by its grants, for servers; this agent without ``of``."""
     return agent if of is None else agent._view_of(of)  # noqa: SLF001  Of this module.
 
 

@@ -194,7 +194,7 @@ class AgentFiles:
 
     @contextmanager
     def folder(self, *, locked: bool = False) -> Iterator[Folder | None]:
-        """Yield the folder itself, for what is more than one file; None if it is missing.
+        """Yield the folder itself, for operations on several files; None if it is missing.
 
         ``locked`` keeps other writers of files away.
         """
@@ -231,7 +231,7 @@ class AgentFiles:
 
 
 def file_name(path: object) -> str:
-    """Return a checked path of an agent's file; PathEscapeError or ValueError for what is none."""
+    """Return a checked path of an agent's file; raise PathEscapeError or ValueError for any other."""
     names = check_path(path)
     # On file systems that fold case, other spellings would name reserved files, too.
     if names[0].casefold().startswith(RESERVED):

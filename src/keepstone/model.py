@@ -103,7 +103,7 @@ TRUST = ("user", "program", "model", "import", "tool")
 """Who may say an entry, the most trusted first."""
 PROGRAM, MODEL, LEAST = "program", "model", TRUST[-1]
 TRUSTED = MODEL
-"""The least trust of what a context shows as trusted."""
+"""The least trust of entries that a context shows as trusted."""
 DERIVED = "derived_from"
 """The relation of an entry to a source, in a link with the digest of the source."""
 _KEYS = ("by", "via", "from", "vouched")
@@ -134,7 +134,7 @@ def trust_level(value: Any) -> str:
 
 
 def own_trust(record: Mapping[str, Any]) -> str:
-    """Return what an entry's own origin says; a damaged or unknown one has the least trust.
+    """Return the trust by an entry's own origin; a damaged or unknown one has the least trust.
 
     Examples:
         >>> own_trust({"origin": {"by": "model"}}), own_trust({}), own_trust({"origin": "web"})
@@ -187,14 +187,14 @@ def origin_of(value: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """The surface that writes, which decides the origin of what it writes."""
+    """The surface that writes, which decides the origin of its entries."""
 
     by: str | None = None
     """Who writes; None for a program, whose items may name anyone."""
     via: str | None = None
     """The surface, such as ``mcp/claude-code``."""
     may_cite: bool = True
-    """Whether what it writes may cite files of the project, and so learn what they say."""
+    """Whether its entries may cite files of the project, and so learn their content."""
 
     def origin(self, given: Mapping[str, Any] | None, sources: Iterable[str] = ()) -> dict[str, Any] | None:
         """Return the origin to write; None for ``program`` without more, which is the default.
@@ -231,7 +231,7 @@ class Conflict:
 
 
 class Judging(Protocol):
-    """Computes what depends on other entries; ``keepstone.store.trust`` has the one of a home."""
+    """Computes the properties of an entry that depend on others; see ``keepstone.store.trust``."""
 
     def trust(self, agent: str, session: str | None, record: Record) -> str:
         """Return the trust of an entry."""
@@ -295,7 +295,7 @@ class Entry:
         return self.agent, self.session, self.id
 
     def cells(self) -> tuple[str, ...]:
-        """Return what tables show of the entry, in the order of ``COLUMNS``."""
+        """Return the entry's values for tables, in the order of ``COLUMNS``."""
         return _moment(self.ts), self.session, self.type, self.id, self.text
 
     def as_dict(self) -> Record:
@@ -341,7 +341,7 @@ class Entry:
 
     @property
     def aliases(self) -> tuple[str, ...]:
-        """Other names of what the entry is about, found like words of its text."""
+        """Other names of the entry's subject, found like words of its text."""
         value = self.line.get("aliases")
         return tuple(name for name in value if isinstance(name, str)) if isinstance(value, list) else ()
 
@@ -632,7 +632,7 @@ class Hit:
 
     @property
     def kind(self) -> str:
-        """The kind of what was found: ``"entry"``, ``"file"`` or ``"note"``."""
+        """The kind of the hit: ``"entry"``, ``"file"`` or ``"note"``."""
         return "entry" if self.excerpt is None else self.excerpt.kind
 
     @property
@@ -665,7 +665,7 @@ class Hit:
         return None if self.excerpt is None else self.excerpt.line
 
     def cells(self) -> tuple[str, ...]:
-        """Return what tables show of what was found, in the order of ``COLUMNS``."""
+        """Return the hit's values for tables, in the order of ``COLUMNS``."""
         if self.excerpt is None:
             return self.entry.cells()
         return "", self.excerpt.path, self.excerpt.kind, f"line {self.excerpt.line}", self.excerpt.text

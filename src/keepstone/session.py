@@ -171,7 +171,7 @@ class Session(BoundToProcess):
         """Remember chat messages as a provider or framework has them: all of them, or none.
 
         Each becomes an entry of type ``message`` with the message, whole, as its ``data``. A message with an
-        ``id`` is the entry of this id: the same id again replaces what it said. Who said it is its origin, by
+        ``id`` is the entry of this id: the same id again replaces its content. Who said it is its origin, by
         its role: a user, a model or a tool; a message with a tool's result is the tool's.
 
         Args:
@@ -201,14 +201,14 @@ class Session(BoundToProcess):
     ) -> list[Record]:
         """Return the session's messages as they were given, oldest first.
 
-        With a provider they are what its API takes: a message of its own form as it was given, others
+        With a provider they are in the form of its API: a message of that form as it was given, others
         rewritten; tool results right after their calls, and neither without the other. OpenAI's are chat
         messages, or items of the Responses API if the session has any of these. Anthropic's begin with a
         user's; system messages are left out, for they go into the request's own field.
 
         Args:
             provider: ``"openai"`` or ``"anthropic"``.
-            limit: Keep the newest N, before what a provider would refuse is left out.
+            limit: Keep the newest N, before messages that a provider would refuse are left out.
 
         Raises:
             ValueError: The provider is not known, or the limit is negative.
@@ -309,7 +309,7 @@ class Session(BoundToProcess):
         type: str | None = None,  # noqa: A002
         **reserved: Unpack[ChangedKeys],
     ) -> Entry:
-        """Change an entry and return it. What is not named stays; a change to what is there writes nothing.
+        """Change an entry and return it. Other keys stay as they are; a change without effect writes nothing.
 
         If that changes the text, a vector given with the old one goes too, unless a new ``embedding``
         comes along.
@@ -406,7 +406,7 @@ class Session(BoundToProcess):
         return self._shared.conflicts.attach(revised[:1])[0]
 
     def reinstate(self, id: str) -> Entry:  # noqa: A002
-        """Delete what replaced an entry, and let it hold again; see ``Agent.reinstate``."""
+        """Delete the replacements of an entry, and make it valid again; see ``Agent.reinstate``."""
         versions = self._store.history(self.agent, entry_id_of(id), self.id)
         step = reinstating(id, now(self._clock), versions)
         return self._judged(self._store.revise(self.agent, self.id, step))[0]
@@ -418,7 +418,7 @@ class Session(BoundToProcess):
         has this value already nothing is written, and the entry that says so is returned.
 
         Args:
-            key: The name of what has the value.
+            key: The name of the fact.
             value: A JSON value other than None.
 
         Raises:
@@ -588,7 +588,7 @@ class Session(BoundToProcess):
     def fork(self, new_id: str, until: str) -> Session:
         """Copy the entries up to one, and including it, into a new session, and return that.
 
-        They are what they are now, with their history, and keep their ids. Deleted ones stay behind.
+        They keep their present content, their history and their ids. Deleted ones stay behind.
 
         Raises:
             EntryNotFoundError: The session has no entry ``until``.

@@ -20,7 +20,7 @@ DURATION = "keepstone.operation.duration"
 OPERATION = "keepstone.operation"
 """The attribute that names a call: ``add``, ``recall``, ``context`` or ``purge``."""
 ERROR = "error.type"
-"""The attribute with the class or the status of what failed."""
+"""The attribute with the class or the status of the error."""
 
 BUCKETS = (
     *(0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01),

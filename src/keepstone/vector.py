@@ -45,7 +45,7 @@ _GIVEN = "given:"
 _TINY, _HUGE = 1e-200, 1e200
 """Between these the square of a vector's length has lost nothing to underflow or overflow."""
 _IS_UNIT = 1e-6
-"""How far the length of a float32 vector may be from 1 after rounding; what is nearer is left as it is."""
+"""Tolerance for the length of a float32 vector after rounding; within it a vector is left as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def given_space(dim: int) -> Space:
 
 
 SAMPLE = 256
-"""Vectors of a space that tell what cosines are usual: all of fewer, else the first by ``drawn``.
+"""Vectors of a space that show the usual cosines: all of fewer, else the first by ``drawn``.
 
 The quartiles of 64 vary so much with the draw that one in five found something unrelated relevant.
 """
@@ -170,7 +170,7 @@ class Embedding(dict[str, str]):
 
 
 def encode(space: str, vector: Vector) -> Embedding:
-    """Return what a log line says of a vector of unit length."""
+    """Return the value in a log line for a vector of unit length."""
     plain = vector.astype(F32, copy=False)
     return Embedding(space, plain, binascii.b2a_base64(plain.tobytes(), newline=False).decode("ascii"))
 

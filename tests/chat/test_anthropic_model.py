@@ -26,7 +26,7 @@ def talk(agent: Agent, notes: Notes, server: ModelServer) -> Conversation:
     return Conversation(agent, notes, choose("anthropic:small", variables).model)
 
 
-def test_the_cache_breakpoint_stands_after_the_stable_part(
+def test_the_cache_breakpoint_follows_the_stable_part(
     talk: Conversation, notes: Notes, server: ModelServer, say: Said
 ) -> None:
     notes.add("Use pnpm", "Project")

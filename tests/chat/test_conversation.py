@@ -229,7 +229,7 @@ def test_an_answer_that_breaks_off_is_kept_with_a_mark(
     assert "/retry" in turn.data["cut"]
 
 
-def test_a_stopped_answer_is_kept_as_far_as_it_came(talk: Conversation, server: ModelServer) -> None:
+def test_the_received_part_of_a_stopped_answer_is_kept(talk: Conversation, server: ModelServer) -> None:
     server.held.clear()
     deltas = talk.send("Hi")
     next(deltas)

@@ -23,7 +23,9 @@ def home(tmp_path: Path) -> Iterator[Home]:
 def test_only_the_finding_that_was_asked_for_is_worth_more_afterwards(tmp_path: Path) -> None:
     sample.copy_to(tmp_path)
     faded = {entry.type: entry for entry in demo_home.fade(tmp_path / sample.BMAD)}
-    gained = {kind: round(entry.asked - entry.priorities[-1], 3) for kind, entry in faded.items()}
+    gained = {
+        kind: round(entry.priority_after_queries - entry.priorities[-1], 3) for kind, entry in faded.items()
+    }
     assert gained == dict.fromkeys(faded, 0.0) | {"finding": 0.02 * demo_home.ASKED}
 
 

@@ -28,7 +28,7 @@ def somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("place", ["my demo", "~/d'x; false"])
-def test_every_command_that_the_demo_names_works_as_it_stands(place: str) -> None:
+def test_every_command_that_the_demo_names_works_unchanged(place: str) -> None:
     lines = told(place)
     [home] = [shlex.split(line)[1] for line in lines if line.startswith("export ")]
     name, _, value = home.partition("=")

@@ -45,7 +45,7 @@ class Project:
         return self.cli.error("notes", *words, *self.places)
 
     def write(self, *notes: str) -> None:
-        """Write AGENTS.md with these notes, of which the first stands on line 3."""
+        """Write AGENTS.md with these notes, of which the first is on line 3."""
         bullets = "".join(f"- {note}\n" for note in notes)
         self.project_file.write_text(f"## Memories\n\n{bullets}", "utf-8")
 

@@ -99,13 +99,13 @@ def test_what_the_recalled_leave_goes_to_the_newest_turns() -> None:
     assert sizes(context)["newest"] > BUDGET * 0.8
 
 
-def test_what_no_query_changes_stands_first_whatever_follows() -> None:
+def test_parts_that_no_query_changes_come_first() -> None:
     one, other = built(FULL), built(Contents(pinned=FULL.pinned, standing=FULL.standing, notes=FULL.notes))
     assert one.stable == other.stable == other.tokens
     assert one.text.startswith(other.text)
 
 
-def test_pinned_entries_stand_although_they_are_in_the_window() -> None:
+def test_pinned_entries_are_shown_although_they_are_in_the_window() -> None:
     [pinned] = entries("pinned", [0])
     context = built(Contents(pinned=[pinned], newest=entries("newest", [0]), window=[pinned.id, "newest0"]))
     assert (ids(context, "pinned"), ids(context, "newest")) == (["pinned0"], [])
@@ -146,7 +146,7 @@ def test_a_counter_that_gives_no_number_is_an_error(
     st.integers(0, 6),
     st.sampled_from([0, 3, 300]),
 )
-def test_every_entry_stands_once_or_is_left_out_with_a_reason(
+def test_every_entry_is_shown_once_or_left_out_with_a_reason(
     budget: int, pinned: int, standing: int, newest: int, bullets: int
 ) -> None:
     wanted = Contents(

@@ -54,7 +54,7 @@ def test_what_is_neutral_already_stays_as_it_is() -> None:
 
 
 @given(st.text("@a/. \n", max_size=60))
-def test_no_mention_stands_after_white_space_outside_code(text: str) -> None:
+def test_no_mention_follows_white_space_outside_code(text: str) -> None:
     assert not BARE.search(neutralised(text))
 
 
@@ -74,7 +74,7 @@ SPACES = ("@x", "@x", " ", "    ", "\t", "\n", "\n", "\n\n", "\r", "- ", "> ", "
 
 
 def live(tokens: Sequence[Token]) -> Iterator[str]:
-    """What a reader of Markdown shows as text, and HTML in which a mention stands by itself."""
+    """The text that a reader of Markdown shows, and HTML in which a mention is alone."""
     for token in tokens:
         if token.type in {"text", "text_special"}:
             yield token.content

@@ -34,7 +34,7 @@ GUIDE = (
 )
 
 
-def test_files_that_fit_stand_whole_the_projects_first(agent: Agent, notes: Notes, tmp_path: Path) -> None:
+def test_files_that_fit_are_whole_the_projects_first(agent: Agent, notes: Notes, tmp_path: Path) -> None:
     write(tmp_path, "Use pnpm", guide="# Rules\n\nBe kind.\n\n")
     notes.add("My name is Alice", "User")
     context = agent.context(notes=notes)
@@ -56,14 +56,14 @@ def test_of_a_file_that_does_not_fit_the_last_notes_stay(agent: Agent, notes: No
     assert ("- last note\n" in prefix, "- first note\n" in prefix, "Blah" in prefix) == (True, False, False)
 
 
-def test_notes_about_the_query_stand_after_the_prefix(agent: Agent, notes: Notes, tmp_path: Path) -> None:
+def test_notes_about_the_query_follow_the_prefix(agent: Agent, notes: Notes, tmp_path: Path) -> None:
     write(tmp_path, "Deploys happen on Fridays", *FILLER)
     context = agent.context("when do we deploy?", notes=notes)
     assert "Deploys" in part(context, "notes for the query")
     assert "Deploys" not in context.text[: context.stable]
 
 
-def test_paragraphs_about_the_query_stand_there_with_their_heading(
+def test_paragraphs_about_the_query_follow_with_their_heading(
     agent: Agent, notes: Notes, tmp_path: Path
 ) -> None:
     write(tmp_path, guide=GUIDE + "## Oak\n\nOiled twice.\n\n")
@@ -86,7 +86,7 @@ def test_a_note_saved_to_a_large_file_is_in_the_very_next_prefix(
     assert "- Use pnpm\n" in agent.context(notes=notes).text
 
 
-def test_a_small_file_stands_whole_beside_a_large_one(agent: Agent, notes: Notes, tmp_path: Path) -> None:
+def test_a_small_file_is_whole_beside_a_large_one(agent: Agent, notes: Notes, tmp_path: Path) -> None:
     write(tmp_path, *FILLER)
     notes.add("My name is Alice", "User")
     remarks = [item.remark for item in agent.context(notes=notes).parts[0].items]
@@ -113,7 +113,7 @@ def test_notes_keep_to_half_of_the_budget(agent: Agent, notes: Notes, tmp_path: 
     assert sum(one.tokens for one in found) <= budget // 2
 
 
-def test_files_of_other_agents_stand_after_the_notes(agent: Agent, notes: Notes, tmp_path: Path) -> None:
+def test_files_of_other_agents_follow_the_notes(agent: Agent, notes: Notes, tmp_path: Path) -> None:
     write(tmp_path, "Use pnpm")
     (tmp_path / "CLAUDE.md").write_text("Be brief.\n", "utf-8")
     text = part(agent.context(notes=notes), "notes")

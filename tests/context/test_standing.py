@@ -34,7 +34,7 @@ def standing(agent: Agent, query: str | None = None) -> list[str]:
     return [entry.id for entry in parts["standing"].entries] if "standing" in parts else []
 
 
-def test_preferences_and_decisions_of_all_sessions_stand_by_creation(
+def test_preferences_and_decisions_of_all_sessions_are_listed_by_creation(
     agent: Agent, clock: ManualClock
 ) -> None:
     for session, kind in [("one", "decision"), ("two", "preference"), ("one", "preference"), ("two", "note")]:
@@ -58,9 +58,7 @@ def test_a_decision_that_another_process_adds_is_there_at_once(home: Home, agent
 
 
 @pytest.mark.parametrize("forget", [Session.delete, Session.purge])
-def test_a_decision_that_is_forgotten_stands_no_more(
-    agent: Agent, forget: Callable[[Session, str], None]
-) -> None:
+def test_a_forgotten_decision_is_not_listed(agent: Agent, forget: Callable[[Session, str], None]) -> None:
     session = agent.session("s")
     session.add("decision", text="We take walnut", id="it")
     assert standing(agent) == ["it"]
@@ -77,13 +75,13 @@ def test_a_decision_that_is_edited_keeps_its_place(agent: Agent) -> None:
     assert [entry.text for entry in part.entries] == ["We take oak", "We take oil"]
 
 
-def test_a_pinned_decision_stands_among_the_pinned_only(agent: Agent) -> None:
+def test_a_pinned_decision_is_listed_among_the_pinned_only(agent: Agent) -> None:
     agent.session("s").add("decision", text="We take walnut", id="it", pinned=True)
     assert [part.kind for part in agent.context("walnut").parts] == ["pinned"]
 
 
 @pytest.mark.parametrize("key", ["valid_to", "expires"])
-def test_a_decision_that_has_ended_stands_no_more(agent: Agent, clock: ManualClock, key: str) -> None:
+def test_a_decision_that_has_ended_is_not_listed(agent: Agent, clock: ManualClock, key: str) -> None:
     agent.session("s").add("decision", {"text": "We take walnut"}, **{key: clock()})  # type: ignore[arg-type]
     clock.advance(1)
     assert standing(agent) == []
@@ -114,14 +112,14 @@ def test_those_that_ended_take_no_place_of_others(agent: Agent, clock: ManualClo
     assert standing(agent) == ["old"]
 
 
-def test_those_of_one_moment_stand_by_session_and_then_by_place(agent: Agent) -> None:
+def test_decisions_of_one_moment_are_listed_by_session_and_place(agent: Agent) -> None:
     for session in ("two", "one"):
         for number in (1, 2):
             agent.session(session).add("decision", text=f"{session} {number}", id=f"{session}-{number}")
     assert standing(agent) == ["one-1", "one-2", "two-1", "two-2"]
 
 
-def test_what_stands_is_asked_of_the_index_and_of_no_session(
+def test_standing_decisions_come_from_the_index_without_a_session(
     agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(10):
@@ -138,7 +136,7 @@ def test_what_stands_is_asked_of_the_index_and_of_no_session(
     assert len(asked) == 1  # The newest session's turns, for the end of the context.
 
 
-def test_an_index_of_their_own_finds_what_stands() -> None:
+def test_an_index_of_their_own_finds_standing_decisions() -> None:
     rows = f"SELECT eid FROM entry e INDEXED BY entry_standing WHERE e.{IS_STANDING}"  # noqa: S608
     sql = f"EXPLAIN QUERY PLAN {rows} ORDER BY e.ts DESC"
     plan = Database(None).rows(sql)

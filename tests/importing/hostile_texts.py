@@ -24,7 +24,7 @@ _CLASSES = {op.CATEGORY_DIGIT: "1", op.CATEGORY_SPACE: " ", op.CATEGORY_WORD: "a
 
 
 def example(parsed: Any) -> str:
-    """Return a short text that a pattern matches, as far as its parts can be made without looking around."""
+    """Return a short text that a pattern matches; parts with look-around are ignored."""
     return "".join(_one(kind, value) for kind, value in parsed)
 
 

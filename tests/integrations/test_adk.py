@@ -173,7 +173,7 @@ async def test_a_query_that_matches_nothing_returns_nothing(tmp_path: Path, quer
     assert await found(service, query) == []
 
 
-async def test_what_only_stands_next_to_a_match_is_not_found(tmp_path: Path) -> None:
+async def test_mere_neighbours_of_a_match_are_not_found(tmp_path: Path) -> None:
     service = KeepstoneMemoryService(tmp_path)
     events = [event("e1", "Which drink?"), event("e2", "green tea"), event("e3", "Noted")]
     await service.add_session_to_memory(session("s1", *events))

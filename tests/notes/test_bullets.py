@@ -166,7 +166,7 @@ def test_a_note_for_a_line_where_none_can_begin_is_the_last(text: str, line: int
 
 @given(st.lists(st.sampled_from(LINES), max_size=9), NOTE, NEWLINES, st.data())
 @example(["- a", "- b"], "---", "\n", None)
-def test_a_replaced_note_stands_where_the_old_one_stood(
+def test_a_replaced_note_keeps_the_place_of_the_old_one(
     lines: list[str], note: str, newline: str, data: st.DataObject | None
 ) -> None:
     raw = newline.join(lines).encode()

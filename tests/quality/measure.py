@@ -41,7 +41,7 @@ class Figures:
     any: float
     """How often some of it is."""
     ndcg: float
-    """How far up it is: 100 if nothing stands before it."""
+    """How far up it is: 100 if nothing comes before it."""
 
 
 @cache

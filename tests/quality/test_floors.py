@@ -1,6 +1,6 @@
 """Figures below which recall must not fall.
 
-``FLOORS`` stands about three points below what was measured. When recall has become better for
+``FLOORS`` is about three points below the measured values. When recall has become better for
 good, raise it: ``python -m pytest tests/quality -rP -k floor`` prints the figures.
 """
 

@@ -154,7 +154,7 @@ def test_vectors_of_neighbours_alone_do_not_count() -> None:
     }
 
 
-def test_one_candidate_is_better_than_what_stands_beside_it() -> None:
+def test_one_candidate_is_better_than_its_neighbours() -> None:
     assert order({}, {5: 0.2}, [(5, 4, 1), (5, 6, 1)])[0] == 5
 
 

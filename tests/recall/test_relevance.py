@@ -251,7 +251,7 @@ def test_words_far_apart_in_a_long_text_do_not_count_together(agent: Agent) -> N
     assert relevance["near"] > relevance["apart"]
 
 
-def test_aliases_count_wherever_words_of_a_long_text_stand(agent: Agent) -> None:
+def test_aliases_count_anywhere_in_a_long_text(agent: Agent) -> None:
     text = "the mirror is round. " + "we had tea and went home. " * 30 + "he hangs a coat in the corridor"
     for name, aliases in (("with", ["looking-glass"]), ("without", [])):
         agent.session(name).add("note", {"content": text}, id=name, aliases=aliases)

@@ -192,7 +192,7 @@ def test_words_and_meaning_find_more_together_than_each_alone(tmp_path: Path) ->
         assert set(recalled(home, "E4711 of my sibling")[:2]) == {"0", "1"}
 
 
-def test_a_vector_alone_finds_what_is_nearest_whatever_stands_around_it(tmp_path: Path) -> None:
+def test_a_vector_alone_finds_the_nearest_entries_whatever_surrounds_them(tmp_path: Path) -> None:
     with keepstone.open(tmp_path, embedder="none") as home:
         angles = [0.3, 0.0, 0.5, 0.1, 0.4, 0.2]
         items = ({"id": str(n), "embedding": [1.0, angle]} for n, angle in enumerate(angles))

@@ -46,7 +46,7 @@ class Limited:
     async def ask(
         self, path: str, count: int = 1, *, method: str = "POST", access: Access | None = None
     ) -> None:
-        """Begin requests, and let them come as far as they do by themselves."""
+        """Begin requests, and let them run until they wait for something."""
         for _ in range(count):
             scope = scope_of(path, method=method)
             scope[SCOPE_KEY] = access or Access()

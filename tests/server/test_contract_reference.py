@@ -1,4 +1,4 @@
-"""The contracts of HTTP and of JSON, as far as scripts/contract_reference.py makes them from the code."""
+"""The parts of the contracts of HTTP and of JSON that scripts/contract_reference.py makes from the code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a token for one agent reaches of another one: as far as the agent itself, in each request."""
+"""A token for one agent reaches the same part of another one as the agent itself, in each request."""
 
 from __future__ import annotations
 

@@ -300,7 +300,7 @@ def test_changing_a_result_changes_no_memory(memory: SessionMemory) -> None:
     assert found["type"] == "decision"
 
 
-def test_a_flat_line_of_another_program_is_shown_as_it_stands(root: Path, memory: SessionMemory) -> None:
+def test_a_flat_line_of_another_program_is_shown_unchanged(root: Path, memory: SessionMemory) -> None:
     copy_by_hand(root, '{"id":"e1","ts":"2026-01-11T14:31:00Z","type":"event","role":"user","content":"Hi"}')
 
     [found] = memory.query(topic="hi")

@@ -80,7 +80,7 @@ def test_only_a_text_of_which_more_follows_ends_with_three_dots() -> None:
     assert clipped("abcd", 4) == "abcd"
 
 
-def test_no_space_and_no_stop_stands_before_the_three_dots() -> None:
+def test_no_space_and_no_stop_precedes_the_three_dots() -> None:
     assert clipped("one two three", 9) == "one two…"
     assert clipped("It is so. Then it was not", 11) == "It is so…"
 

@@ -1,4 +1,4 @@
-"""The app as a person meets it: keys go in, and what stands on the screen comes out."""
+"""The app as a person meets it: keys go in, and the text of the screen comes out."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Terminal:
         return re.sub(r"terminal-\d+", "terminal", svg)
 
     async def until(self, words: str) -> None:
-        """Wait until words stand on the screen."""
+        """Wait until words are on the screen."""
         async with asyncio.timeout(20):
             while words not in self.text:
                 await self._pilot.pause(0.01)

@@ -48,7 +48,7 @@ The end, ~~nearly~~.
 
 
 def shown(pieces: list[str], last: str = "") -> str:
-    """Return the words on a screen after an answer has come in pieces, once the last of them stand there."""
+    """Return the words on a screen after an answer has come in pieces, once the last of them are there."""
 
     async def whole() -> str:
         app = App[None](css_path=STYLE)

@@ -42,7 +42,7 @@ class Tmux:
         )
 
     def until(self, words: str) -> str:
-        """Wait until words stand on the screen, and return the screen."""
+        """Wait until words are on the screen, and return the screen."""
         for _ in range(600):
             screen = self("capture-pane", "-p")
             if words in " ".join(screen.split()):

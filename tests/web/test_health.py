@@ -31,7 +31,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         yield served
 
 
-def test_a_command_stands_on_a_line_of_its_own_and_is_never_wrapped(damaged: Site, browse: Browse) -> None:
+def test_a_command_has_its_own_line_and_is_never_wrapped(damaged: Site, browse: Browse) -> None:
     page = browse(damaged.url("default", "overview"), width=390)
     purge = page.locator(".command pre", has_text="keepstone purge")
     expect(purge).to_contain_text(f"--home {damaged.home.root}")

@@ -36,7 +36,7 @@ def test_a_note_that_is_there_already_is_not_written_twice(site: Site, agent: Ag
     expect(notes(page, "User")).to_have_text(["Use pnpm"])
 
 
-def test_a_note_is_edited_where_it_stands(site: Site, agent: Agent, browse: Browse) -> None:
+def test_a_note_is_edited_in_place(site: Site, agent: Agent, browse: Browse) -> None:
     site.notes.add("Use npm", "Project")
     page = browse(site.url(agent.slug, "memory"))
     page.get_by_role("button", name="Edit: Use npm").click()

@@ -125,7 +125,7 @@ def test_charts_of_some_sessions_say_of_how_many(place: Place, monkeypatch: pyte
         ),
     ],
 )
-def test_the_page_says_how_the_index_stands(
+def test_the_page_shows_the_state_of_the_index(
     place: Place, monkeypatch: pytest.MonkeyPatch, answer: Hits, told: str
 ) -> None:
     found = replace(overview.gather(place), answer=answer)

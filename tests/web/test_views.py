@@ -100,7 +100,7 @@ def test_who_said_an_entry_is_the_first_name_that_it_has(data: dict[str, Any], w
     ("role", "side"),
     [("user", "me"), ("ai", "agent"), ("tool", "nobody"), (["user"], "nobody"), (None, "nobody")],
 )
-def test_an_entry_stands_on_the_side_of_its_role(role: object, side: str) -> None:
+def test_an_entry_is_on_the_side_of_its_role(role: object, side: str) -> None:
     assert view_of(entry(data={"role": role}))["side"] == side
 
 
@@ -195,7 +195,7 @@ def test_hits_whose_scores_are_nothing_have_no_bars(place: Place) -> None:
     assert view["parts"] == []
 
 
-def test_neighbours_of_a_hit_stand_before_or_after_it(place: Place) -> None:
+def test_neighbours_of_a_hit_are_before_or_after_it(place: Place) -> None:
     made = entry("middle")
     near = [replace(made, text=str(by), ts=NOW + timedelta(minutes=by)) for by in (-1, 0, 1)]
     [view] = hit_views(Hits([hit(made, {"words": 1.0}, *near)]), place)

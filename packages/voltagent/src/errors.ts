@@ -44,7 +44,7 @@ export class LockTimeoutError extends KeepstoneError {
   }
 }
 
-/** Something that is no regular file stands where a log or its folder should be: move it away. */
+/** Something other than a regular file is in the place of a log or its folder: move it away. */
 export class CorruptLogError extends KeepstoneError {
   constructor(message: string, options?: ErrorOptions) {
     super("corrupt_log", message, options);

@@ -310,7 +310,7 @@ export class Log {
     return new StoreError(`${join(this.#folder.path, this.name)}: ${reason}; nothing was stored`, { cause });
   }
 
-  /** Return where to write and what to write first, so that new lines stand on their own. */
+  /** Return where to write and what to write first, so that new lines are separate from a torn one. */
   #mended(fd: number): [begin: number, prefix: string] {
     const { torn, rest } = this.#snapshot.scan;
     if (torn !== null && whole(rest) === null) {

@@ -9,7 +9,7 @@ import { type Line, Scan, whole } from "./scan.js";
 import { readTime } from "./time.js";
 
 const LF = Buffer.from("\n");
-/** How every line that keepstone writes begins, also where it stands inside a damaged one. */
+/** The beginning of every line that keepstone writes, also of one inside a damaged line. */
 const BEGINNING = /"id"\s*:\s*("(?:[^"\\]|\\.)*")\s*,\s*(?:"type"\s*:\s*"(?:[^"\\]|\\.)*"\s*,\s*)?"ts"\s*:/g;
 const FIRST_ID = /^\s*\{\s*"id"\s*:\s*("(?:[^"\\]|\\.)*")/;
 const BATCH_MARK = /,"batch":\[\d+,\d+\]\}\s*$/;

@@ -31,7 +31,7 @@ class MemoryTools:
         notes: The notes of the project and its user.
         session: Where entries are saved.
         ask: Asks the person before a note is saved: notes are instructions for every later request.
-            Without it none is.
+            Without it no entry is saved.
 
     Examples:
         >>> tools = MemoryTools(agent, Notes("."), agent.session("s1"))
@@ -96,7 +96,7 @@ class MemoryTools:
 
 
 class ToolBudget:
-    """Uses tools for one message of the person, and bounds what their results come to.
+    """Uses tools for one message of the person, and limits the total size of their results.
 
     A model may ask for many tools at once, several times, and all results go with each further request.
     """

@@ -29,7 +29,7 @@ def conflicts(agent: "Agent", *, since: SinceOption = None, kinds: KindsOption =
     """
     found = list(agent.conflicts(moment_or_none(since, "--since"), kinds))
     lines = [
-        f"{pair.kind}\n" + "\n".join(f"  {one_line(one.id)}  {clipped(one.text)}" for one in pair)
+        f"{pair.kind}\n" + "\n".join(f"  {one_line(entry.id)}  {clipped(entry.text)}" for entry in pair)
         for pair in found
     ]
     document = {"conflicts": [pair_document(pair) for pair in found]}

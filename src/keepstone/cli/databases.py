@@ -136,16 +136,16 @@ def migrate(
     from keepstone.store.transfer import move
 
     layout = layout_of("default")
-    one, root = open_store(source, layout, durable=True)
+    source_store, root = open_store(source, layout, durable=True)
     if not is_database(root) and not root.is_dir():
         raise ValueError(f"there is no home at {root}: --from names the home to copy")
-    with closing(one):
-        other, _ = open_store(target, layout, durable=True)
-        with closing(other), progress("migrating") as bar:
+    with closing(source_store):
+        target_store, _ = open_store(target, layout, durable=True)
+        with closing(target_store), progress("migrating") as bar:
             task = bar.task_ids[0]
             moved = move(
-                cast("MovableStore", one),
-                cast("MovableStore", other),
+                cast("MovableStore", source_store),
+                cast("MovableStore", target_store),
                 merge=merge,
                 progress=lambda done, total: bar.update(task, completed=done, total=total),
             )

@@ -38,7 +38,7 @@ class FadedEntry:
     text: str
     priorities: tuple[float, ...]
     """Its priority at each of ``AGES``."""
-    asked: float
+    priority_after_queries: float
     """Its priority on the last day, after the queries."""
     archived: bool
 
@@ -101,7 +101,7 @@ def fade(root: Path) -> tuple[FadedEntry, ...]:
         session = home.agent(AGENT).session(sample.FADING_SESSION)
         with SessionMemory(session.id, root, clock=lambda: days[-1]) as memory:
             worth = [_priorities(memory.query(as_of=day)) for day in days]
-            asked = worth[-1] | [_priorities(memory.query("finding")) for _ in range(ASKED)][-1]
+            worth_after_query = worth[-1] | [_priorities(memory.query("finding")) for _ in range(ASKED)][-1]
             memory.compact()
         left = {entry.id for entry in session.entries(include_superseded=True)}
     return tuple(
@@ -110,7 +110,7 @@ def fade(root: Path) -> tuple[FadedEntry, ...]:
             line["type"],
             sample.gist(line["data"]),
             tuple(on_day[line["id"]] for on_day in worth),
-            asked[line["id"]],
+            worth_after_query[line["id"]],
             line["id"] not in left,
         )
         for line in sample.fading()

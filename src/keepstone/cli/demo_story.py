@@ -70,10 +70,10 @@ def _sessions(shown: DemoResult) -> Iterator[RenderableType]:
 def _session_row(name: str) -> tuple[str, str, str, str]:
     turns = sample.turns(name)
     kinds = [turn["type"] for turn in turns]
-    told = [
+    kind_counts = [
         counted(kinds.count(kind), kind) for kind in ("decision", "finding", "preference") if kind in kinds
     ]
-    return name, turns[0]["ts"][:10], str(len(turns)), ", ".join(told)
+    return name, turns[0]["ts"][:10], str(len(turns)), ", ".join(kind_counts)
 
 
 def _files(shown: DemoResult) -> Iterator[RenderableType]:
@@ -97,7 +97,7 @@ def _session_memory(shown: DemoResult) -> Iterator[RenderableType]:
     headings = ("type", *(f"day {age}" for age in AGES), "content")
     yield table(headings, map(_faded_row, shown.fading))
     boosted = next(entry for entry in shown.fading if entry.type == "finding")
-    yield Text(f"After {ASKED} queries the finding's priority is {boosted.asked:.2f}.")
+    yield Text(f"After {ASKED} queries the finding's priority is {boosted.priority_after_queries:.2f}.")
     gone = ", ".join(entry.type for entry in shown.fading if entry.archived)
     yield Text(f"Compaction archived entries of priority 0.3 or less: the {gone}.")
 

@@ -247,10 +247,10 @@ def _change(before: Version | None, version: Version, agent: "Agent") -> str:
         return "restored"
     old, new = before.line, version.line
     keys = sorted(key for key in {*old, *new} - _UNTOLD if old.get(key) != new.get(key))
-    told = [_told(key, new.get(key)) for key in keys]
+    changes = [_told(key, new.get(key)) for key in keys]
     if "valid_to" in keys and (newer := _newer(version, agent)):
-        told[keys.index("valid_to")] = f"superseded by {newer}"
-    return ", ".join(told) or "written again"
+        changes[keys.index("valid_to")] = f"superseded by {newer}"
+    return ", ".join(changes) or "written again"
 
 
 def _told(key: str, value: object) -> str:
@@ -267,13 +267,19 @@ def _newer(version: Version, agent: "Agent") -> str:
     found: list[Entry] = []
     with suppress(EntryNotFoundError):  # It was deleted later: what superseded it is no longer linked.
         found = agent.related(version.id, "supersedes")
-    return ", ".join(one.id for one in found if any(link.items() <= dict(each).items() for each in one.links))
+    return ", ".join(
+        entry.id
+        for entry in found
+        if any(link.items() <= dict(candidate).items() for candidate in entry.links)
+    )
 
 
 def _added(entry: Entry, verb: str) -> Answer:
     answer = _changed(entry, verb)
     verbs = {"duplicate": "repeats", "contradiction": "contradicts"}
-    lines = [f"{verbs[one.kind]} {one.id} in session {one.session}" for one in entry.conflicts]
+    lines = [
+        f"{verbs[conflict.kind]} {conflict.id} in session {conflict.session}" for conflict in entry.conflicts
+    ]
     view = Group(answer.view, *(Text(harmless(line), "yellow") for line in lines))
     return Answer(added_document(entry), view)
 

@@ -56,8 +56,14 @@ def expect(
 ) -> Answer:
     """Add a test of memory: what a question must find, or must not."""
     place = _file_of(home, file)
-    told = {"expect": expected or [], "never": never or [], "nothing": nothing, "limit": limit, "note": note}
-    test = running_tests.expect(place, home.agent(agent).slug, ask, **told)
+    fields = {
+        "expect": expected or [],
+        "never": never or [],
+        "nothing": nothing,
+        "limit": limit,
+        "note": note,
+    }
+    test = running_tests.expect(place, home.agent(agent).slug, ask, **fields)
     return Answer(test.line(), Text(f"added a test of {one_line(test.ask)!r} to {one_line(str(place))}"))
 
 
@@ -65,18 +71,23 @@ def expect(
 def run(home: "Home", agent: OnlyOption = None, file: FileOption = None) -> Answer:
     """Run the tests of memory. The status is 1 if one fails. Nothing is written."""
     place = _file_of(home, file)
-    tests = [one for one in read_tests(place) if agent in (None, one.agent)]
+    tests = [test for test in read_tests(place) if agent in (None, test.agent)]
     results = run_tests(home, tests)
-    failed = [one for one in results if one.reason]
+    failed = [result for result in results if result.reason]
     document = {
         "passed": len(results) - len(failed),
         "failed": len(failed),
         "tests": [
-            {"id": one.test.id, "ask": one.test.ask, "passed": not one.reason, "reason": one.reason}
-            for one in results
+            {
+                "id": result.test.id,
+                "ask": result.test.ask,
+                "passed": not result.reason,
+                "reason": result.reason,
+            }
+            for result in results
         ],
     }
-    lines = [Text(harmless(f"FAILED {one.test.ask}\n    {one.reason}"), "red") for one in failed]
+    lines = [Text(harmless(f"FAILED {result.test.ask}\n    {result.reason}"), "red") for result in failed]
     words = f"{counted(len(results), 'test')}, {len(failed):,} failed" if results else "no tests"
     return Answer(document, Group(*lines, Text(words)), status=1 if failed else 0)
 

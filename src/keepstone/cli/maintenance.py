@@ -60,7 +60,7 @@ def checked(home: "Home", *, deep: bool, fix: bool) -> Answer:
     """Return the answer of a check of a home."""
     with progress("checking") as bar:
         findings = home.doctor(deep=deep, fix=fix, progress=_updater(bar)) + _notes_findings()
-    findings = [replace(each, remedy=placed(each.remedy, place_options())) for each in findings]
+    findings = [replace(finding, remedy=placed(finding.remedy, place_options())) for finding in findings]
     healthy = all(finding.level != "error" for finding in findings)
     document = {"healthy": healthy, "findings": [finding_document(finding) for finding in findings]}
     return Answer(document, _findings_view(findings), status=0 if healthy else 1)

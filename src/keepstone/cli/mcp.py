@@ -274,9 +274,9 @@ def _changes(
         skill_file = _skill_file_of(client, folder)
         if skill_file is not None and (skill or (entry is None and skill_file.exists())):
             edits[skill_file] = [with_skill(skill_file, wanted=skill)]
-        for path, some in edits.items():
+        for path, file_edits in edits.items():
             _check_inside(path, folder)
-            changes.append((client.title, Change.of(path, *some, removes=path == skill_file)))
+            changes.append((client.title, Change.of(path, *file_edits, removes=path == skill_file)))
     return changes
 
 

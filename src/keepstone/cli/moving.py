@@ -120,13 +120,13 @@ def import_(
         "source": result.source,
         "imported": result.imported,
         "unchanged": result.unchanged,
-        "failed": [{"place": one.place, "reason": one.reason} for one in result.failed],
+        "failed": [{"place": failure.place, "reason": failure.reason} for failure in result.failed],
     } | ({"notes": result.notes} if result.notes else {})
     verb = "would import" if dry_run else "imported"
     words = f"{verb} {counted(result.imported, 'entry')} from {result.source}, {result.unchanged:,} unchanged"
     shown: list[Any] = [Text(words + (f", {len(result.failed):,} failed" if result.failed else ""))]
     if result.failed:
-        rows = [(one.place, one.reason) for one in result.failed[:_SHOWN]]
+        rows = [(failure.place, failure.reason) for failure in result.failed[:_SHOWN]]
         shown.append(table(("not imported", "reason"), rows))
         if len(result.failed) > _SHOWN:
             shown.append(Text(f"and {len(result.failed) - _SHOWN:,} more: see --json"))

@@ -43,24 +43,34 @@ LimitOption = Annotated[
 def list_sessions(agent: "Agent") -> Answer:
     """List the sessions with their titles, the one with the newest entry first."""
     infos = {info.id: info for info in agent.sessions()}
-    found = [one for one in agent.session_summaries() if one.id in infos]
+    summaries = [summary for summary in agent.session_summaries() if summary.id in infos]
     rows = [
-        (one.id, one.title or "", f"{one.entries:,}", moment(one.changed), size(infos[one.id].size))
-        for one in found
+        (
+            summary.id,
+            summary.title or "",
+            f"{summary.entries:,}",
+            moment(summary.changed),
+            size(infos[summary.id].size),
+        )
+        for summary in summaries
     ]
     columns = ("session", "title", "entries", "last change (UTC)", "size")
-    document = {"sessions": [{**summary_document(one), **session_document(infos[one.id])} for one in found]}
+    document = {
+        "sessions": [
+            {**summary_document(summary), **session_document(infos[summary.id])} for summary in summaries
+        ]
+    }
     if not rows:
         return Answer(document, Text("no sessions yet"))
-    return Answer(document, _in_lines(found) if is_narrow(_NARROW) else table(columns, rows))
+    return Answer(document, _in_lines(summaries) if is_narrow(_NARROW) else table(columns, rows))
 
 
-def _in_lines(found: "Sequence[SessionSummary]") -> Group:
+def _in_lines(summaries: "Sequence[SessionSummary]") -> Group:
     """Return each session in lines of its own, for screens that are too narrow for a table."""
     shown: list[Text] = []
-    for one in found:
-        about = f"{moment(one.changed)}  {counted(one.entries, 'entry')}"
-        for place, words in enumerate(filter(None, (one.title, one.id, about))):
+    for summary in summaries:
+        about = f"{moment(summary.changed)}  {counted(summary.entries, 'entry')}"
+        for place, words in enumerate(filter(None, (summary.title, summary.id, about))):
             line = Text("  " * bool(place), "" if place else "bold", no_wrap=True, overflow="ellipsis")
             shown.append(line.append(one_line(words)))
     return Group(*shown)

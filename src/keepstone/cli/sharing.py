@@ -72,16 +72,16 @@ def grants(agent: "Agent") -> Answer:
     found = agent.grants()
     rows = [
         (
-            one_line(one.to),
-            one.may,
-            _what(one),
-            "" if one.until is None else moment(one.until),
-            one_line(one.by or ""),
+            one_line(grant.to),
+            grant.may,
+            _what(grant),
+            "" if grant.until is None else moment(grant.until),
+            one_line(grant.by or ""),
         )
-        for one in found
+        for grant in found
     ]
     view = table(("agent", "may", "what", "until (UTC)", "by"), rows) if rows else Text("nothing is granted")
-    return Answer({"grants": [grant_document(one) for one in found]}, view)
+    return Answer({"grants": [grant_document(grant) for grant in found]}, view)
 
 
 EntryArgument = Annotated[str, typer.Argument(metavar="ID", help="The id of the entry.", show_default=False)]

@@ -55,35 +55,37 @@ def review(agent: "Agent", *, by: ByOption = None) -> Answer:
     """
     from keepstone.operations.suggesting import effects
 
-    found, at = agent.suggestions(), 0
+    suggestions, at = agent.suggestions(), 0
     decided: list[tuple[str, int]] = []
     try:
-        while at < len(found) or decided:
-            is_at_end = at == len(found)
+        while at < len(suggestions) or decided:
+            is_at_end = at == len(suggestions)
             if not is_at_end:
-                _say(_view(found[at], f"{at + 1} of {len(found)}"))
-                _say(Text("\n").join(shown_change(*effect) for effect in effects(agent, found[at])))
+                _say(_view(suggestions[at], f"{at + 1} of {len(suggestions)}"))
+                _say(Text("\n").join(shown_change(*effect) for effect in effects(agent, suggestions[at])))
             answer = _asked(_LAST_KEYS if is_at_end else _KEYS)
             if answer == "q" or (is_at_end and answer != "u"):
                 break
             if answer == "u":
-                at = _undone(agent, found, decided, at, by)
+                at = _undone(agent, suggestions, decided, at, by)
                 continue
-            if answer == "y" and _accepted(agent, found[at], by):
+            if answer == "y" and _accepted(agent, suggestions[at], by):
                 decided.append(("y", at))
             if answer == "n":
                 decided.append(("n", at))
             at += 1
     finally:
-        for _, index in (one for one in decided if one[0] == "n"):
-            agent.reject(found[index].id, by)
-    accepted, rejected = ([found[index].id for how, index in decided if how == key] for key in "yn")
+        for _, index in (decision for decision in decided if decision[0] == "n"):
+            agent.reject(suggestions[index].id, by)
+    accepted, rejected = ([suggestions[index].id for how, index in decided if how == key] for key in "yn")
     words = f"accepted {len(accepted)}, rejected {len(rejected)}, open {len(agent.suggestions())}"
-    return Answer({"accepted": accepted, "rejected": rejected}, Text(words if found else "no suggestions"))
+    return Answer(
+        {"accepted": accepted, "rejected": rejected}, Text(words if suggestions else "no suggestions")
+    )
 
 
 def _say(view: Text) -> None:
-    """Show what belongs to a question, beside the answer of the command."""
+    """Show a text of the dialog on stderr, as stdout has the answer of the command."""
     console(stderr=True).print(view, crop=False)
 
 
@@ -107,7 +109,11 @@ def _accepted(agent: "Agent", suggestion: "Suggestion", by: str | None) -> bool:
 
 
 def _undone(
-    agent: "Agent", found: Sequence["Suggestion"], decided: list[tuple[str, int]], at: int, by: str | None
+    agent: "Agent",
+    suggestions: Sequence["Suggestion"],
+    decided: list[tuple[str, int]],
+    at: int,
+    by: str | None,
 ) -> int:
     """Take back the last decision; return the suggestion to show next."""
     if not decided:
@@ -116,8 +122,8 @@ def _undone(
     how, index = decided.pop()
     if how == "n":
         return index
-    agent.undo(found[index].id, by)
-    _say(Text(f"undone: {one_line(found[index].id)}"))
+    agent.undo(suggestions[index].id, by)
+    _say(Text(f"undone: {one_line(suggestions[index].id)}"))
     return at
 
 
@@ -129,7 +135,10 @@ def _view(suggestion: "Suggestion", place: str) -> Text:
     return Text.assemble((f"{head}\n", "bold"), "\n".join(lines))
 
 
-def _listed(found: Sequence["Suggestion"], words: str) -> Answer:
-    rows = [(moment(one.ts), one.state, one.do, one.id, clipped(one.why)) for one in found]
+def _listed(suggestions: Sequence["Suggestion"], words: str) -> Answer:
+    rows = [
+        (moment(suggestion.ts), suggestion.state, suggestion.do, suggestion.id, clipped(suggestion.why))
+        for suggestion in suggestions
+    ]
     view = Text(words) if not rows else table(("time (UTC)", "state", "do", "id", "why"), rows)
-    return Answer({"suggestions": [*map(suggestion_document, found)]}, view)
+    return Answer({"suggestions": [*map(suggestion_document, suggestions)]}, view)

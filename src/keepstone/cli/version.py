@@ -16,7 +16,7 @@ def library_version() -> str | None:
 
 
 def versions() -> dict[str, Any]:
-    """Return the versions of the library, its formats and what it stands on.
+    """Return the versions of the library, its formats and its dependencies.
 
     ``models`` has the installed models with the version of their package. ``index`` is a derived format: an
     index of another version is built beside it.

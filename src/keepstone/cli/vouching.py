@@ -46,7 +46,7 @@ def why(agent: "Agent", entry_id: EntryArgument, session: SessionOption = None) 
     for name, title in (("sources", "derived from"), ("derived", "from it was derived")):
         found = getattr(origins, name)
         branch = tree.add(Text(title, "dim")) if found else tree
-        document[name] = [_grown(branch, one, name) for one in found]
+        document[name] = [_grown(branch, related, name) for related in found]
     for gone in origins.gone:
         tree.add(Text(f"derived from {one_line(gone)}, which is gone", "yellow"))
     return Answer(document | {"gone": origins.gone}, tree)
@@ -58,25 +58,25 @@ def verify(agent: "Agent", accept: AcceptOption = None) -> Answer:
 
     With --accept the entry's citations take the text that their files have now.
     """
-    found = agent.verify(accept=accept)
-    broken = sum(one.state in BROKEN for one in found)
+    citations = agent.verify(accept=accept)
+    broken = sum(citation.state in BROKEN for citation in citations)
     rows = [
         (
-            one.state,
-            f"{one.to.removeprefix('file:')}{f' now {one.lines}' if one.lines else ''}",
-            f"{one.session}/{one.id}",
-            (one.commit or "")[:12],
+            citation.state,
+            f"{citation.to.removeprefix('file:')}{f' now {citation.lines}' if citation.lines else ''}",
+            f"{citation.session}/{citation.id}",
+            (citation.commit or "")[:12],
         )
-        for one in found
+        for citation in citations
     ]
     view = table(("state", "cited", "entry", "changed by"), [tuple(map(one_line, row)) for row in rows])
-    document = {"citations": [asdict(one) for one in found], "broken": broken}
-    return Answer(document, view if found else Text("no citations"), status=1 if broken else 0)
+    document = {"citations": [asdict(citation) for citation in citations], "broken": broken}
+    return Answer(document, view if citations else Text("no citations"), status=1 if broken else 0)
 
 
 def _grown(tree: Tree, branch: Branch, name: str) -> dict[str, Any]:
     grown = tree.add(_line(branch.entry))
-    return {**entry_document(branch.entry), name: [_grown(grown, one, name) for one in branch.below]}
+    return {**entry_document(branch.entry), name: [_grown(grown, child, name) for child in branch.below]}
 
 
 def _line(entry: Entry) -> Text:

@@ -40,7 +40,7 @@ class Contents:
     """Preferences and decisions by creation, oldest first; the newest are most important."""
     recalled: Sequence[Entry] = ()
     passage: Callable[[Entry], str] = TEXT
-    """Returns what is shown of a recalled entry."""
+    """Returns the text that is shown of a recalled entry."""
     newest: Sequence[Entry] = ()
     """The last turns, oldest first; the last is most important."""
     notes: Sequence[Source] = ()

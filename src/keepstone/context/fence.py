@@ -41,7 +41,7 @@ def line_of(ref: str, entry: Entry, text: str, remarks: Sequence[str] = (), *, w
 
 
 def remarks_of(entry: Entry, *, is_untrusted: bool = False) -> list[str]:
-    """Return what a line says of an entry besides: where it comes from, and why it is stale."""
+    """Return the remarks on an entry: where it comes from, and why it is stale."""
     stale = entry.stale
     return [*([f"from {entry.trust}"] if is_untrusted else []), *([f"stale: {stale}"] if stale else [])]
 

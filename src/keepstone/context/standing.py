@@ -18,4 +18,4 @@ def standing(store: Store, agent: str, now: datetime | Callable[[Entry], bool]) 
 
     ``now`` is when they hold, or a condition that they pass.
     """
-    return newest_valid(lambda asked: store.standing(agent, asked or MOST), MOST, now)
+    return newest_valid(lambda limit: store.standing(agent, limit or MOST), MOST, now)

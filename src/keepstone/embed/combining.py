@@ -15,7 +15,7 @@ B = TypeVar("B")
 
 
 class _Call(Generic[A, B]):
-    """The items of one thread, and what became of them."""
+    """The items of one thread, and their results."""
 
     def __init__(self, items: Sequence[A]) -> None:
         self.items = items

@@ -242,7 +242,7 @@ class PendingCall(Generic[T]):
 
 
 def _of_call(error: BaseException) -> BaseException:
-    """Return the error to raise for one of an embedder: what it cancelled is its call, not its caller."""
+    """Return the error to raise for one of an embedder: a cancellation concerns its call, not our caller."""
     if isinstance(error, Exception | KeyboardInterrupt | SystemExit):
         return error
     failure = EmbedderUnavailableError(f"the embedder cancelled the call: {type(error).__name__}")
@@ -362,7 +362,7 @@ class Turns:
 
     @contextmanager
     def ahead(self) -> Iterator[None]:
-        """Let background work begin nothing inside the ``with``; what it is at goes on."""
+        """Keep background work from starting inside the ``with``; running work continues."""
         call, urgent = object(), self._urgent
         urgent[call] = None
         self._called = time.monotonic()

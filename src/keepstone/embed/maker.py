@@ -50,7 +50,7 @@ class _Failure:
 class Maker:
     """Makes vectors of entries' texts, with backoff after failures.
 
-    The embedder gets what ``embedded_text`` leaves of a text, and vectors and failures are kept by that.
+    The embedder gets ``embedded_text`` of a text, which is also the key for kept vectors and failures.
 
     A failed batch is halved until the rejected texts are found; they are left out and retried after a
     minute, then after twice as long each time. A failed embedder is retried after a second at first.
@@ -87,7 +87,7 @@ class Maker:
 
         Raises:
             EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError: The embedder
-                failed, with other texts, too. The next call returns what was made before.
+                failed, with other texts, too. The next call returns the vectors made before.
         """
         cut = {text: embedded_text(text) for text in texts}
         made = self._make(list(dict.fromkeys(cut.values())), must=must)

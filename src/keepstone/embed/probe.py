@@ -1,7 +1,8 @@
 """Identification of embedders by their answer to a fixed text.
 
 The name of a bound method or a lambda does not identify a model, and neither does the address of a server.
-Their vector of ``PROBE`` is kept with the space of a home. What answers almost the same is the same embedder.
+Their vector of ``PROBE`` is kept with the space of a home. An embedder that gives almost the same vector is
+the same embedder.
 """
 
 from __future__ import annotations

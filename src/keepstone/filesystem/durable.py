@@ -1,4 +1,4 @@
-"""Syncing to the disk itself: the only module that calls ``fsync`` or what stands for it.
+"""Syncing to the disk itself: the only module that calls ``fsync`` or its equivalent.
 
 On macOS ``fsync`` leaves data in the drive's cache, which a power cut loses; ``F_FULLFSYNC`` empties it.
 """

@@ -15,7 +15,7 @@ def git(folder: Path, *words: str) -> bytes:
         StoreError: git is not installed, or failed.
     """
     try:
-        done = subprocess.run(  # noqa: S603  A list of our own; names from outside stand behind options.
+        done = subprocess.run(  # noqa: S603  A list of our own; names from outside come after the options.
             ["git", "-C", str(folder), *words],  # noqa: S607  The user's own git.
             capture_output=True,
             check=False,

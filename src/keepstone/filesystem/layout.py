@@ -32,7 +32,7 @@ FORMAT_FILE = ".format.json"
 FORMAT = 1
 """The newest version that this keepstone reads. It never wrote the file, as nothing has changed yet."""
 STATE = ".keepstone"
-"""The folder of what a home must not forget beside its memory, inside the root: nothing in it is derived."""
+"""The folder of a home's state beside its memory, inside the root: nothing in it can be derived."""
 VANISHED = f"{STATE}/gone"
 """The journals of agents that were purged whole, inside the root, by digests of their names."""
 ERASED = "erased.ndjson"

@@ -173,7 +173,9 @@ class Lock:
                 self.close()
 
     def _take(self, deadline: float, timeout: float) -> bool:
-        from filelock import lock_descriptor  # A third of what opening a home imports; reading needs no lock.
+        from filelock import (
+            lock_descriptor,
+        )  # It is a third of the imports of opening a home; reading needs no lock.
 
         if self._wanted:
             self._let_others_go_first()

@@ -41,7 +41,7 @@ def slug(text: str) -> str:
     if not text.startswith(_MARK) and _PLAIN.fullmatch(text):
         return text
     raw = text.encode("utf-8", "surrogatepass")
-    # A byte takes at most three characters, and at least one: what is cut off is never shown.
+    # A byte takes one to three characters, so the part that is cut off is never shown.
     encoded = _MARK + _ESCAPED.sub(_escape, raw[:_LONGEST]).decode()
     if len(raw) <= _LONGEST and len(encoded) <= _LONGEST:
         return encoded
@@ -70,7 +70,7 @@ def unslug(slug: str) -> str:
     Raises:
         TypeError: ``slug`` is not a string.
         ValueError: It is not a slug that ``keepstone.slug`` returns, or ends in a digest, which only
-            stands for the text.
+            replaces the text.
 
     Examples:
         >>> unslug("u.ada_40example.com")
@@ -91,7 +91,7 @@ _slug_of = slug
 
 
 def _decoded(encoded: str) -> str:
-    """Return the text of an encoded one; anything else, or nothing, for what no text is encoded as."""
+    """Return the text of an encoded one; the result for any other string is undefined."""
     raw = b"".join(map(_byte, _PIECE.findall(encoded)))
     try:
         return raw.decode("utf-8", "surrogatepass")

@@ -66,7 +66,7 @@ def _sections(origin: Origin, name: str) -> Items:
                 continue
             if line.startswith(BEGIN + "{") and line.endswith(END):
                 if ours is not None:
-                    # Before the comment stand its own heading and a blank line.
+                    # Its own heading and a blank line come before the comment.
                     yield _item(ours, text[:-2], place)
                 ours, place, text = line[len(BEGIN) : -len(END)], f"{name}:{number}", []
             else:

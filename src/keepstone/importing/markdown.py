@@ -160,7 +160,7 @@ def _concept(note: _Note, session: str) -> Item | Unread:
 
 
 def exported_item(ours: Record, text: str, place: str) -> Item | Unread:
-    """Return the entry of a part that ``keepstone export`` wrote, with the text as it stands there now."""
+    """Return the entry of a part that ``keepstone export`` wrote, with the text that the part has now."""
     rest = dict(ours)
     session = named(rest.pop("session", None))
     try:
@@ -175,7 +175,7 @@ def exported_item(ours: Record, text: str, place: str) -> Item | Unread:
 def read_basic_memory(origin: Origin, _: Options) -> Items:
     """Yield one entry for each note, with its relations as links and its categories as tags.
 
-    A note whose front matter is not understood is left out: its id stands there.
+    A note whose front matter is not understood is left out, as its id is in there.
     """
     yield from _linked_notes(origin, "permalink", _relations)
 

@@ -114,7 +114,7 @@ class Origin:
             raise SourceError(f"{name} cannot be read: {error}") from error
 
     def modified(self, name: str) -> str:
-        """Return when one of its files was last changed, as far as that is known."""
+        """Return the time of the last change of a file, or of the archive that holds it."""
         if self.is_folder:
             status = (self.path / name).lstat()
             return format_time(datetime.fromtimestamp(status.st_mtime, UTC))

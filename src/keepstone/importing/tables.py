@@ -180,7 +180,7 @@ def _without_damage(rows: Iterator[list[str]], name: str) -> Iterator[list[str] 
 
 
 def _exported(cells: Mapping[str, str], place: str) -> Item | Unread:
-    """Return the entry of a row that ``keepstone export`` wrote, with its text as it stands there now."""
+    """Return the entry of a row that ``keepstone export`` wrote, with the text that the row has now."""
     try:
         rest = json.loads(cells["keepstone"])
     except (ValueError, KeyError, RecursionError) as error:

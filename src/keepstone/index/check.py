@@ -48,7 +48,7 @@ def _snapshot(index: Index) -> Iterator[Database]:
 
 
 def damage(index: Index) -> list[str]:
-    """Return what is wrong with the file itself, its table of words and its vectors; nothing if all is well.
+    """Return the damage of the file itself, its table of words and its vectors; empty if all is well.
 
     Raises:
         UnavailableError: Another process keeps it busy, or the disk refuses.
@@ -109,7 +109,7 @@ class _SessionRows:
 def differing(index: Index, session: str, log: Log) -> int:
     """Return how many entries of a session the index holds otherwise than its log says.
 
-    What the index has not read yet is not compared. The vectors that callers gave are.
+    Lines that the index has not read yet are not compared. Vectors that callers gave are.
 
     Raises:
         UnavailableError: Another process keeps the index busy, or the disk refuses.
@@ -221,7 +221,7 @@ def _left(database: Database, folder: Folder) -> list[str]:
 
 
 def forget_damaged_files(index: Index) -> None:
-    """Remove what ``damaged_files`` names. Answers come from the rows until such files are made again.
+    """Remove the files that ``damaged_files`` names. Answers come from the rows until they are made again.
 
     Raises:
         UnavailableError: Another process keeps the index busy, or the disk refuses.

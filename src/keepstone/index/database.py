@@ -44,7 +44,7 @@ INSERT INTO meta VALUES('tokenizer', '{_tokenization(language)}');
 
 
 def _tokenization(language: str) -> str:
-    """Return what is recorded of how words are cut and stemmed; an index of another kind is rebuilt."""
+    """Return the recorded way of cutting and stemming words; an index with another one is rebuilt."""
     # As a digest: the characters that some scripts add would take four pages of a small index.
     return sha256(" ".join((*tokenizer_of(language), stemming_of(language))).encode()).hexdigest()
 
@@ -74,7 +74,7 @@ BUSY = (apsw.BusyError,)
 
 
 def is_damage(error: BaseException) -> bool:
-    """Return whether an error says that the file is damaged. A statement beyond SQLite's limits does not."""
+    """Return whether an error means that the file is damaged; one beyond SQLite's limits is not damage."""
     return isinstance(error, DAMAGE) and not str(error).startswith(_LIMITS)
 
 
@@ -83,7 +83,7 @@ _SHORT_JOURNAL = 1 << 20
 
 LONG_JOURNAL = 32 << 20
 """Bytes of a journal from which on long work rests until it can be emptied. SQLite writes it back from 8 MB
-on, but starts it over only at a moment without readers: those that overlap leave no such moment."""
+on, but starts it over only at a moment without readers, which does not come while readers overlap."""
 
 _epochs = count(1)
 """Numbers the files that this process opens or begins, so that rows of two of them are never confused."""
@@ -100,7 +100,7 @@ class UnavailableError(Exception):
 class Database:
     """One connection, shared between threads under ``guard``; every use holds the guard.
 
-    A fork waits until nothing goes on here, and the child closes what it got of the connection. SQLite
+    A fork waits until nothing goes on here, and the child closes its copies of the connection's files. SQLite
     keeps the locks of a process in its memory: a child that has those of its parent would wait forever.
     """
 
@@ -134,7 +134,7 @@ class Database:
         self.connection.execute(sql, bindings)
 
     def rows(self, sql: str, bindings: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-        """Run one statement and return what it finds."""
+        """Run one statement and return its rows."""
         return self.connection.execute(sql, bindings).fetchall()
 
     def row(self, sql: str, bindings: tuple[Any, ...] = ()) -> tuple[Any, ...] | None:
@@ -142,9 +142,9 @@ class Database:
         return self.connection.execute(sql, bindings).fetchone()
 
     def stamp(self) -> object:
-        """Return what changes with every transaction, of this connection and of others."""
-        # The one tells of what other connections wrote, the other of what this one did. As a pragma it looks
-        # at the file; what apsw calls so is the version of the last transaction.
+        """Return a value that changes with every transaction, of this connection and of others."""
+        # data_version changes with writes of other connections, total_changes with those of this one. The
+        # pragma looks at the file; apsw's data_version() is only the version of the last transaction.
         return self.row("PRAGMA data_version"), self.connection.total_changes()
 
     @contextmanager

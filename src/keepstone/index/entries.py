@@ -1,4 +1,4 @@
-"""The table of entries: one row for each live entry, and what is asked of these rows."""
+"""The table of entries, with one row for each live entry, and its queries."""
 
 from __future__ import annotations
 
@@ -359,7 +359,7 @@ def in_sessions(database: Database, scope: Scope) -> tuple[str, tuple[object, ..
 def conditions(scope: Scope) -> tuple[str, tuple[object, ...]]:
     """Return a scope as an SQL condition with its bindings: the only place where one becomes the other.
 
-    ``where`` is not part of it: the caller compares what it reads.
+    ``where`` is not part of it: the caller compares the records that it reads.
     """
     parts: list[str] = []
     bindings: list[object] = []

@@ -117,7 +117,7 @@ Clause = tuple[str, tuple[Any, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Which values at a path meet a filter, as far as the index can tell."""
+    """A filter on the values at a path, to the extent that the index can decide it."""
 
     path: str
     sql: str
@@ -145,7 +145,7 @@ _PATH = "(SELECT number FROM path WHERE name=?)"
 
 
 def values_of(tags: Sequence[str] | None, where: Sequence[Comparison]) -> list[Values]:
-    """Return what the index can tell of tags and conditions; those it can tell nothing of are left out."""
+    """Return the filters on tags and values that the index can decide, wholly or in part."""
     found = [Values(TAGS, "f.value=?", (encoded(tag),), may_be_odd=False) for tag in (tags or ())[:MOST_TAGS]]
     ordered: dict[str, list[Comparison]] = {}
     for condition in filter(is_indexed, where):
@@ -183,7 +183,7 @@ def _ordered(key: str, conditions: Sequence[Comparison]) -> Values:
     if any(bound == _ODD for _, bound in bounds):
         return Values(key, "1", may_be_odd=False)
     parts = [f"f.value{'>=' if operator == 'g' else '<='}?" for operator, _ in bounds]
-    # Numbers stand below texts, and these below all others; bounds of two kinds leave nothing.
+    # Numbers sort below texts, and texts below all others; bounds of two kinds leave nothing.
     kinds = ["f.value>=? AND f.value<?" if isinstance(bound, str) else "f.value<?" for _, bound in bounds]
     limits = [("", b"") if isinstance(bound, str) else ("",) for _, bound in bounds]
     bindings = (*(bound for _, bound in bounds), *(limit for kind_limits in limits for limit in kind_limits))

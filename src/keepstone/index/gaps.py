@@ -1,4 +1,4 @@
-"""Zeros in the gaps of an index's pages, where SQLite leaves copies of what it moved elsewhere.
+"""Zeros in the gaps of an index's pages, where SQLite leaves copies of content that it moved elsewhere.
 
 With ``secure_delete`` SQLite overwrites the rows that go. Where a row grew beyond its page, others moved to
 another page, and their bytes may stay between the page's list of cells and the first cell: no row, so no

@@ -23,7 +23,7 @@ def hide(database: Database, sid: int, ids: Collection[str]) -> None:
     """Take rows of entries out of their session at once; ``drop_hidden`` removes them step by step."""
     database.has_hidden = True
     rows, given = "sid=? AND id IN (SELECT value FROM json_each(?))", (sid, json.dumps(list(ids)))
-    # What processes hold of their vectors goes at once: it takes no more than their numbers.
+    # Processes drop the cached vectors at once, as they need only their numbers for that.
     vectors = "SELECT space, vid FROM vector WHERE space IN (SELECT number FROM space)"
     sql = f"INSERT INTO gone(space, vid) {vectors} AND eid IN (SELECT eid FROM entry WHERE {rows})"
     database.execute(sql, given)
@@ -39,7 +39,7 @@ def are_hidden(database: Database) -> bool:
 
 
 def drop_hidden(database: Database) -> bool:
-    """Remove some hidden rows, or what is left of their words; return whether nothing is left."""
+    """Remove some hidden rows, or the rest of their words; return whether nothing is left."""
     if database.row("SELECT 1 FROM entry WHERE sid<0") is None:
         is_last = word_table.merge(database)
         database.has_hidden = not is_last

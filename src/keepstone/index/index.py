@@ -2,7 +2,7 @@
 
 Writers tell it what they appended. Whatever else happened to a log, an editor,
 a crash, a foreign writer, a deleted index, shows in the log's size, time and
-inode, and ``catch_up`` reads on from where the index stands, or from the start.
+inode, and ``catch_up`` reads on from the end of the indexed part, or from the start.
 """
 
 from __future__ import annotations
@@ -74,12 +74,12 @@ class Index:
         self._expected_by = math.inf
 
     def known(self) -> dict[str, tuple[str, Stat]]:
-        """Return the file and the state of every session as far as it is indexed."""
+        """Return the file of every session, and the state of its log that is indexed."""
         with self._database as database:
             return session_table.all_known(database)
 
     def stats(self, sessions: Iterable[str]) -> dict[str, Stat]:
-        """Return up to which states of their logs sessions are indexed, as far as they are known."""
+        """Return the indexed states of the logs of sessions; unknown sessions are left out."""
         with self._database as database:
             return session_table.stats_of(database, sessions)
 
@@ -96,7 +96,7 @@ class Index:
         *,
         within: float = math.inf,
     ) -> bool:
-        """Take in what a session's log holds and the index does not; without a log, drop the session.
+        """Index the unread lines of a session's log; without a log, drop the session.
 
         A long log is read in several transactions, between which no lock is held. ``progress`` receives
         how many more bytes were read. False if it took more than ``within`` seconds, and is not done.
@@ -176,7 +176,7 @@ class Index:
         """
         with self._database as database, database.writing():
             known = session_table.known_of(database, session)
-            # Rows of a log that was not all read say nothing of what the rewrite kept of the rest.
+            # A log that was read in part has no rows for the rest, which the rewrite may have kept.
             if known is None or not known.holds(new.before):
                 return False
             hidden_rows.hide(database, known.sid, gone)
@@ -218,7 +218,7 @@ class Index:
             self.give_way()
 
     def has_hidden(self) -> bool:
-        """Return whether rows wait for ``drop_hidden``, of which a killed process may have left some."""
+        """Return whether rows wait for ``drop_hidden``; a killed process may have left some."""
         if self._database.has_hidden is None:
             with self._database as database:
                 database.has_hidden = hidden_rows.are_hidden(database)
@@ -230,7 +230,7 @@ class Index:
             return hidden_rows.drop_hidden(database)
 
     def erase(self) -> None:
-        """Remove the rows of purged entries, and what was made of their words and vectors."""
+        """Remove the rows of purged entries, and all that was derived from their words and vectors."""
         self.drop_hidden()
         with self._database as database, database.writing():
             building.erase(database)
@@ -262,7 +262,7 @@ class Index:
             return known.compacted if known else 0
 
     def live_bytes(self, session: str) -> int:
-        """Return how many bytes of a session's log say what its entries are now."""
+        """Return how many bytes of a session's log its live entries need."""
         with self._database as database:
             return session_table.live_bytes(database, session)
 
@@ -298,7 +298,7 @@ class Index:
                 session_table.forget_digests(database, known.sid, ids)
                 if TITLE_ID in ids:
                     session_table.set_title(database, known.sid, None)
-                # What a reading that goes on has put aside may be of these entries.
+                # A reading in progress may have put vectors of these entries aside.
                 vector_table.forget_kept(database, known.sid)
             building.erase(database)
 
@@ -329,7 +329,7 @@ class Index:
             return entries.holders(database, entry_id)
 
     def linked(self, ids: Sequence[str], rel: str | None, limit: int) -> list[Row]:
-        """Return entries stand that link to one of the ids, at most ``limit`` of them."""
+        """Return the entries that link to one of the ids, at most ``limit`` of them."""
         with self._database as database:
             return entries.linked(database, ids, rel, limit)
 
@@ -344,17 +344,17 @@ class Index:
             return session_table.summaries(database, sessions)
 
     def oldest(self, session: str, limit: int) -> list[Row]:
-        """Return the first entries of a session stand, by time and place."""
+        """Return the first entries of a session, by time and place."""
         with self._database as database:
             return entries.oldest(database, session, limit)
 
     def pinned(self) -> list[Row]:
-        """Return pinned entries stand, by time."""
+        """Return the pinned entries, by time."""
         with self._database as database:
             return entries.pinned(database)
 
     def standing(self, limit: int) -> list[Row]:
-        """Return the newest preferences and decisions stand, the oldest first."""
+        """Return the newest preferences and decisions, the oldest first."""
         with self._database as database:
             return entries.standing(database, limit)
 
@@ -602,7 +602,7 @@ class Index:
 
 def ranked(database: Database, ranking: Ranking, terms: Sequence[str], scope: Scope, limit: int) -> Ranked:
     """Rank entries by the words they hold: by the full-text table itself, in a large index by ``ranking``."""
-    with database.connection:  # One snapshot of the index, whatever other processes write.
+    with database.connection:  # One snapshot of the index, unaffected by writes of other processes.
         state = word_table.state(database)
         if state.rows and state.rows >= LARGE and are_tokens(terms, database.language):
             found = ranking.ranked(database, state, terms, scope, limit)

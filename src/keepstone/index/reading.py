@@ -1,7 +1,7 @@
 """Reading a log into the index, in transactions that are short however long the log is.
 
-How far a log was read is part of each transaction. A log that is not read to its end has a state
-that no file has, so that nothing is answered as if all of it were known.
+Each transaction also stores the position up to which the log was read. A log that is not read to its end has
+a state that no file can have, so that no query takes the index for complete.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def drop(database: Database, session: str) -> bool:
 def _drop_some(database: Database, session: str, sid: int, *, for_good: bool = False) -> bool:
     """Take some of a session's rows out of the index; return whether these were the last.
 
-    What was made of their texts is kept for a log that is read again, unless they go ``for_good``.
+    Vectors of their texts are kept for a log that is read again, unless they go ``for_good``.
     """
     eids = entries.some_of(database, sid, STEP_LINES)
     if not for_good:
@@ -101,9 +101,9 @@ def _drop_some(database: Database, session: str, sid: int, *, for_good: bool = F
 
 
 def _start(database: Database, session: str, known: LogState | None, file: str, fd: int) -> LogState | None:
-    """Return from where to read on: where the index stands if the log only grew, else its start.
+    """Return where to read on: at the end of the indexed part if the log only grew, else at its start.
 
-    None while rows of what the log was before are left.
+    None while rows of the log's former content are left.
     """
     if known is None:
         return LogState(0, file, _UNREAD, 0, None, 0, 0, 0)
@@ -116,7 +116,7 @@ def _start(database: Database, session: str, known: LogState | None, file: str, 
 
 
 def only_grew(known: LogState, fd: int) -> bool:
-    """Return whether a log is what the index has read of it, and perhaps more."""
+    """Return whether a log begins with the part that the index has read."""
     return Extent(_begun(known) or known.stat, known.offset, known.crc, known.tail).begins(fd)
 
 
@@ -145,7 +145,7 @@ def _take_in(database: Database, session: str, known: LogState, fd: int) -> int 
     read = scan.settled - known.offset
     if done or taking.waiting >= LEFT_TO_RECALL or read >= STEP_BYTES:
         word_table.flush(database)
-    # What was added since this reading of the log began is for the next transaction to judge.
+    # Lines that were added since this reading of the log began are left to the next transaction.
     return None if done and begun.size == stat.size else read
 
 
@@ -323,7 +323,7 @@ def _begun(known: LogState) -> Stat | None:
 
 
 def _unfinished(begun: Stat) -> Stat:
-    """Return what stands for the state of a log that is read in part: no file has such a length."""
+    """Return a marker for a partly read log: its negative size matches no file."""
     return Stat(~begun.size, begun.mtime, begun.inode)
 
 

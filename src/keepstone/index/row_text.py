@@ -23,7 +23,7 @@ _KEYS = ("id", "ts", "type")
 
 
 def rest_of(record: Record, ts: int) -> str:
-    """Return the JSON of what a record says beside the columns of its row.
+    """Return the JSON of a record's keys that its row has no columns for.
 
     That is all of it where id, time and type do not come first, or the time is written otherwise, or a column
     cannot hold the type.

@@ -30,7 +30,7 @@ class Position(NamedTuple):
 
 
 class Selected(NamedTuple):
-    """A row that a scope selects, with what its order is made of."""
+    """A row that a scope selects, with the values that it is sorted by."""
 
     ts: int
     number: int
@@ -40,7 +40,7 @@ class Selected(NamedTuple):
 def select(
     database: Database, scope: Scope, limit: int, after: Position | None, *, newest_first: bool
 ) -> list[Selected]:
-    """Return rows after a position by (time, session, place); more than match, as far as SQL cannot tell."""
+    """Return rows after a position by (time, session, place); a superset where SQL cannot decide a filter."""
     source, bindings = _source(database, scope)
     order, sign = ("DESC", "<") if newest_first else ("ASC", ">")
     if after is not None:
@@ -54,7 +54,7 @@ def select(
 
 
 def count(database: Database, scope: Scope) -> int:
-    """Return how many rows a scope selects, as far as SQL can tell."""
+    """Return how many rows a scope selects by those of its filters that SQL can decide."""
     source, bindings = _source(database, scope)
     found = database.row(f"SELECT count(*) {source}", bindings)
     return found[0] if found else 0

@@ -59,7 +59,7 @@ def known_of(database: Database, session: str) -> LogState | None:
 
 
 def stats_of(database: Database, sessions: Iterable[str]) -> dict[str, Stat]:
-    """Return up to which states of their logs sessions are indexed, as far as they are known."""
+    """Return the indexed states of the logs of sessions; unknown sessions are left out."""
     names = list(sessions)
     if len(names) == 1:  # A third of the time, for the most frequent question.
         sql, value = "SELECT name, size, mtime, inode FROM session WHERE name=?", names[0]
@@ -147,7 +147,7 @@ def renumber(database: Database, sid: int, numbers: Mapping[str, int]) -> None:
 
 
 def live_bytes(database: Database, session: str) -> int:
-    """Return the length of the lines that say what a session's entries are now."""
+    """Return the length of the lines that a session's live entries need."""
     rows = "FROM session s JOIN entry e ON e.sid=s.sid WHERE s.name=?"
     # A vector of four bytes a number has four thirds of them in a line.
     vector = "(SELECT 16 * d.dim / 3 FROM space d WHERE d.number=e.given)"

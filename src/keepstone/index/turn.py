@@ -42,7 +42,7 @@ class Turn:
         return time.monotonic() - self._began < BUSY_TIMEOUT
 
     def end(self) -> None:
-        """Say that this connection waits no more."""
+        """Record that this connection no longer waits."""
         self.is_waiting = False
         if self._lock is not None:
             self._lock.give_back()

@@ -131,7 +131,7 @@ class KeepstoneMemoryService(BaseMemoryService):
 
     def _search(self, scope: Record, query: str) -> SearchMemoryResponse:
         hits = self._agent.recall(query, limit=2 * self._limit, where=scope) if query.strip() else ()
-        # Not what only stands next to a match in its session, unless nothing is clearly about the query.
+        # Neighbours of a match in its session are left out, unless no hit is clearly about the query.
         found = [hit for hit in hits if hit.why.words or hit.relevance >= RELEVANT] or hits[:WEAK]
         return SearchMemoryResponse(memories=[_memory(hit.entry) for hit in found[: self._limit]])
 

@@ -389,7 +389,7 @@ def scope_of(
     ids: Iterable[str] | None = None,
     include_superseded: bool = False,
 ) -> Scope:
-    """Return the scope that filters describe; TypeError or ValueError for what is no filter."""
+    """Return the scope that filters describe; raise TypeError or ValueError for invalid ones."""
     return Scope(
         agent,
         names_of(sessions, "sessions"),

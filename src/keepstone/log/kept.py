@@ -1,4 +1,4 @@
-"""Copies of what is taken out of logs: a part or a whole, in the folder of archives.
+"""Copies of damaged parts of logs, or of whole logs, before a repair; in the folder of archives.
 
 A copy has the log's name, the time and ``.original``. It is no session, and part of one: a purge takes its
 entries' lines out of copies too.

@@ -75,7 +75,7 @@ class Log:
                 self.close_if_idle()
 
     def begin(self) -> None:
-        """Do what has to come before anything else once the lock is held; a plain log has nothing."""
+        """Hook that is called first once the lock is held; a plain log does nothing."""
 
     def clear_away(self, *, in_use: bool = False) -> None:
         """Remove temporary files of a killed rewrite. The caller holds the lock.
@@ -344,7 +344,7 @@ class Extent:
         return cls(stat_of(os.fstat(fd)), offset, checksum(fd, offset))
 
     def begins(self, fd: int) -> bool:
-        """Return whether a file still begins with what was read, and at most was added to."""
+        """Return whether a file still begins with the part that was read."""
         now, before = stat_of(os.fstat(fd)), self.stat
         if now != before and (now.inode != before.inode or now.size == before.size):
             return False

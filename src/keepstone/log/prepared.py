@@ -45,7 +45,7 @@ class Prepared:
             self.size += len(block)
 
     def sync(self) -> None:
-        """Sync what was written; StoreError if that fails."""
+        """Sync the written lines; raise StoreError if that fails."""
         sync_file(self.fd, self._folder.path / self._name)
 
     def is_there(self) -> bool:

@@ -10,9 +10,9 @@ from keepstone.log.scan import Line
 
 
 class Numbering:
-    """Numbers lives on where a new session has had some of the ids before, and lost them.
+    """Continues the numbers of lives in a new session whose ids may have had lives before.
 
-    ``had`` gives for each id how many lives of it are over there.
+    ``had`` is the number of ended lives of each id in that session.
     """
 
     def __init__(self, had: Mapping[str, int]) -> None:

@@ -1,6 +1,6 @@
 """A log that is written again while others go on writing to it.
 
-The lines to keep are copied to a file beside the log without its lock, again and again what was added since.
+The lines to keep are copied to a file beside the log without its lock, then repeatedly the lines added since.
 Under the lock only the last few lines are left to copy, and the file takes the log's place.
 """
 
@@ -28,7 +28,7 @@ Keep = Callable[[int, Line], bytes | None]
 _SHORT = 1 << 16
 """Bytes that may be left to copy once the lock is taken."""
 _ROUNDS = 8
-"""How often what others added is copied without the lock."""
+"""Number of times that lines added by others are copied without the lock."""
 
 
 class OvertakenError(Exception):
@@ -85,7 +85,7 @@ class Replacement:
 
     @property
     def renumbered(self) -> Mapping[str, int]:
-        """The highest number left of each derived id of which the rewrite left lines out."""
+        """The highest remaining number of each derived id that the rewrite removed lines of."""
         return {
             digest: self._numbers[digest]
             for digest, count in self._seen.items()
@@ -108,7 +108,7 @@ class Replacement:
         count_id(entry_id, self._numbers)
 
     def follow_all(self) -> None:
-        """Copy what was added until little is left, and sync, so that under the lock little is to be done."""
+        """Copy added lines until few are left, and sync, so that little remains to do under the lock."""
         for _ in range(_ROUNDS):
             self.follow()
             if self.left < _SHORT:
@@ -116,7 +116,7 @@ class Replacement:
         self.sync()
 
     def follow(self, *, is_last: bool = False) -> None:
-        """Copy what was added to the log. ``is_last`` needs the lock."""
+        """Copy the lines added to the log. ``is_last`` needs the lock."""
         scan = Scan(self.source, self._upto, ts=self._ts, seen=self._seen, unfinished=is_last)
         named: set[str] = set()
         lines = all_lines(self.source, scan) if is_last else scan
@@ -152,7 +152,7 @@ class Replacement:
             raise OvertakenError
 
     def sync(self) -> None:
-        """Sync what was written, so that the last sync, under the lock, takes little."""
+        """Sync the written lines, so that the last sync, under the lock, is short."""
         self._file.sync()
 
     def end(self, *mtime: int) -> None:
@@ -166,7 +166,7 @@ class Replacement:
 
     @property
     def written(self) -> int:
-        """A descriptor of what was written."""
+        """A descriptor of the written file."""
         return self._file.fd
 
     @property
@@ -175,7 +175,7 @@ class Replacement:
         return stat_of(os.fstat(self._file.fd))
 
     def put(self) -> Stat:
-        """Let what was written take the log's place."""
+        """Put the written file in the log's place."""
         return self._log.replace(self._file)
 
     @contextmanager
@@ -188,7 +188,7 @@ class Replacement:
             yield self
         finally:
             if self._file.is_there():
-                # Not ``placing.locked``, which finishes what is pending: a purge that failed is not done.
+                # Not ``placing.locked``, which would finish pending purges: a failed one stays pending.
                 lock = nullcontext() if placing.is_held else self._log.lock.hold(TIMEOUT)
                 with suppress(LockTimeoutError, MovedError), lock:
                     self._file.close()
@@ -217,7 +217,7 @@ class Placing:
         return nullcontext()
 
     def catch_up(self) -> None:
-        """Bring what follows the log to it, without its lock."""
+        """Bring the index up to date with the log, without its lock."""
 
     def put(self, new: Replacement, gone: Collection[str], *, folded: bool) -> Stat:  # noqa: ARG002
         """Put a replacement that is ended in the log's place; return the log's new state. The lock is held.

@@ -111,7 +111,7 @@ def _compacted(
             before = new.before
             new.end(before.mtime)
             if not plan.aged.isdisjoint(new.later or ()):
-                raise OvertakenError  # What is archived for its age was changed since.
+                raise OvertakenError  # The entry to archive for its age was changed since.
             after = placing.put(new, plan.aged, folded=True)
     return Rewritten(before, after, before.size - after.size - plan.marks, sorted(plan.aged))
 
@@ -150,7 +150,7 @@ def _portions(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 
 def _not_archived(old: Sequence[_Old], archive: Log) -> list[bytes]:
-    """Return the lines that the archive does not end with, once what a kill cut short is cut off."""
+    """Return the lines that are not yet at the archive's end, after cutting off a torn line there."""
     with archive.reading() as fd:
         size = os.fstat(fd).st_size if fd is not None else 0
         end = behind_last_newline(fd, size) if fd is not None else 0
@@ -349,7 +349,7 @@ def purge(log: Log, ids: Collection[str]) -> Rewritten | None:
 
 
 def without(ids: Collection[str]) -> Keep:
-    """Return what keeps every line but those of some entries."""
+    """Return a filter that keeps every line but those of some entries."""
     return lambda fd, line: None if _is_of(fd, line, ids) else _explicit(fd, line)
 
 

@@ -115,7 +115,10 @@ class Scan:
     def _last(self, run: Run) -> Iterator[Line]:
         record = whole(self.rest) if self._unfinished else None
         last, batch = Line(self._end, self.rest.removeprefix(BOM), len(self.rest), record), batch_of(record)
+        # A write that was killed was never acknowledged, so its lines are hidden. If the log was longer once,
+        # its end was cut off by hand, and the lines that are left of the batch were acknowledged.
         is_torn = run.torn and not was_shortened(self._fd)
+        # The next writer cuts a torn batch off, so a reader that goes on later must begin before it.
         settled = self.settled if is_torn else self._end
         joins = record is not None and bool(run.lines) and run.takes(last, batch)
         if joins:
@@ -161,7 +164,7 @@ class Scan:
         return min(changed, next(filter(None, later), changed))
 
     def _complete(self) -> Iterator[Line]:
-        """Yield the lines that end with a newline, and record what follows them."""
+        """Yield the lines that end with a newline, and record the unfinished rest."""
         self._end, self.rest = yield from split(self._fd, self._start, self._stop)
 
 

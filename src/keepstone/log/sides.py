@@ -57,7 +57,7 @@ class State:
     life: int
     is_live: bool
     archived: str | None = None
-    """The time of the entry that the archive ends with; None once the log has said something of it."""
+    """The time of the entry that the archive ends with; None if the log has a line of it."""
 
 
 @dataclass(slots=True)
@@ -142,7 +142,7 @@ class Side:
         return SideLine(raw, key, life, time, line.offset, is_tombstone(record))
 
     def _step(self, entry_id: str, record: Record, *, archived: bool) -> bool:
-        """Let a line change what its id comes to; return whether a compaction folded it of archived lines."""
+        """Apply a line to the state of its id; return whether a compaction folded it from archived lines."""
         state, life = self.states.get(entry_id), life_of(record)
         if state is None:  # A patch alone begins no life.
             begins = is_put(record) or is_tombstone(record) or entry_id == TITLE_ID
@@ -175,7 +175,7 @@ class Side:
 
 
 def _said(record: Record) -> Record:
-    """Return what a line says beside counts of accesses."""
+    """Return a line's keys other than counts of accesses."""
     return {key: value for key, value in record.items() if key not in ("access", "batch")}
 
 
@@ -184,7 +184,7 @@ def _without_batch(record: Record) -> Record:
 
 
 def _time_of(line: Line) -> datetime | None:
-    """Return when a line was written, as far as it says so; a folded line says it in ``modified``."""
+    """Return when a line was written, if it has a time; a folded line has it in ``modified``."""
     said = (parse(line.raw) if line.derived else line.record) or {}
     return read_time(said.get("modified")) or read_time(said.get("ts"))
 

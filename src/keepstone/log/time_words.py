@@ -38,7 +38,7 @@ class Times:
 
     spans: tuple[Span, ...]
     rest: str
-    """The query without the words that say it: what it is about."""
+    """The query without the words for the time: its subject."""
 
 
 def times_of(query: str, now: datetime) -> Times:
@@ -180,7 +180,7 @@ def _within(match: re.Match[str], now: datetime) -> Span:
     unit, number = _unit(match), _number(match)
     if unit in _FIXED:
         return Span(now - number * _FIXED[unit], _after(now))
-    day = min(now.day, 28)  # Each month has it.
+    day = min(now.day, 28)  # Every month has a 28th.
     return Span(_begin(_MONTH, now, number * (12 if unit == _YEAR else 1)).replace(day=day), _after(now))
 
 

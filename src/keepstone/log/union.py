@@ -1,8 +1,8 @@
-"""Merging two versions of a session: nothing that either side wrote is lost, and what one ended stays ended.
+"""Merging two versions of a session: no line is lost, and a life that one side ended stays ended.
 
 Invariant (docs/decisions/0028-an-id-has-lives.md): a session is the set of the lines that were ever written
 to it, each of one life of an id, so a merge is the union of two sets. The lines of one life have the order of
-each side, and of two sides that of their times; a later life of an id stands behind the earlier one, whatever
+each side, and of two sides that of their times; a later life of an id follows the earlier one, whatever
 the times are. A tombstone is the last line of its life.
 """
 
@@ -31,7 +31,7 @@ class Merged(NamedTuple):
 
 
 def merged(ours: Side, theirs: Side, purged: Purged = never_purged, base: Side | None = None) -> Merged:
-    """Return the session that has what both sides have, less the lives that were purged.
+    """Return the session with the lines of both sides, without the purged lives.
 
     With the version that both began with, lines that one side took out by hand stay out.
     """
@@ -165,7 +165,7 @@ class _Union:
         return [*earlier, self._folded(fold, last, of_last)]
 
     def _is_aged(self, life: Life, lines: Sequence[SideLine]) -> bool:
-        """Return whether a side has archived all there is of a life for its age."""
+        """Return whether a side has archived all lines of a life because of its age."""
         return any(
             (state := side.states.get(life[0])) is not None
             and (state.life, state.is_live, state.archived is not None) == (life[1], True, True)

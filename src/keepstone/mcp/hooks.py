@@ -41,7 +41,7 @@ EVENTS: Mapping[str, Mapping[str, Action]] = {
 _BUDGET = 1500
 _HITS = 3
 _AT_ONCE = 200
-"""Turns stored with one write: what a timeout leaves is stored with the next event."""
+"""Turns stored with one write. After a timeout the rest is stored with the next event."""
 _LONGEST_TURN = 20_000
 _ROLES = {"user": "user", "assistant": "assistant", "gemini": "assistant", "model": "assistant"}
 
@@ -57,7 +57,7 @@ class Turn:
 
 
 def answer(home: Home, agent: str, client: str, event: str, payload: Mapping[str, Any]) -> str:
-    """Do what an event asks for and return what the client reads: JSON, or nothing.
+    """Handle an event and return the text for the client: JSON, or nothing.
 
     Raises:
         ValueError: The client or event is unknown, or the payload lacks something.
@@ -91,10 +91,12 @@ def _recalled(memory: Agent, prompt: str) -> str:
     from keepstone.operations.agent_tools import hits_answer
     from keepstone.recall.relevance import worth_telling
 
-    # What only stands beside a match in its session is noise here.
-    told = worth_telling(memory.recall(prompt[:_LONGEST_TURN], limit=_HITS, trust=TRUSTED))
-    # Nor does a prompt get what is stale, or was said by tools and imports, without being asked.
-    hits = [hit for hit in told if (hit.why.words or hit.relevance >= RELEVANT) and hit.entry.stale is None]
+    # Hits that are only neighbours of a match in its session are noise here.
+    relevant = worth_telling(memory.recall(prompt[:_LONGEST_TURN], limit=_HITS, trust=TRUSTED))
+    # An unasked-for recall must also leave out stale entries, and by ``trust`` those of tools and imports.
+    hits = [
+        hit for hit in relevant if (hit.why.words or hit.relevance >= RELEVANT) and hit.entry.stale is None
+    ]
     return hits_answer(hits).text if hits else ""
 
 
@@ -118,7 +120,7 @@ def _store(memory: Agent, session: str, transcript: Path) -> None:
 
 
 def turns(transcript: Path) -> Iterator[Turn]:
-    """Yield what was said in a transcript of any of the clients, without tools' calls and results."""
+    """Yield the messages in a transcript of any of the clients, without tools' calls and results."""
     seen: set[str] = set()
     for record in _records(transcript.read_text("utf-8", "replace")):
         if record.get("isMeta") or record.get("isSidechain"):

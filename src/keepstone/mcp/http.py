@@ -30,7 +30,7 @@ _VIEW = "keepstone.mcp.view"
 
 
 def route(home: Home) -> Callable[[FastAPI], None]:
-    """Return what adds the route to an app."""
+    """Return a function that adds the route to an app."""
     endpoint = _Endpoint(home)
     return lambda app: app.router.routes.append(Route(MCP_PATH, endpoint, methods=["POST"], name="mcp"))
 

@@ -75,7 +75,7 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def remove(text: str, path: Sequence[str]) -> str:
-    """Return a text without what is at a path of keys; a path that is not there changes nothing.
+    """Return a text without the value at a path of keys; a missing path changes nothing.
 
     Raises:
         ValueError: As for ``load``.
@@ -123,7 +123,7 @@ def _indented(shown: str, indent: str, newline: str) -> str:
 
 
 def _unit_of(text: str, root: _Node) -> str:
-    """Return the indentation of the first member that stands on a line of its own."""
+    """Return the indentation of the first member that has a line of its own."""
     for member in root.members:
         found = re.search(r"\n([ \t]+)\Z", text[: member.start])
         if found:

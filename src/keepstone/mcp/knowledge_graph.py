@@ -125,12 +125,12 @@ class KnowledgeGraph:
     def search(self, query: str) -> Graph:
         """Return the entities that contain a query, in any case, and their relations.
 
-        Where none contains it as it stands, they are those that recall finds relevant.
+        If none contains it literally, they are those that recall finds relevant.
         """
         entities, relations = self._read()
-        asked = query.lower()
-        found = [entity for entity in entities if any(asked in text.lower() for text in _texts(entity))]
-        if not found and asked.strip():
+        wanted = query.lower()
+        found = [entity for entity in entities if any(wanted in text.lower() for text in _texts(entity))]
+        if not found and wanted.strip():
             hits = self._agent.recall(
                 query, limit=_FOUND, sessions=[SESSION], types=[_ENTITY], min_relevance=RELEVANT
             )
@@ -226,7 +226,8 @@ def _id_of(relation: Mapping[str, Any]) -> str:
 
 
 def _entity_line(entity: Record) -> Record:
-    text = "\n".join([entity["entityType"], *entity["observations"]])  # The name goes before it as a speaker.
+    # Recall puts the name in front of the text, as that of a speaker.
+    text = "\n".join([entity["entityType"], *entity["observations"]])
     return {"id": entity["name"], "type": _ENTITY, "text": text, "data": entity}
 
 

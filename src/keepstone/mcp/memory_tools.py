@@ -30,7 +30,7 @@ class McpTools:
         read_only: Leave out the tools that write.
         notes: The notes that ``memory_context`` includes.
         profile: ``"reference"`` lists the tools of the reference memory server instead; ours are answered.
-        shared: Other agents, what they share of whose entries is found, too.
+        shared: Other agents whose shared entries are found, too.
     """
 
     def __init__(

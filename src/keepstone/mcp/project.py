@@ -18,7 +18,7 @@ _DIGEST = 8
 
 
 class UserNotes(Notes):
-    """Notes of which a context shows the user's only: coding agents read the project's themselves."""
+    """Notes for contexts: only the user's, as coding agents read the project's themselves."""
 
     def sources(self) -> list[Source]:
         """Return the user's file as a context shows it."""

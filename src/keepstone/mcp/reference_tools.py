@@ -152,7 +152,7 @@ def _tool(
 
 
 def _deleting(what: str, delete: Callable[[Any], None]) -> Callable[..., Record]:
-    """Return a tool's function that deletes what its only argument names."""
+    """Return a tool's function that deletes the items that its only argument names."""
 
     def run(**given: Any) -> Record:
         (named,) = given.values()

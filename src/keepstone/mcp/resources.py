@@ -146,7 +146,7 @@ def _text(view: View, kind: str, name: str) -> str | None:
 
 
 def completed(view: View, argument: str, typed: str) -> types.CompleteResult:
-    """Return what a template's variable may be."""
+    """Return the possible values of a template's variable."""
     names: dict[str, Callable[[], Iterable[str]]] = {
         "session": lambda: (info.id for info in view.agent.sessions()),
         "path": view.agent.files.list,

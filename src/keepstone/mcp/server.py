@@ -1,4 +1,4 @@
-"""The MCP server: what it answers, whichever transport carries it."""
+"""The MCP server: its answers, for all transports."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ logger = logging.getLogger("keepstone.mcp")
 
 _Context = ServerRequestContext[Any, Any]
 ViewOf = Callable[[Any], View]
-"""Returns what the client of a request may see: None over stdio, over HTTP Starlette's request."""
+"""Returns the agent as a client may see it. The request is None over stdio, Starlette's over HTTP."""
 _PROGRESS_SECONDS = 1.0
 T = TypeVar("T")
 
@@ -43,8 +43,8 @@ def create_server(
     """Return the server; nothing is opened before the first request that needs memory.
 
     Args:
-        view_of: Returns what the client of a request may see.
-        instructions: What a client tells its model about the server.
+        view_of: Returns the agent as the client of a request may see it.
+        instructions: The text about the server for a client's model.
         keeps_clients: Whether the transport keeps a client between requests, so that one of an older
             protocol can hear of changes.
     """
@@ -137,7 +137,7 @@ class _Handlers:
         return types.EmptyResult()
 
     async def _run(self, ctx: _Context, answer: Callable[[View], T]) -> T:
-        """Answer in a thread; what fails is an error without paths."""
+        """Answer in a thread; failures become errors without paths."""
 
         def run() -> T | MCPError:
             view = self._view_of(ctx.request)

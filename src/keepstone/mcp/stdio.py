@@ -160,7 +160,7 @@ def _object(text: str | bytes) -> dict[str, Any]:
 
 
 def _has_lone_surrogate(line: bytes) -> bool:
-    """Return whether a message has one, which JSON can escape and the package refuses to parse."""
+    """Return whether a message has a lone surrogate, which JSON can escape and the package cannot parse."""
     if b"\\ud" not in line and b"\\uD" not in line:
         return False
     try:

@@ -42,7 +42,7 @@ async def listen(
 
 
 class Subscriptions:
-    """The resources of which a client of an older protocol wants to hear."""
+    """The resources that a client of an older protocol has subscribed to."""
 
     def __init__(self, group: TaskGroup) -> None:
         self._group = group
@@ -81,7 +81,7 @@ class Subscriptions:
 async def _publish(
     view: View, bus: InMemorySubscriptionBus, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
 ) -> None:
-    """Publish what changes from the moment the task has started."""
+    """Publish the changes from the moment the task has started."""
 
     def watch() -> Iterator[Change]:
         return view.home.watch([view.agent.slug])

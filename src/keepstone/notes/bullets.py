@@ -219,7 +219,7 @@ class Bullets:
         """Return the file's bytes without these bullets and their continuation lines.
 
         Where the lines around it would otherwise change their meaning, such as a paragraph becoming a
-        heading, an empty line stays in place of a bullet, or what follows is less indented.
+        heading, an empty line stays in place of a bullet, or the following text is less indented.
         """
         left = [bullet.content for bullet in self.found if bullet not in bullets]
         for instead, outdent in product(("", self._newline()), (False, True)):

@@ -29,7 +29,7 @@ class Offer:
 
 
 def offers(notes: Notes, files: Sequence[OtherFile] | None = None) -> list[Offer]:
-    """Return every top-level bullet of files, with what it duplicates.
+    """Return every top-level bullet of files, with the note or bullet that it duplicates.
 
     Args:
         notes: The notes of the project.

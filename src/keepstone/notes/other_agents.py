@@ -1,6 +1,6 @@
 """Instruction files for other agents in a project's folder, read-only.
 
-They are read as far as known agents read such files. Links are not followed: the text is sent to a model's
+Only the part that known agents read is read, too. Links are not followed: the text is sent to a model's
 provider, and a link could expose any file of the machine.
 """
 

@@ -112,7 +112,7 @@ class Outline:
         return at
 
     def _take(self, found: re.Match[str]) -> int:
-        """Record what a line opens, and return the offset of the newline to continue at."""
+        """Record the blocks that a line opens, and return the offset of the newline to continue at."""
         start = found.start() + 1
         if found[1] and self._in_item(start, len(found[1])):
             return found.end()
@@ -201,8 +201,8 @@ class Outline:
 
     def _in_item(self, start: int, indent: int) -> bool:
         """Return whether the line at ``start`` with this indentation belongs to a list item above it."""
-        asked = self._asked.get(indent, (0, False))
-        floor, answer = max(asked if asked[0] <= start else (0, False), (self._floor, False))
+        cached = self._asked.get(indent, (0, False))
+        floor, answer = max(cached if cached[0] <= start else (0, False), (self._floor, False))
         below: tuple[int, str] | None = None
         for at, line in self._lines_above(start, floor):
             blank = not line.strip(" \t")

@@ -20,12 +20,12 @@ _SECTION = re.compile(
 def teach(folder: Path, name: str, lesson: str | None, *, dry_run: bool = False) -> bool:
     """Write the section into a file of a project, or take it out, and return whether that changes the file.
 
-    A section that is there is replaced in its place, and a new one comes last.
+    An existing section is replaced in place, and a new one comes last.
 
     Args:
         folder: The project's folder.
         name: The file's name in that folder, such as ``CLAUDE.md``.
-        lesson: What the section says; None takes the section out.
+        lesson: The text of the section; None removes the section.
         dry_run: Change nothing.
 
     Raises:

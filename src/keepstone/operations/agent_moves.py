@@ -47,21 +47,21 @@ def move_session(session: Session, agent: Agent, target: Agent) -> Session:
     before = session.info()
     if before is None:
         raise SessionNotFoundError(agent.slug, session.id)
-    there = target.session(session.id)
-    if there.info() is not None:
+    moved = target.session(session.id)
+    if moved.info() is not None:
         raise ValueError(
             f"agent {target.slug!r} has a session {session.id!r:.80} already: rename one of the two first"
         )
     [summary] = agent.session_summaries([session.id])
-    there.put_many(map(_item, session.entries(archived=True, include_superseded=True)))
+    moved.put_many(map(_item, session.entries(archived=True, include_superseded=True)))
     if summary.named:
-        there.set_title(summary.title)
+        moved.set_title(summary.title)
     try:
         session.remove(check=lambda now: _check_same(before, now))
     except ValueError:
-        there.remove()
+        moved.remove()
         raise
-    return there
+    return moved
 
 
 def _check_other(agent: Agent, target: Agent) -> None:

@@ -287,7 +287,7 @@ class PurgedMatches(TypedDict):
 
 
 class Suggestion(TypedDict):
-    """A change of memory that a program proposes, and what a person decided about it."""
+    """A change of memory that a program proposes, and a person's decision about it."""
 
     id: str
     do: Annotated[str, Schema(enum=["merge", "supersede", "delete", "tag", "pin", "add"])]

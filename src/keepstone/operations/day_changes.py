@@ -27,9 +27,9 @@ class Changed(NamedTuple):
 
 
 def changes(agent: Agent, since: datetime, until: datetime | None = None) -> list[Changed]:
-    """Return what changed from a time on and before another, the newest first; access counts aside.
+    """Return the changes from a time on and before another, the newest first, without access counts.
 
-    What a compaction or a purge has removed from the logs is left out.
+    Versions that a compaction or a purge has removed from the logs are left out.
     """
     found = [
         change

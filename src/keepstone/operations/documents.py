@@ -201,7 +201,7 @@ def session_document(info: SessionInfo) -> answers.Session:
 
 
 def summary_document(summary: SessionSummary) -> answers.SessionSummary:
-    """Return what a list shows of a session."""
+    """Return a session as lists show it."""
     return {
         "id": summary.id,
         "title": summary.title,
@@ -265,7 +265,7 @@ def suggestion_document(suggestion: Suggestion) -> answers.Suggestion:
 
 
 def purged_document(found: Purged, *, dry_run: bool) -> answers.PurgedMatches:
-    """Return what contained a text and was purged, or would be."""
+    """Return the entries, sessions and files that contained a text and were purged, or would be."""
     document: answers.PurgedMatches = {
         "purged": not dry_run,
         "entries": [{"session": session, "id": entry_id} for session, entry_id in found.entries],

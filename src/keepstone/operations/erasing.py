@@ -23,7 +23,7 @@ class Holders:
     """The agents that hold it, and in which entries, sessions, files and suggestions."""
     notes: tuple[MemoryEntry, ...]
     beyond: tuple[str, ...]
-    """Places that a purge does not reach, with what to do there."""
+    """Places that a purge does not reach, each with a remedy."""
 
     def __bool__(self) -> bool:
         """Return whether a purge would remove anything."""

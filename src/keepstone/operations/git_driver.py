@@ -1,4 +1,4 @@
-"""Git's merge driver for logs: reads three versions of a log, and what is known of both sides beside it."""
+"""Git's merge driver for logs: merges three versions of a log, with both sides' archives and journals."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def merge_log(base: Path, ours: Path, theirs: Path, path: str) -> None:
     erased = purge_digests.erased_in(line for raw in journals for line in raw.splitlines())
     if place.name.removeprefix(".") == SUGGESTIONS:
         old, our_lines, their_lines = (lines_of(version.read_bytes()) for version in (base, ours, theirs))
-        kept = united(our_lines, their_lines, lambda *one: digest(*one) in erased.lives, old)
+        kept = united(our_lines, their_lines, lambda *key: digest(*key) in erased.lives, old)
         ours.write_bytes(b"".join(kept))
         return
     # Of log and archive git gives the one that it merges; the other is as both sides have committed it.

@@ -35,7 +35,7 @@ class Item:
 
 
 def items(home: Home, agent: Agent) -> Iterator[Item]:
-    """Yield what waits for a person, but for pairs that a suggestion is or was about. Nothing is written."""
+    """Yield the items that wait for a person, without pairs that have a suggestion. Nothing is written."""
     known, cleared = known_of(agent), _cleared(agent)
     newest = [*islice(agent.iter_entries(newest_first=True, include_superseded=True), _EXAMINED)]
     for pair in agent.conflicts(since=newest[-1].ts) if newest else ():
@@ -62,6 +62,10 @@ def _looked_at(entry: Entry) -> str:
 
 
 def _cleared(agent: Agent) -> set[tuple[str, str]]:
-    """Return the entries of which a person said that they hold no secret, as they were then."""
+    """Return the entries that a person cleared as holding no secret, with their digests of then."""
     rejected = agent.suggestions("rejected")
-    return {(one.entries[0], one.evidence[0]) for one in rejected if one.evidence and one.entries}
+    return {
+        (suggestion.entries[0], suggestion.evidence[0])
+        for suggestion in rejected
+        if suggestion.evidence and suggestion.entries
+    }

@@ -1,4 +1,4 @@
-"""Where an entry comes from: what it was derived from and what was derived from it, as a tree."""
+"""The provenance of an entry: its sources and the entries derived from it, as a tree."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _Find = Callable[[str, str], Iterable[Entry]]
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """An entry in the tree, with what lies below it."""
+    """An entry in the tree, with the branches below it."""
 
     entry: Entry
     below: list[Branch] = field(default_factory=list)
@@ -32,19 +32,19 @@ class Origins:
 
 
 def origins_of(agent: Agent, entry: Entry) -> Origins:
-    """Return what an entry was derived from, and what was derived from it; each entry is followed once."""
+    """Return the sources of an entry, and the entries derived from it; each entry is followed once."""
     sources, derived = ([*_branches(entry, find, set(), 0)] for find in (agent.sources, agent.derived))
-    there = {branch.entry.id for branch in sources}
+    source_ids = {branch.entry.id for branch in sources}
     named = (entry.origin or {}).get("from", ())
-    return Origins(sources, derived, [name for name in named if name not in there])
+    return Origins(sources, derived, [name for name in named if name not in source_ids])
 
 
 def _branches(entry: Entry, find: _Find, seen: set[tuple[str, str]], depth: int) -> Iterator[Branch]:
     key = (entry.session, entry.id)
     if key not in seen and depth < _DEEPEST:
         seen.add(key)
-        for one in find(entry.id, entry.session):
-            yield Branch(one, [*_branches(one, find, seen, depth + 1)])
+        for related in find(entry.id, entry.session):
+            yield Branch(related, [*_branches(related, find, seen, depth + 1)])
 
 
 def said_by(entry: Entry) -> str:

@@ -1,4 +1,4 @@
-"""Running the tests of a home: each asks a recall, and says what is wrong with its hits."""
+"""Running the tests of a home: each runs a recall, and lists the problems of its hits."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def tests_of(home: Home) -> list[MemoryTest]:
 
 
 def expect(file: Path, agent: str, ask: str, **keys: object) -> MemoryTest:
-    """Add a test of what a question must find, or must not, to a file; ``keys`` are those of its line."""
+    """Add a test of the hits that a question must have, or must not, to a file; ``keys`` are its line's."""
     test = test_of({"id": new_id(), "agent": agent, "ask": ask, "expect": [], "never": [], **keys})
     add_test(file.parent, test, file.name)
     return test
@@ -73,11 +73,11 @@ def run_tests(home: Home, tests: Sequence[MemoryTest]) -> list[TestResult]:
 
 def _failures(agent: Agent, test: MemoryTest) -> list[str]:
     hits = agent.recall(test.ask, limit=test.limit, as_of=test.as_of)
-    found = [hit for wanted in test.never if (hit := _failure_of_never(wanted, hits)) is not None]
-    if test.nothing and (told := worth_telling(hits)):
-        found.append(f"nothing should be relevant, but {_shown(hits, told[0])}")
+    failures = [hit for wanted in test.never if (hit := _failure_of_never(wanted, hits)) is not None]
+    if test.nothing and (relevant := worth_telling(hits)):
+        failures.append(f"nothing should be relevant, but {_shown(hits, relevant[0])}")
     missing = [wanted for wanted in test.expect if not _matching(wanted, hits)]
-    return [*found, *(_missing(agent, wanted, hits) for wanted in missing)]
+    return [*failures, *(_missing(agent, wanted, hits) for wanted in missing)]
 
 
 def _failure_of_never(wanted: str, hits: Sequence[Hit]) -> str | None:
@@ -103,7 +103,9 @@ def _missing(agent: Agent, wanted: str, hits: Sequence[Hit]) -> str:
     except EntryNotFoundError:
         return f"no entry has the id {wanted!r:.80}, and no hit contains it: {among}"
     if not agent.holds(entry):
-        newer = [one.id for one in agent.related(wanted, SUPERSEDES) if wanted in one.supersedes]
+        newer = [
+            candidate.id for candidate in agent.related(wanted, SUPERSEDES) if wanted in candidate.supersedes
+        ]
         if newer:
             return f"{wanted!r:.80} is superseded by {newer[0]!r:.80}: expect that one"
         return f"{wanted!r:.80} is not valid now: expect another one"
@@ -111,5 +113,5 @@ def _missing(agent: Agent, wanted: str, hits: Sequence[Hit]) -> str:
 
 
 def _shown(hits: Sequence[Hit], hit: Hit) -> str:
-    rank = next(place for place, one in enumerate(hits, 1) if one is hit)
+    rank = next(place for place, other in enumerate(hits, 1) if other is hit)
     return f"#{rank} is {hit.entry.id:.80}, relevance {hit.relevance:.2f}, {hit.why}"

@@ -47,4 +47,4 @@ def reasons_of(hit: Hit) -> list[tuple[str, ...]]:
     found += [("close in meaning",)] if why.ranks.get("vectors", _NEAREST + 1) <= _NEAREST else []
     found += [(boost,) for boost in why.boosts]
     found += [("replaces an older entry",)] if why.supersedes else []
-    return found or [("stands near another hit in its session",)]
+    return found or [("is near another hit in its session",)]

@@ -1,4 +1,4 @@
-"""Our own maker of suggestions, which needs no model, and what a suggestion would change, for people."""
+"""Our own maker of suggestions, which needs no model, and the effects of a suggestion, for people."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from keepstone.model import ConflictingPair, Entry, Record, Suggestion
 from keepstone.text.display import clipped
 
 BY = "keepstone"
-"""Who our own suggestions are by."""
+"""The ``by`` of our own suggestions."""
 
 
 SUSPECTED = "looks like a secret,"
@@ -48,7 +48,7 @@ def of_conflicts(agent: Agent) -> Iterator[Proposal]:
 
 
 def proposal_of(pair: ConflictingPair) -> Proposal:
-    """Return what resolves a pair of entries that repeat or contradict one another."""
+    """Return the suggestion that resolves a pair of entries that repeat or contradict one another."""
     newer, older = pair
     if pair.kind == "contradiction":
         why = "these contradict one another: the newer one holds"
@@ -65,7 +65,9 @@ def known_of(agent: Agent) -> set[Key]:
     """Return the keys of all suggestions that were made, decided ones too."""
     every = agent.suggestions(None)
     return {
-        (one.do, frozenset(one.entries)) for one in every if not "".join(one.evidence).startswith(SUSPECTED)
+        (suggestion.do, frozenset(suggestion.entries))
+        for suggestion in every
+        if not "".join(suggestion.evidence).startswith(SUSPECTED)
     }
 
 
@@ -76,7 +78,7 @@ def suggest(agent: Agent, proposal: Proposal) -> Suggestion:
 
 
 def make(agent: Agent) -> list[Suggestion]:
-    """Suggest what our makers propose, but for what was suggested before; return what is new."""
+    """Make the suggestions that our makers propose and that were not made before; return the new ones."""
     made: list[Suggestion] = []
     known = known_of(agent)
     for proposal in (found for maker in MAKERS for found in maker(agent)):
@@ -87,13 +89,13 @@ def make(agent: Agent) -> list[Suggestion]:
 
 
 def effects(agent: Agent, suggestion: Suggestion) -> list[Effect]:
-    """Return what a suggestion would change, as its entries are now; entries that are gone are left out."""
+    """Return the effects of a suggestion on its present entries; entries that are gone are left out."""
     item, ids = suggestion.item or {}, suggestion.entries
-    there = [*agent.iter_entries(ids=ids, include_superseded=True)] if ids else []
-    new: Record = {"ts": format_time(suggestion.ts), "type": there[0].type if there else "note"} | item
-    if suggestion.do == "supersede" and there:
-        return [Effect(there[0].id, there[0].line, new)]
-    found = [Effect(entry.id, entry.line, _after(suggestion.do, entry, item)) for entry in there]
+    entries = [*agent.iter_entries(ids=ids, include_superseded=True)] if ids else []
+    new: Record = {"ts": format_time(suggestion.ts), "type": entries[0].type if entries else "note"} | item
+    if suggestion.do == "supersede" and entries:
+        return [Effect(entries[0].id, entries[0].line, new)]
+    found = [Effect(entry.id, entry.line, _after(suggestion.do, entry, item)) for entry in entries]
     return [*found, Effect("new", None, new)] if suggestion.do in ("merge", "add") else found
 
 

@@ -118,14 +118,14 @@ class ToolCalls(AgentMemory):
             shared=self.sharing(),
             trust=trust,
         )
-        told: Sequence[Hit] = hits
+        shown: Sequence[Hit] = hits
         note = None
         if min_relevance is None:
-            told, note = self.told(hits, limit, session, types or None)
-        answer = hits_answer(told, note)
+            shown, note = self.told(hits, limit, session, types or None)
+        answer = hits_answer(shown, note)
         found = [
             {**item, "session": hit.entry.session, **self._whose(hit.entry.agent)}
-            for item, hit in zip(answer.data["hits"], told, strict=True)
+            for item, hit in zip(answer.data["hits"], shown, strict=True)
         ]
         state = {"lexical_only": hits.lexical_only, "pending": hits.pending}
         return ToolAnswer({**answer.data, "hits": found, **state}, answer.text + _state_of(hits))

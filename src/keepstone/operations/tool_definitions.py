@@ -43,7 +43,7 @@ _IDENTITY = {"id": _TEXT, "session": _TEXT}
 
 @dataclass(frozen=True, slots=True)
 class MemoryTool:
-    """A tool, and what clients are told of it besides."""
+    """A tool, with the hints about it for clients."""
 
     tool: Tool
     title: str
@@ -51,7 +51,7 @@ class MemoryTool:
     """The JSON schema of its structured result."""
     writes: bool = False
     destroys: bool = False
-    """Whether it may replace or remove what is there."""
+    """Whether it may replace or remove existing data."""
 
 
 _ORDER = (
@@ -78,7 +78,7 @@ def memory_tools(
         agent: The agent, whom no argument of a tool changes.
         session: The session that is meant where a call names none.
         notes: The notes that ``memory_context`` includes.
-        shared: Other agents, what they share of whose entries is searched and read, too.
+        shared: Other agents whose shared entries are searched and read, too.
     """
     memory = ToolCalls(agent, notes, session, shared)
     tools = [*_reading(memory), *_writing(memory)]

@@ -199,7 +199,7 @@ def _mapping_of(arguments: object) -> Mapping[str, Any]:
 def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
     kind = schema["type"]
     if isinstance(kind, list):
-        return any(_fits(value, {**schema, "type": one}) for one in kind)
+        return any(_fits(value, {**schema, "type": alternative}) for alternative in kind)
     if kind == "string":
         return (
             isinstance(value, str)

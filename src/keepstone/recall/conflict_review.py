@@ -56,7 +56,7 @@ def _other(store: Store, agent: str, conflict: Conflict) -> Entry | None:
 
 
 def findings(store: Store, clock: Clock) -> Iterator[Finding]:
-    """Yield what contradicts or repeats one another among each agent's newest entries, chat aside."""
+    """Yield the conflicts and repetitions among each agent's newest entries, except chat."""
     now = instant(clock(), "the clock's time")
     for agent in store.agents():
         pairs: dict[str, set[tuple[str, str]]] = {"contradiction": set(), "duplicate": set()}

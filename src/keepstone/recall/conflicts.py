@@ -114,7 +114,7 @@ class ConflictFinder:
         return self._judge.attach(entries)
 
     def __call__(self, entry: Entry) -> tuple[Conflict, ...]:
-        """Return what an entry is in conflict with now, contradictions first."""
+        """Return the entries that an entry is in conflict with now, contradictions first."""
         return conflicts_of(self._store, entry, self._clock)
 
     def __reduce__(self) -> tuple[type[tuple[Conflict, ...]], tuple[()]]:
@@ -123,7 +123,7 @@ class ConflictFinder:
 
 
 class NoConflicts(ConflictFinder):
-    """Finds none: for memory that is shared, conflicts may be with entries that are not."""
+    """Finds none. Used for memory of other agents, as conflicts may be with entries that are not shared."""
 
     def __init__(self) -> None:
         """Need nothing."""
@@ -168,7 +168,7 @@ def _valid(reader: Reader, terms: list[str], scope: Scope, now: datetime) -> lis
 
 
 def _searches(entry: Entry) -> Iterator[tuple[list[str], Scope]]:
-    """Yield words and scope of each search for what may be in conflict with an entry."""
+    """Yield words and scope of each search for entries that may be in conflict with an entry."""
     if terms := _terms(entry.text[:_LONGEST]):
         yield terms, Scope(entry.agent)
     about = [str(value) for key, value in entry.data.items() if key in _IDENTITY]
@@ -199,7 +199,7 @@ def compared(new: Entry, old: Entry) -> Kind | None:
 
 
 def _of_fields(new: Mapping[str, Any], old: Mapping[str, Any], about: Collection[str]) -> Kind | None:
-    """Compare payloads that name what they are about, which is the same."""
+    """Compare payloads that name the same subject."""
     left_out = _IDENTITY | _ASIDE | (_PROSE if _FIELDS.isdisjoint(about) else frozenset())
     if any(_plain(new[key]) != _plain(old[key]) for key in (new.keys() & old.keys()) - left_out):
         return "contradiction"
@@ -211,7 +211,7 @@ def _of_fields(new: Mapping[str, Any], old: Mapping[str, Any], about: Collection
 
 
 def _of_settings(new: Mapping[str, Any], old: Mapping[str, Any]) -> Kind | None:
-    """Compare payloads whose keys say what their values are, such as ``{"theme": "dark"}``."""
+    """Compare payloads whose keys describe their values, such as ``{"theme": "dark"}``."""
     settings = new.keys() - _ASIDE
     if "value" in settings and "preference" in settings:
         return None if _plain(new["preference"]) != _plain(old.get("preference")) else _differing(new, old)
@@ -248,7 +248,7 @@ class _Sentence:
     values: tuple[str, ...]
     """Its numbers and dates in order."""
     names: tuple[str, ...]
-    """Those of its numbers that name a thing, as in "worker 7": about another one it says nothing."""
+    """Those of its numbers that name a thing, as in "worker 7": texts on different things never conflict."""
     is_negated: bool
     length: int
     """How many words it has beside numbers and dates, stop words included."""

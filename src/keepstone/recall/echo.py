@@ -45,8 +45,8 @@ def is_question(text: str) -> bool:
 
 def says_same(text: str, query: str) -> bool:
     """Return whether a text, without a speaker before it, has just the words of a query."""
-    asked = words_of(query)
-    return bool(asked) and any(words_of(said) == asked for said in (text, text.partition(": ")[2]))
+    words = words_of(query)
+    return bool(words) and any(words_of(said) == words for said in (text, text.partition(": ")[2]))
 
 
 def repeating(heads: Mapping[int, tuple[str, object]], query: str) -> Collection[int]:
@@ -62,35 +62,35 @@ def verbatim(heads: Mapping[int, tuple[str, object]], query: str) -> Collection[
 
 
 def _same(heads: Mapping[int, tuple[str, object]], query: str) -> set[int]:
-    asked = words_of(query)
-    if not asked:
+    words = words_of(query)
+    if not words:
         return set()
     # Short texts in plain letters are compared without cutting words as the index does: there are many.
     tokens = _TOKENS.findall(query.lower()) if query.isascii() else None
-    begin = asked[0] if asked[0].isascii() else ""
+    begin = words[0] if words[0].isascii() else ""
     found = set()
     for key, (head, _) in heads.items():
         text = head.lower()
         if tokens is not None and len(head) < _KNOWN and head.isascii():
             is_same = tokens in (_TOKENS.findall(text), _TOKENS.findall(text.partition(": ")[2]))
         else:
-            is_same = begin in text and _begins(asked, head)
+            is_same = begin in text and _begins(words, head)
         if is_same:
             found.add(key)
     return found
 
 
-def _begins(asked: list[str], head: str) -> bool:
-    """Return whether words are a text's, of which the last known word may be cut off."""
+def _begins(words: list[str], head: str) -> bool:
+    """Return whether a text has just these words; the last word of a cut head is ignored."""
     said = [words_of(part) for part in (head, head.partition(": ")[2])]
-    if asked in said:
+    if words in said:
         return True
     cut = [part[:-1] for part in said if len(part) > 1] if len(head) >= _KNOWN else []
-    return any(asked[: len(part)] == part for part in cut)
+    return any(words[: len(part)] == part for part in cut)
 
 
 def leaving_out(echoes: Collection[int], found: Sequence[Candidate]) -> Sequence[Candidate]:
-    """Return what a list found without echoes."""
+    """Return the hits of a list without echoes."""
     return [candidate for candidate in found if candidate.key not in echoes]
 
 

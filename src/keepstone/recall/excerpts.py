@@ -1,7 +1,7 @@
 """Recall in files and notes: their paragraphs and bullets, ranked beside the entries that were found.
 
-Nothing of them is indexed: an agent's files are small, and what a person edits is found at once. So each
-recall that asks for them reads and scores them, up to a size. An excerpt and an entry compare by what both
+They are not indexed, as an agent's files are small, and a person's edits are found at once. Each recall
+that includes them reads and scores them, up to a size. An excerpt and an entry compare by what both
 have: BM25 over the excerpts and the entries found, and a cosine where an embedder is at hand.
 """
 
@@ -40,7 +40,7 @@ _LONGEST = 1000
 _SATURATION, _BY_LENGTH = 1.2, 0.75
 """How soon more of the same word counts less, and how much a long text's words count less, in BM25."""
 _FEWEST = 8
-"""Excerpts with a vector that suffice to learn what cosines are usual, where the agent's entries do not."""
+"""Number of excerpts with vectors that suffice to estimate usual cosines if the agent has too few entries."""
 _LEAST = 0.1
 """Minimum score of the best entry beside excerpts, so that scores stay bounded if none fits."""
 
@@ -102,7 +102,7 @@ KINDS = ("entries", "files", "notes")
 
 
 def kinds_of(include: Iterable[str], *, has_notes: bool) -> frozenset[str]:
-    """Return what a recall is to search, checked."""
+    """Return the kinds that a recall searches, checked."""
     kinds = frozenset(names_of(include, "include") or ())
     unknown = sorted(kinds.difference(KINDS))
     if unknown:
@@ -130,7 +130,7 @@ def with_excerpts(
         hits: The hits of entries.
         files: Texts of the agent's files by their paths; None if one could not be read.
         notes: The notes.
-        question: What is asked. Its bounds are for entries, but for the least relevance.
+        question: The question. Of its bounds only the minimum relevance applies to excerpts.
         scope: The agent's, for entries.
         vectors: The agent's.
         language: The home's.
@@ -256,8 +256,8 @@ class _Search:
         speakers = speakers_of([hit.text for hit in self._hits])
         text = self._question.text
         rest = times_of(text, self._question.now).rest if MENTION.search(text) else text
-        asked = asked_words(self._terms, rest, named(text, speakers), holders)
-        return Relevance(asked, rows, holders, cosines)
+        words = asked_words(self._terms, rest, named(text, speakers), holders)
+        return Relevance(words, rows, holders, cosines)
 
     def _parts(self, words: Mapping[int, float], cosines: dict[int, float], chosen: Sequence[int]) -> Parts:
         if self._terms:
@@ -333,9 +333,9 @@ def _bm25(
 
 
 def _scale(entries: Mapping[int, Hit], parts: Parts) -> float:
-    """Return how many times the score of an entry beside excerpts its score among entries is.
+    """Return the factor from scores beside excerpts to scores among entries.
 
-    The score of the best entry for its own words and vector decides that.
+    It is taken from the entry with the best score for its own words and vector.
     """
     if not entries:
         return 1.0

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 AT_ONCE = 64
-"""Texts that an embedder gets at a time when the call waits for all, and in all for a recall."""
+"""Texts in one call of an embedder if the caller waits for all; also the most texts for one recall."""
 FEW = 8
-"""Texts that it gets at a time when a recall waits, or another call waits for its turn."""
+"""Texts in one call of an embedder during a recall, or while another call waits for its turn."""
 _STEP, _LONG_STEP = 0.02, 0.25
 """Seconds that background work keeps the turn while calls ask for it now and then, and while none does."""
 _MOMENT = 0.01
@@ -75,7 +75,7 @@ def catch_up(vectors: Vectors, seconds: float) -> None:
 def fill_quickly(
     vectors: Vectors, reader: Reader, scope: Scope, first: Iterable[int], until: float
 ) -> tuple[int, str]:
-    """Make vectors for a recall: of up to 64 entries, as far as that goes until a time.
+    """Make vectors for a recall: of up to 64 entries, and no longer than until a time.
 
     ``first`` are the keys of those that matter most; then come the newest. Of an embedder that comes with
     keepstone, and is quick, at least one is made where no more are left, however late it is; others are not

@@ -1,4 +1,4 @@
-"""How well entries fit: what their words, their vectors, their neighbours and the question's hints say.
+"""Scores of entries from their words, vectors and neighbours, and from hints in the question.
 
 Scores by words begin at nothing and end at the best of the list. Cosines have no
 such beginning, and where they lie differs from one embedder to another: they are
@@ -70,15 +70,15 @@ def fuse(
     weight: float = VECTORS,
     length: float = 0.0,
 ) -> Parts:
-    """Return what ``"words"``, ``"vectors"`` and ``"neighbours"`` give to candidates and their neighbours.
+    """Return the scores ``"words"``, ``"vectors"`` and ``"neighbours"`` of candidates and their neighbours.
 
     Args:
         words: BM25 of the entries in the list by words; none if there was no word to look for.
-        cosines: Those of the candidates and, as far as they are known, of their neighbours; none without
+        cosines: Those of the candidates and, if known, of their neighbours; none without
             vectors. A candidate without one, which has no vector yet, has its words alone on the full scale.
         candidates: All that are in the list by words or in the one by vectors.
         links: A candidate, its neighbour, and their distance from 1, as ``Store.neighbours`` gives them.
-        weight: What vectors weigh, see ``weight_of``.
+        weight: The weight of vectors, see ``weight_of``.
         length: Number of words of an entry, on average.
 
     Examples:
@@ -91,7 +91,7 @@ def fuse(
         "vectors": (weight * (1 + (LONG_VECTORS - 1) * long), _stretched(cosines, candidates)),
     }
     vectors = lists["vectors"][1]
-    if vectors:  # What has no vector yet would count as far from the question.
+    if vectors:  # Otherwise an entry without a vector yet would count as far from the question.
         vectors |= {key: part for key, part in lists["words"][1].items() if key not in vectors}
     total = sum([weight for weight, values in lists.values() if values])
     parts = {
@@ -105,7 +105,7 @@ def fuse(
 
 
 def weight_of(space: str | None) -> float:
-    """Return what the vectors of a space weigh where words weigh 1."""
+    """Return the weight of a space's vectors; the weight of words is 1."""
     return STATIC if space is not None and space.startswith("static:") else VECTORS
 
 
@@ -127,7 +127,7 @@ def _stretched(cosines: Mapping[int, float], candidates: Collection[int]) -> dic
 
 
 def _offers(parts: Parts, candidates: Collection[int]) -> dict[int, float]:
-    """Return what each candidate has to share: below nothing where its vector is worse than the average."""
+    """Return the score that each candidate shares; negative if its vector is worse than the average."""
     words, vectors = parts.get("words", {}), parts.get("vectors", {})
     average = sum([vectors.get(key, 0.0) for key in candidates]) / len(candidates) if vectors else 0.0
     return {key: words.get(key, 0.0) + vectors.get(key, average) - average for key in candidates}
@@ -149,7 +149,7 @@ def boosts(
     *,
     is_of_user: bool = False,
 ) -> Parts:
-    """Return what ``"speaker"``, ``"date"`` and ``"user"`` give to entries of whom and when a question asks.
+    """Return the scores ``"speaker"``, ``"date"`` and ``"user"`` of entries that match hints in the question.
 
     Args:
         heads: How the text of each entry begins, at least 64 characters, and when it was made.
@@ -168,7 +168,7 @@ def boosts(
 
 
 def _dated(ts: datetime, periods: Sequence[Period | Span]) -> float:
-    """Return what an instant that one of the periods holds is worth."""
+    """Return the score of an instant in one of the periods."""
     return max(_worth(period, ts) for period in periods if period.holds(ts))
 
 
@@ -225,7 +225,7 @@ def by_time(scored: Iterable[tuple[int, float]], entries: Mapping[int, Entry]) -
 
 
 def in_blocks(parts: Parts, size: int) -> Iterator[list[tuple[int, float]]]:
-    """Yield what ``in_order`` returns, each block four times as long as the one before it.
+    """Yield the result of ``in_order`` in blocks, each four times as long as the one before it.
 
     Only when a second one is asked for all keys are sorted.
     """

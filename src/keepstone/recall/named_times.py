@@ -34,7 +34,7 @@ _LIGHT = """
         passiert geschah geschehen gemacht machten machte gesagt besprochen notizen notiz eintrag neues los
         alles zusammenfassung was war wir haben hat ich gab zeige liste gewesen erledigt gestern getan taten
 """
-"""Words that ask for whatever there is, in English and German."""
+"""Words of questions for anything at all, in English and German."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +79,8 @@ def named_times(text: str, now: datetime) -> NamedTimes:
     if not dates and not times.spans:
         return NamedTimes((), text, (), is_all=False)
     spans = [*times.spans, *(span for date in dates if (span := _span(date, now)) is not None)]
-    asked = [*subject_of(times.rest, ())] if times.rest.strip() else []
-    said = {stem(word) for word in asked if word not in STOP_WORDS and not word.isdecimal()}
+    words = [*subject_of(times.rest, ())] if times.rest.strip() else []
+    said = {stem(word) for word in words if word not in STOP_WORDS and not word.isdecimal()}
     return NamedTimes([*dates, *times.spans], times.rest, spans[:_MOST], bool(spans) and said <= _light())
 
 

@@ -134,7 +134,7 @@ class _Search:
         self._language = language
         self._read(question.text[:LONGEST])
         self._links: Sequence[tuple[int, int, int]] | None = None
-        """The neighbours of all candidates, as far as hits are to be returned with theirs."""
+        """The neighbours of all candidates; filled if hits are returned with their neighbours."""
         self._around: dict[int, tuple[Entry, ...]] = {}
         self._dense = dense
         """None if only words are compared, from the start or because vectors cannot be."""
@@ -167,13 +167,13 @@ class _Search:
             hits = self._fitting(found, most)
             if len(hits) == most or found.whole or not self._refused:
                 return hits
-            more *= 4  # What is refused after loading makes place for candidates further down.
+            more *= 4  # Candidates that are refused after loading make room for others further down.
 
     def _candidates(self, most: int, more: int) -> _Found:
-        """Return what the lists find, with the scores that they come to."""
+        """Return the entries that the lists find, with their total scores."""
         alone, per_list = more * max(CANDIDATES_ALONE, 4 * most), more * max(CANDIDATES, 4 * most)
         if not self._terms:
-            per_list = more * most  # Nothing is added to what a vector alone finds, so its best are the best.
+            per_list = more * most  # Scores of a vector alone get no additions: its best are the best.
         matches = self._by_words(alone, again=more > 1) if self._terms else Matches()
         words: Sequence[Candidate] = matches
         whole = len(words) < alone
@@ -190,7 +190,7 @@ class _Search:
         if self._echoes:
             heads = self._reader.heads([candidate.key for candidate in (*words, *near)])
             self._echoes = repeating(heads, self._text)
-            # Others are not measured by what repeats the question.
+            # Echoes of the question do not set the scale for other entries.
             words, near = (leaving_out(self._echoes, found) for found in (words, near))
         ranks = {
             name: {candidate.key: rank for rank, candidate in enumerate(found, 1)}
@@ -199,7 +199,7 @@ class _Search:
         }
         relevance = self._relevance(matches, speakers)
         if not self._terms:
-            # A vector alone asks what is nearest to it, and nothing else.
+            # A query by vector alone asks only for the nearest entries.
             cosines: Mapping[int, float] = {candidate.key: candidate.score for candidate in near}
             return _Found(ranks, cosines, {"vectors": dict(cosines)}, relevance, whole)
         cosines, parts = self._fused(words, near, matches.length)
@@ -262,11 +262,11 @@ class _Search:
         return words, near, made
 
     def _relevance(self, matches: Matches, speakers: frozenset[str]) -> Relevance:
-        asked: Sequence[str] = self._terms
+        words: Sequence[str] = self._terms
         if speakers or self._times.periods:
-            asked = asked_words(self._terms, self._times.rest, speakers, matches.holders)
+            words = asked_words(self._terms, self._times.rest, speakers, matches.holders)
         cosines = None if self._dense is None else self._dense.calibrated(matches.rows)
-        return Relevance(asked, matches.rows, matches.holders, cosines)
+        return Relevance(words, matches.rows, matches.holders, cosines)
 
     def _who_speaks(self, words: Sequence[Candidate]) -> set[str]:
         """Return those who speak in the best entries by words."""
@@ -277,7 +277,7 @@ class _Search:
     def _fused(
         self, words: Sequence[Candidate], near: Sequence[Candidate], length: float
     ) -> tuple[Mapping[int, float], Parts]:
-        """Return the cosines of entries and what the two lists and neighbours give to scores."""
+        """Return the cosines of entries, and their scores by the two lists and by neighbours."""
         scores = {candidate.key: candidate.score for candidate in words}
         cosines = {candidate.key: candidate.score for candidate in near}
         keys = list(scores | cosines)
@@ -301,7 +301,7 @@ class _Search:
         return boosts(heads, speakers, self._times.periods, is_of_user=about_user)
 
     def _exact(self, matches: Matches, relevance: Relevance, limit: int) -> Parts:
-        """Return what entries get that hold an identifier of the question, or all rare words it is about.
+        """Return the bonus of entries that hold an identifier of the question, or all its rare subject words.
 
         An identifier of several parts is searched as a whole; a single word counts if few entries hold it.
         """

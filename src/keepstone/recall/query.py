@@ -85,7 +85,7 @@ def _is_long_run(word: str) -> bool:
 def speaker_of(text: str) -> str | None:
     """Return the name that a text begins with, as in ``"Ann: Good morning"``; None without one.
 
-    What begins with a small letter is a role or a key of the payload, and no name.
+    A word with a small first letter is a role or a key of the payload, not a name.
 
     Examples:
         >>> speaker_of("Ann: Good morning"), speaker_of("user: Good morning")
@@ -142,7 +142,7 @@ def without(query: str, speakers: Collection[str]) -> str:
 
 
 def subject_of(query: str, speakers: Collection[str]) -> list[str]:
-    """Return the words to look for that say what a query is about, without speakers and dates.
+    """Return the subject words of a query, without speakers and dates.
 
     Examples:
         >>> subject_of("What did Ann paint in May 2023?", ["Ann"])
@@ -163,7 +163,7 @@ def _parts(speaker: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A day, a month or a year, as people name it: what they leave out is None.
+    """A day, a month or a year, as people name it; a part that they leave out is None.
 
     Examples:
         >>> Period(2023, 5).holds(datetime(2023, 5, 31, 23, 59))
@@ -182,7 +182,7 @@ class Period:
         return self._is(date.fromordinal(max(1, today.toordinal() - 1)))
 
     def begins(self, now: datetime) -> datetime:
-        """Return when it begins; of what leaves out the year, the last one that began before now.
+        """Return its beginning; without a year, the last one before now.
 
         Raises:
             ValueError: There is no such day.
@@ -228,7 +228,7 @@ _ELSEWHERE = {
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _GERMAN = {"mär": "mar", "mai": "may", "okt": "oct", "dez": "dec"}
 """Where German months begin otherwise than English ones."""
-# Small letters are a month's as well, but for "may" and with what a verb would not have beside it.
+# Months may be in small letters, except "may", and only beside words that no verb would have there.
 _MONTH = (
     r"\b(?P<month>May|Mai|(?i:jan(?:uary?)?|feb(?:ruary?)?|mar(?:ch)?|märz|apr(?:il)?|jun[ei]?|jul[yi]?"
     r"|aug(?:ust)?|sept?(?:ember)?|o[ck]t(?:ober)?|nov(?:ember)?|de[cz](?:ember)?"
@@ -278,7 +278,7 @@ def _dates_of(query: str) -> tuple[Sequence[Period], str]:
 
     def take(match: re.Match[str]) -> str:
         found.append(_period(**match.groupdict()))
-        return "\n"  # No pattern reaches across what another has taken.
+        return "\n"  # No pattern reaches across the match of another one.
 
     rest = query
     for pattern in _DATES:

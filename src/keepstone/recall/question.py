@@ -38,7 +38,7 @@ class Question:
     def moment(self) -> datetime:
         """Return the time at which entries that were just loaded have to hold.
 
-        Asked after they were loaded: what a supersede has made by then holds, and what it closed does not.
+        It is checked after loading, so that entries that a supersede closed in between do not count as valid.
         """
         return self.as_of or max(self.now, self.clock())
 
@@ -58,7 +58,7 @@ def allows(question: Question, scope: Scope, entry: Entry, moment: datetime) -> 
         return False
     if question.min_priority > 0 and worth_of(line).at(question.now) < question.min_priority:
         return False
-    # Rows of a damaged index may say what their entries do not.
+    # Rows of a damaged index may differ from their entries.
     return (
         (scope.sessions is None or entry.session in scope.sessions)
         and (scope.types is None or entry.type in scope.types)

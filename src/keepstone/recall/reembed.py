@@ -31,7 +31,7 @@ def embed_all(
     Agents whose vectors are their callers' own are left alone.
 
     Raises:
-        EmbedderUnavailableError: No embedder is available, or it failed. What was made is kept.
+        EmbedderUnavailableError: No embedder is available, or it failed. Vectors made so far are kept.
     """
     embedder = _wanted(choice)
     agents = [agent for agent in store.agents() if not any(space.is_given for space in store.spaces(agent))]

@@ -79,11 +79,11 @@ _COMMON = Path(__file__).with_name("common_words.txt")
 _TOGETHER = 40
 """Window in words. Query words farther apart in a long entry do not count together."""
 _SHORT = 200
-"""Characters up to which all words of a text stand together."""
+"""Characters. In a text of at most this length all words count together."""
 _CHARACTERS = 50
 """Characters by which the length of an entry is counted."""
 _LONGEST = 1000
-"""Characters beyond which the length of an entry says no more; longer ones are documents, not turns."""
+"""Characters. Longer entries count as this long: they are documents, not turns."""
 
 SECOND = 0.03
 """The relevance from which a hit goes into a prompt beside one that is relevant."""
@@ -96,7 +96,7 @@ WEAK = 5
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """The weights of a logistic regression over what speaks for an entry."""
+    """The weights of a logistic regression over the signals of an entry's relevance."""
 
     base: float
     coverage: float = 0.0
@@ -145,7 +145,7 @@ def estimated(median: float, upper: float, rows: int) -> Cosines | None:
 def asked_words(
     terms: Sequence[str], rest: str, speakers: Collection[str], holders: Mapping[str, int]
 ) -> Sequence[str]:
-    """Return those of a query's words that say what it is about: not who spoke, and not when.
+    """Return the subject words of a query, without names of speakers and times.
 
     Args:
         terms: The words of the query.
@@ -191,7 +191,7 @@ class Relevance:
         self._unseen = unseen / self._total if self._total else 0.0
 
     def main_words(self) -> list[str]:
-        """Return the fewest words that make up nearly all of what the question says."""
+        """Return the fewest words that carry nearly all of the question's information."""
         rarest = sorted(self._weights, key=self._weights.__getitem__, reverse=True)
         sums = list(accumulate(map(self._weights.__getitem__, rarest)))
         return rarest[: 1 + bisect_left(sums, _MAIN * self._total)]
@@ -203,7 +203,7 @@ class Relevance:
         text: str = "",
         places: Places = (),
     ) -> float:
-        """Return the relevance of an entry, of whose words those count that stand together.
+        """Return the relevance of an entry; of its words only those near one another count.
 
         Args:
             words: The words of the question that it holds.
@@ -234,7 +234,7 @@ class Relevance:
         return max(both, _logistic(_WORDS, coverage, root, self._unseen, long))
 
     def _together(self, words: Sequence[str], places: Places) -> Sequence[str]:
-        """Return the words that weigh most of those that stand together, and those without a place."""
+        """Return the heaviest group of words within one window, and the words without a place."""
         if not places or places[-1][0] - places[0][0] < _TOGETHER:
             return words
         inside = dict.fromkeys(words, 0)
@@ -278,8 +278,8 @@ def _logistic(
 def worth_telling(hits: Collection[Hit]) -> list[Hit]:
     """Return the hits that are worth a place in a prompt, where nothing is better than noise.
 
-    There are none unless the best is relevant. Beside it a hit may be less so, or answer in other words what
-    stands next to it in its session.
+    There are none unless the best is relevant. Beside it a hit may be less relevant, or answer its neighbour
+    in the session in other words.
     """
     if not any(hit.relevance >= RELEVANT for hit in hits):
         return []

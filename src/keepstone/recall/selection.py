@@ -58,10 +58,10 @@ class Meaning:
 
     Args:
         store: Where the home's space is recorded.
-        wanted: What ``keepstone.open`` takes as ``embedder``.
+        wanted: The ``embedder`` of ``keepstone.open``.
         name: The id of the space of the named embedder, which a caller may give; default: its own.
         wake: Tells the background that an agent has vectors to be made, or an index to be improved.
-        spaces: Where the home's other meanings keep theirs: what one decides changes what all find.
+        spaces: The cache of spaces that all selections of the home share, as a decision affects all of them.
 
     Raises:
         TypeError, ValueError, EmbedderUnavailableError: As for ``embed.choose.embedder_of``.
@@ -118,7 +118,7 @@ class Meaning:
         return self._chosen[1]
 
     def maker(self, embedder: Embedder) -> Maker:
-        """Return what makes vectors with an embedder, and remembers how that went."""
+        """Return the maker of vectors for an embedder; it remembers failures."""
         from keepstone.embed.maker import Maker
 
         if self._maker is None or self._maker.embedder is not embedder:

@@ -20,7 +20,7 @@ Guard = Callable[[str, Sequence[Record]], list[Record]]
 
 
 class BoundToProcess:
-    """Base of what holds open files and threads, and works in one process only."""
+    """Base of objects with open files and threads, which work in one process only."""
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be pickled."""

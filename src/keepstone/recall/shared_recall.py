@@ -21,7 +21,7 @@ def recall_shared(
     vectors_of: Callable[[str], Vectors | None],
     reranker: Reranker | None,
 ) -> list[Hits]:
-    """Return the hits in what each of some agents shares.
+    """Return the hits in the shared entries of some agents.
 
     Raises:
         NotGrantedError: One of them shares nothing, or the question is of the past.

@@ -57,7 +57,7 @@ def respelled(query: str, unknown: Sequence[str], speakers: Callable[[], Iterabl
     Args:
         query: The query.
         unknown: Its words that no entry holds.
-        speakers: Returns those who speak in what the query finds; called only if it may have such a name.
+        speakers: Returns the speakers of the query's hits; called only if the query may have such a name.
 
     Examples:
         >>> respelled("Where does Mohammed live?", ["mohammed"], lambda: ["Ann", "Muhamad Khan"])
@@ -74,7 +74,7 @@ def respelled(query: str, unknown: Sequence[str], speakers: Callable[[], Iterabl
 
 
 def _sound(name: str) -> str:
-    """Return what all spellings of a name have in common; nothing of a name that is too short for that."""
+    """Return a key that all spellings of a name share; empty if the name is too short."""
     consonants = re.sub(r"(.)\1+", r"\1", _VOWELS.sub("", name))
     return f"{name[0]}{consonants}{name[-1]}" if len(consonants) >= _CONSONANTS and name.isalpha() else ""
 

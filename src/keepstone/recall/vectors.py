@@ -1,4 +1,4 @@
-"""One agent's vectors in one space: what is given, made and kept, and what is near a query.
+"""One agent's vectors in one space: given, made and kept vectors, and the nearest ones of a query.
 
 ``filling`` makes those of entries that have none.
 """
@@ -98,7 +98,7 @@ class Vectors:
         return space or self._first(dim or self._dim)
 
     def _decided(self, dim: int | None) -> Space | None:
-        """Return the space that the named embedder or what is stored decides; None if neither does."""
+        """Return the space of the named embedder, or else of the stored vectors; None without either."""
         if self.meaning.own is not None:
             own = self.meaning.space()
             if own is not None and self._store.home_space() is None:
@@ -110,7 +110,7 @@ class Vectors:
         if given is not None and (own is None or own not in known or dim == given.dim):
             return given
         if own is None and known and given is None:
-            self._record(known[0])  # The index knows what the home's record, which is gone, said.
+            self._record(known[0])  # The home's record is gone, but the index has the same fact.
             return known[0]
         return own
 
@@ -131,7 +131,7 @@ class Vectors:
             )
 
     def embedder(self) -> Embedder | None:
-        """Return what makes vectors of the space in use; None if nothing at hand does."""
+        """Return the maker of vectors for the space in use; None if no embedder at hand fits it."""
         return self._selection()[0]
 
     @property
@@ -205,7 +205,7 @@ class Vectors:
             EmbeddingDimMismatchError: One has another dimension than the space. Nothing was changed then.
         """
         first = next((decode(record["embedding"]) for record in records if record.get("embedding")), None)
-        self.meaning.spaces.clear()  # What is found now is written down.
+        self.meaning.spaces.clear()  # The space found now is recorded.
         dim = None if first is None else first[0].dim
         space = self.space(dim)
         settle(records, space)
@@ -216,7 +216,7 @@ class Vectors:
 
         Raises:
             EmbedderUnavailableError: There is no embedder, or it raised.
-            EmbeddingDimMismatchError, InvalidEmbeddingError: It made what is no such vector.
+            EmbeddingDimMismatchError, InvalidEmbeddingError: It returned something else.
             SpaceMismatchError: The agent's vectors are from another embedder.
         """
         embedder, _, reason = self._selection()
@@ -236,7 +236,7 @@ class Vectors:
             self.keep_made(self.meaning.maker(embedder), made)
 
     def keep_made(self, maker: Maker, made: Sequence[tuple[Entry, Vector]]) -> int:
-        """Keep what a maker made of entries' texts, and return how many vectors were kept."""
+        """Keep the vectors that a maker made of entries' texts; return how many."""
         space = self.space()
         if space is None:
             return 0
@@ -282,7 +282,7 @@ class Vectors:
         return with_reader(self._store, self.agent, question)
 
     def of(self, session: str, entries: Sequence[Entry]) -> dict[str, Vector]:
-        """Return the vectors of a session's entries, by id, as far as they were given or made."""
+        """Return the vectors of a session's entries, by id; entries without a vector are left out."""
         space = self.space()
         if space is None or not entries:
             return {}
@@ -344,7 +344,7 @@ class Dense:
             self.space = space.id if space is not None and self._vector is not None else None
 
     def nearest(self, ahead: Ahead | None, limit: int, part: Scope | None = None) -> Similar:
-        """Return the entries with the nearest vectors; those that ``ahead`` names get theirs before."""
+        """Return the entries with the nearest vectors; entries in ``ahead`` are embedded first."""
         if self._vector is None or self.space is None:
             return Similar()
         try:
@@ -360,7 +360,7 @@ class Dense:
         return found
 
     def cosines(self, keys: Sequence[int]) -> dict[int, float]:
-        """Return how near the vectors of entries are, without those that have none."""
+        """Return the cosines of entries; entries without a vector are left out."""
         if self._vector is None or self.space is None:
             return {}
         return self._reader.cosines(self._vector, self.space, keys)
@@ -374,7 +374,7 @@ class Dense:
     def _fill(self, first: Iterable[int]) -> None:
         if self._as_of is None:
             self._fill_by(self._reader, first)
-        else:  # Vectors are of what entries say today; those of the same texts then are theirs too.
+        else:  # Vectors are of the present texts of entries; past versions with these texts share them.
             self._vectors.with_reader(lambda today: self._fill_by(today, ()))
 
     def _fill_by(self, reader: Reader, first: Iterable[int]) -> None:
@@ -388,11 +388,11 @@ class Dense:
             elif self.pending:
                 self.reason = filling.refusal(self._vectors) or self.reason
         except FAILURES as error:
-            # What has a vector can be compared all the same.
+            # Entries that have vectors can be compared all the same.
             self.reason = str(error)
             self.pending = self._vectors.pending_count(reader, self._scope)
 
     def _fail(self, error: KeepstoneError) -> None:
-        # What an embedder says of its failure may quote a text, and logs hold none.
+        # An embedder's error may quote a text, and program logs must not hold any.
         logger.warning("recall by words only: %s", type(error).__name__)
         self._vector, self.space, self.reason = None, None, str(error)

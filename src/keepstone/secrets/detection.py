@@ -76,7 +76,7 @@ def masked(text: str) -> str:
 
 
 def placeholder(name: str) -> str:
-    """Return what stands for a secret of a kind."""
+    """Return the placeholder for a secret of a kind."""
     return f"[secret: {name}]"
 
 

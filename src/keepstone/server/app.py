@@ -118,7 +118,9 @@ def _add_routes(app: FastAPI, notes: Notes | None, web: Callable[[FastAPI], None
     app.include_router(sign_in.router)
     # Pages match every remaining path; unknown paths of the API must not reach them.
     unknown = Route("/v1/{path:path}", _unknown)
-    unknown.methods = None  # Of whatever method: with a list, others would go on to the pages.
+    unknown.methods = (
+        None  # For all methods: with a list of them, requests with others would reach the pages.
+    )
     app.router.routes.append(unknown)
     if web is None:
         app.get("/", include_in_schema=False)(_front)

@@ -53,7 +53,7 @@ class Gate:
         self._reported = ""
 
     async def apart(self, work: Callable[[], T]) -> T:
-        """Do what calls other methods: on the event loop's thread, or on another one if they may wait."""
+        """Run a function that calls other methods, off the event loop's thread if they may wait."""
         return await run_in_threadpool(work) if self._sign_ins.is_shared else work()
 
     def bearer(self, header: str, address: str) -> Access:
@@ -83,7 +83,8 @@ class Gate:
     def page_secret(self, value: str) -> str:
         """Return the second secret of a browser session, which the pages of this origin keep.
 
-        Browsers send a cookie to every port of a host. They keep this one apart by port, and do not send it.
+        Browsers send a cookie to every port of a host. This secret is stored by origin, thus by port, and is
+        never sent by itself.
         """
         return hmac.new(
             self._sign_ins.page_key(), value.encode("utf-8", "surrogatepass"), "sha256"

@@ -24,7 +24,7 @@ class Access:
     """The agents; None for all, and for the home itself."""
     read_only: bool = False
     origin: str = PROGRAM
-    """The most trusted origin of what is written."""
+    """The most trusted origin of written entries."""
     holder: str = field(default="", compare=False)
     """Identifies the browser session or token; a page accepts only its own holder's sockets."""
 

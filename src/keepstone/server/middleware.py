@@ -195,8 +195,8 @@ class Heads:
                 message = {**message, "body": b""}
             await send(message)
 
-        asked = {**scope, "method": "GET"}
+        get_scope = {**scope, "method": "GET"}
         try:
-            await self._app(asked, receive, sending)
+            await self._app(get_scope, receive, sending)
         finally:
-            scope.update({key: asked[key] for key in ("route", "path_params") if key in asked})
+            scope.update({key: get_scope[key] for key in ("route", "path_params") if key in get_scope})

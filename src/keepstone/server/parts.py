@@ -55,7 +55,7 @@ HolderQuery = Annotated[
 ]
 OfQuery = Annotated[
     str | None,
-    Query(description="Another agent, whose entries these are, as far as it grants the agent access."),
+    Query(description="Another agent, whose entries are used to the extent that it grants the agent access."),
 ]
 LimitQuery = Annotated[int, Query(ge=1, le=MOST, description=f"Maximum items of a page; default {DEFAULT}.")]
 CursorQuery = Annotated[str | None, Query(description="`next` of the previous page: an opaque cursor.")]

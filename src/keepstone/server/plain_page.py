@@ -47,7 +47,7 @@ code { display: block; margin-top: 6px; padding: 8px 12px; border-radius: 8px; b
 
 
 def hash_of(inline: str) -> str:
-    """Return what a policy names a style or script of the page by."""
+    """Return the hash source of a style or script for the page's content security policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(inline.encode()).digest()).decode()}'"
 
 

@@ -108,7 +108,7 @@ def status_of(error: BaseException) -> int:
 
 
 def problem_of(error: KeepstoneError) -> ProblemError:
-    """Return an error of the library as a problem, for middleware, which no handler stands behind."""
+    """Return an error of the library as a problem, for middleware, whose errors reach no handler."""
     if isinstance(error, LockTimeoutError):
         return ProblemError(503, "busy", message_of(error), {"Retry-After": "1"})
     return ProblemError(status_of(error), "store", message_of(error))

@@ -93,7 +93,7 @@ class NewEntries(Body):
 
 
 class Change(Keys):
-    """Changes to an entry. What is not named stays; null removes a reserved key."""
+    """Changes to an entry. Keys that are not named stay; null removes a reserved key."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"tags": ["payment", "reviewed"], "pinned": True}]}

@@ -66,7 +66,7 @@ class Kept:
     """Whether another request has purged entries of its agent while it was in progress."""
 
     shows_shared: bool = False
-    """Whether its response shows what another agent shares: it is not kept, as grants end."""
+    """Whether its response shows another agent's entries: it is not kept, as grants end."""
     is_reading: bool = False
     """Whether it changes nothing, so that a retry may be carried out again."""
 
@@ -104,7 +104,7 @@ _IN_PROGRESS: ContextVar[Kept | None] = ContextVar("request in progress", defaul
 
 
 def keep_no_response(*, is_reading: bool) -> None:
-    """Do not repeat the response to the request in progress, which shows what another agent shares now."""
+    """Do not repeat the response to the request in progress, which shows another agent's entries."""
     kept = _IN_PROGRESS.get()
     if kept is not None:
         kept.shows_shared, kept.is_reading = True, is_reading
@@ -195,7 +195,7 @@ class Answers:
         kept.ended.set()
 
     def purge(self, agent: str) -> None:
-        """Drop the responses that may quote what was purged of an agent, but that of the request itself."""
+        """Drop the responses that may quote purged entries of an agent, except that of the request itself."""
         own = _IN_PROGRESS.get()
         if own is not None:
             own.erasures = self._erasures(own.agent)

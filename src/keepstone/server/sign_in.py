@@ -22,14 +22,14 @@ router = APIRouter(include_in_schema=False)
 
 _TITLE = "Sign in"
 _FORM = """{told}<form method="post" action="/sign-in"><label for="token">Token</label>
-<input type="hidden" name="next" value="{there}">
+<input type="hidden" name="next" value="{target}">
 <input id="token" name="token" type="password" autocomplete="current-password" required autofocus>
 <button>Sign in</button></form>
 <footer>No token? Create one on the server, with the same home:
 <code>{command}</code></footer>"""
 _ENDED = "You are signed out: the session has ended, or its token was revoked or has expired."
-_REFRESH = '<meta http-equiv="refresh" content="0;url={there}">'
-_WELCOME = '<p>You are signed in. <a href="{there}">Continue</a></p>'
+_REFRESH = '<meta http-equiv="refresh" content="0;url={target}">'
+_WELCOME = '<p>You are signed in. <a href="{target}">Continue</a></p>'
 _KEEP = 'localStorage.setItem("keepstone-page", document.currentScript.dataset.secret);'
 """Keeps the second secret for the pages of this origin, a port of its own included."""
 _KEEPING = '<script data-secret="{secret}">' + _KEEP + "</script>"
@@ -42,18 +42,18 @@ async def sign_in_page(
     request: Request,
     once: str = "",
     ended: str = "",
-    there: Annotated[str, Query(alias="next")] = "",
+    target: Annotated[str, Query(alias="next")] = "",
 ) -> Response:
     """Show the form, or sign in with a one-time link. A signed-in browser is redirected to the page."""
     if not once:
-        return page(_TITLE, _form(request, there, _ENDED if ended else ""))
+        return page(_TITLE, _form(request, target, _ENDED if ended else ""))
     try:
         gate, address = _gate(request), address_of(request.scope)
-        return await _signed_in(request, await gate.apart(lambda: gate.follow(once, address)), there)
+        return await _signed_in(request, await gate.apart(lambda: gate.follow(once, address)), target)
     except ProblemError as error:
         if signed_in(request) is not None:
-            return _welcome(there)
-        return _wrong(request, error, there)
+            return _welcome(target)
+        return _wrong(request, error, target)
 
 
 @router.post("/sign-in")
@@ -61,13 +61,13 @@ async def sign_in(request: Request) -> Response:
     """Sign in with the token of the form."""
     Origins.check_own_page(request.headers)
     form = parse_qs((await request.body()).decode("utf-8", "replace"))
-    there = form.get("next", [""])[0]
+    target = form.get("next", [""])[0]
     try:
         secret = form.get("token", [""])[0].strip()
         gate, address = _gate(request), address_of(request.scope)
-        return await _signed_in(request, await gate.apart(lambda: gate.sign_in(secret, address)), there)
+        return await _signed_in(request, await gate.apart(lambda: gate.sign_in(secret, address)), target)
     except ProblemError as error:
-        return _wrong(request, error, there)
+        return _wrong(request, error, target)
 
 
 @router.post("/sign-out")
@@ -87,10 +87,10 @@ def _gate(request: Request) -> Gate:
     return gate
 
 
-async def _signed_in(request: Request, value: str, there: str) -> Response:
+async def _signed_in(request: Request, value: str, target: str) -> Response:
     gate = _gate(request)
     secret = await gate.apart(lambda: gate.page_secret(value))
-    response = _welcome(there, _KEEPING.format(secret=secret))
+    response = _welcome(target, _KEEPING.format(secret=secret))
     secure = is_secure(request.scope)
     name = cookie_name(request.scope)
     response.set_cookie(
@@ -99,27 +99,27 @@ async def _signed_in(request: Request, value: str, there: str) -> Response:
     return response
 
 
-def _welcome(there: str, keeping: str = "") -> Response:
+def _welcome(target: str, keeping: str = "") -> Response:
     # A page, not a redirect: after a cross-site link a browser does not send a strict cookie on redirects.
-    safe = escape(_own_path(there) or "/")
+    safe = escape(_own_path(target) or "/")
     policy = f"{POLICY}; script-src {hash_of(_KEEP)}" if keeping else POLICY
-    return page(_TITLE, _WELCOME.format(there=safe), keeping + _REFRESH.format(there=safe), policy=policy)
+    return page(_TITLE, _WELCOME.format(target=safe), keeping + _REFRESH.format(target=safe), policy=policy)
 
 
-def _own_path(there: str) -> str:
+def _own_path(target: str) -> str:
     """Return an address of this server to go to; empty for one of another server or with odd characters."""
-    is_ours = len(there) <= _LONGEST and re.fullmatch(r"/(?![/\\])[\w/.~%?&=+:@!$*,-]*", there, re.ASCII)
-    return there if is_ours else ""
+    is_ours = len(target) <= _LONGEST and re.fullmatch(r"/(?![/\\])[\w/.~%?&=+:@!$*,-]*", target, re.ASCII)
+    return target if is_ours else ""
 
 
-def _wrong(request: Request, error: ProblemError, there: str) -> Response:
-    response = page(_TITLE, _form(request, there, f"{error}."), status=error.status)
+def _wrong(request: Request, error: ProblemError, target: str) -> Response:
+    response = page(_TITLE, _form(request, target, f"{error}."), status=error.status)
     response.headers.update({name: value for name, value in error.headers.items() if name == "Retry-After"})
     return response
 
 
-def _form(request: Request, there: str, words: str) -> str:
+def _form(request: Request, target: str, words: str) -> str:
     command = shlex.join(["keepstone", "token", "create", *request.app.state.place])
     return _FORM.format(
-        told=told(words) if words else "", there=escape(_own_path(there)), command=escape(command)
+        told=told(words) if words else "", target=escape(_own_path(target)), command=escape(command)
     )

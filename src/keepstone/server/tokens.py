@@ -60,7 +60,7 @@ class Token:
     name: str = ""
     """Its name, for people; empty for none."""
     origin: str = PROGRAM
-    """The most trusted origin of what is written with it: ``program``, ``model``, ``import`` or ``tool``."""
+    """The most trusted origin of entries written with it: ``program``, ``model``, ``import`` or ``tool``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class Tokens:
             agents: The slugs of the agents it grants access to; default: all, and the home itself.
             read_only: Whether it allows no changes.
             lifetime: How long it is valid; default: forever.
-            name: What people call it, in lists.
+            name: Its name for people, in lists.
             origin: Who writes with it: ``program``, ``model``, ``import`` or ``tool``.
 
         Raises:

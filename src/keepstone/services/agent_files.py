@@ -92,7 +92,7 @@ class AgentMemoryService:
         return FileResult(path, written)
 
     def append_to_agent_memory_file(self, agent_instance_id: str, path: str, content: str) -> FileResult:
-        """Put content behind what one of the agent's files has; without such a file, make it.
+        """Append content to one of the agent's files, or make the file.
 
         Raises:
             IsAFolderError: The path names a folder.
@@ -107,7 +107,7 @@ class AgentMemoryService:
         return self._toolbox.definitions("anthropic")
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Do what a model asked for, and answer with JSON in place of an error.
+        """Carry out a model's request, and answer with JSON in place of an error.
 
         The answer is ``{"ok": True, "content": …}`` for a read, ``{"ok": True, "path": …, "bytes": …}`` for a
         write or append, else ``{"ok": False, "error": {"code": …, "message": …}}``. Codes are path_escape,
@@ -166,7 +166,7 @@ class AgentMemoryService:
             return known is None or slug in known
         try:
             return bool(known(slug))
-        except Exception as error:  # It is the caller's function, and ``call`` must not raise what it raises.
+        except Exception as error:  # The function is the caller's: ``call`` must raise its own errors only.
             raise AgentNotFoundError(f"known_agents failed for agent {slug!r}: {error}") from error
 
 

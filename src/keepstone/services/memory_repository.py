@@ -133,9 +133,9 @@ class MemoryRepository:
         session, most = self._agent.session(session_id), count_of(limit, "limit")
         conditions = conditions_of(where)
         scope = Scope(self._agent.slug, (session.id,))
-        asked = most
+        count = most
         while True:
-            similar = self._vectors.similar(vector, scope, asked, hnsw_from=self._hnsw_from)
+            similar = self._vectors.similar(vector, scope, count, hnsw_from=self._hnsw_from)
             # An index that was healed in between may have named entries of other sessions.
             in_session = ((entry, score) for entry, score in similar if entry.session == session.id)
             found = [
@@ -143,9 +143,9 @@ class MemoryRepository:
                 for entry, score in in_session
                 if self._agent.holds(entry) and all(condition.matches(entry.line) for condition in conditions)
             ]
-            if len(found) >= most or len(similar) < asked:
+            if len(found) >= most or len(similar) < count:
                 break
-            asked *= 4  # What is left out makes place for memories further away.
+            count *= 4  # Memories that are left out make room for others further away.
         found = found[:most]
         vectors = self._vectors.of(session.id, [entry for entry, _ in found])
         memories = (memory_of(entry, vectors.get(entry.id), score) for entry, score in found)
@@ -158,7 +158,7 @@ def agent_of(home: Target, agent: str) -> Agent:
 
 
 def item_of(text: Any, summary_text: Any, metadata: Any = None) -> Record:
-    """Return what a memory's line says; TypeError if it cannot."""
+    """Return the content of a memory's line; raise TypeError if it has none."""
     for name, value in (("text", text), ("summary_text", "" if summary_text is None else summary_text)):
         if not isinstance(value, str):
             raise TypeError(f"{name} must be a string, not {type(value).__name__}: {value!r:.80}")

@@ -128,7 +128,7 @@ class MemoryService:
             {'team': 'web'}
         """
         session = self._agent.session(session_id)
-        # A remote embedder must not get what the home does not keep.
+        # A remote embedder must not get a text that the home refuses to keep.
         given = [_arguments(item) for item in items]
         lines = [session.guarded({"type": TYPE} | item_of(**keys)) for _, keys in given]
         vectors = self._made(

@@ -1,1 +1,1 @@
-"""Stores: ``protocol`` says what a store does, ``file_store`` does it with logs and an index."""
+"""Stores: ``protocol`` is the contract; ``files`` keeps it in logs and an index, ``postgres`` in tables."""

@@ -1,4 +1,8 @@
-"""An agent's entries as they were at an earlier time, to be searched."""
+"""An agent's entries as they were at an earlier time, to be searched.
+
+The past has the same reader as the present, over an index in memory of the entries of that time, so that a
+recall needs no second way to ask (docs/decisions/0015-one-reader-pins-one-state-of-the-index.md).
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,7 @@ same."""
 
 
 class PastReader(IndexReader):
-    """A ``Reader`` of what an agent's sessions held at a time; its index is in memory.
+    """A ``Reader`` of an agent's sessions as they were at a time; its index is in memory.
 
     A session is read when the first scope that has it is asked about.
     """
@@ -137,7 +141,7 @@ class PastReader(IndexReader):
         return {first + number: self._entry(row.session, row.id) for number, row in rows.items()}
 
     def _entry(self, session: str, entry_id: str) -> Entry:
-        # A copy, for a caller may change what it gets.
+        # A copy, as a caller may change it.
         return entry_of(self._agent, session, deepcopy(self._by_session[session][entry_id]))
 
 
@@ -202,7 +206,7 @@ class KeptReaders(Generic[S]):
                 self._kept.popitem(last=False)
 
     def forget(self, agent: str) -> None:
-        """Forget the readers of an agent of which something was erased, also those in use."""
+        """Drop the readers of an agent after an erasure, also those in use."""
         with self._guard:
             self._forgotten += 1
             for key in [key for key in self._kept if key[0] == agent]:

@@ -20,7 +20,7 @@ class Background:
     """Calls ``work`` with each agent that ``wake`` names, again while it returns True.
 
     All agents take turns, one piece of work each, so that none waits until another has nothing left.
-    What ``work`` raises ends the work on that agent until it is named again.
+    An error of ``work`` ends the work on that agent until it is named again.
     After a fork the child begins with nothing to do.
     """
 

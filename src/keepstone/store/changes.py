@@ -15,7 +15,7 @@ Kind = Literal["add", "update", "delete", "purge", "clear", "remove"]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One thing that happened to a session, in whatever process."""
+    """One change of a session, by any process."""
 
     agent: str
     session: str
@@ -62,7 +62,7 @@ class Place:
     """The move after ``before``: agent, session and its new position; None at the beginning."""
 
     def __deepcopy__(self, _: object) -> Place:
-        return self  # It never changes, and what came before it may be hundreds of places.
+        return self  # It never changes, and hundreds of places may come before it.
 
     def __str__(self) -> str:
         moved: dict[str, dict[str, Position | None]] = {}

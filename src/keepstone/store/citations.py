@@ -1,4 +1,8 @@
-"""Citations of a project's files: links with a digest of the cited text, compared with the files."""
+"""Citations of a project's files: links with a digest of the cited text, compared with the files.
+
+They are compared when an entry is shown, and only inside the project. The text decides, and never a time
+(docs/decisions/0031-trust-is-computed-from-origins.md).
+"""
 
 from __future__ import annotations
 
@@ -31,6 +35,7 @@ _WORDS = 80
 _GIT_SECONDS = 10
 _PLACE = re.compile(r"(?:file:)?(?P<path>.+?)(?:#L(?P<first>\d+)(?:-L(?P<last>\d+))?)?", re.DOTALL)
 _REMOTE = re.compile(r"(?:[a-z+]+://)?(?:[^@/]*@)?(?P<host>[^/:@]+)(?::\d+/|:/*|/+)(?P<path>.+?)(?:\.git)?/*")
+# The project's own git configuration must not run a program here, nor git fetch a missing object.
 _GIT = ("git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
 _NO_TRANSFER = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
 _CONFIG_BYTES = 1 << 16
@@ -83,8 +88,8 @@ class Project:
     def root(self) -> Path:
         """The folder, found when it is first needed."""
         if self._root is None:
-            here = (self._given or Path.cwd()).expanduser().resolve()
-            self._root = here if self._given is not None else work_tree_of(here) or here
+            start = (self._given or Path.cwd()).expanduser().resolve()
+            self._root = start if self._given is not None else work_tree_of(start) or start
         return self._root
 
     def begin(self) -> None:
@@ -109,9 +114,9 @@ class Project:
             ) from None
         to = f"file:{path}"
         if first:
-            there = len(_lines(text))
-            if last > there:
-                raise ValueError(f"{path} has {there:,} lines, so L{last} cannot be cited: name lines it has")
+            count = len(_lines(text))
+            if last > count:
+                raise ValueError(f"{path} has {count:,} lines, so L{last} cannot be cited: name lines it has")
             text = "\n".join(_lines(text)[first - 1 : last])
             to += f"#L{first}" if first == last else f"#L{first}-L{last}"
         return {
@@ -123,7 +128,7 @@ class Project:
         }
 
     def compare(self, link: Mapping[str, Any], *, fresh: bool = False) -> Compared:
-        """Return what became of the text of a link; with ``fresh`` the file is read in any case."""
+        """Return the state of a link's text; with ``fresh`` the file is read in any case."""
         of = link.get("project")
         if isinstance(of, Mapping) and of.get("digest") != self._identity():
             return Compared("elsewhere")
@@ -152,7 +157,7 @@ class Project:
     def commit_of(self, to: str) -> str | None:
         """Return the newest commit of cited lines by ``git blame``; None if git cannot tell.
 
-        Only what was committed is asked about: of a file in the work tree git would run the filters that the
+        Only commits are asked about: for a file in the work tree git would run the filters that the
         repository's own configuration names, and for a missing object the program of a remote.
         """
         path, first, last = _parsed(to)
@@ -217,7 +222,7 @@ def is_citation(link: Mapping[str, Any]) -> bool:
 
 
 def refuse_citing(record: Record) -> None:
-    """Raise ValueError if a new line cites files, as its writer must not learn what they say."""
+    """Raise ValueError if a new line cites files, as its writer must not learn their content."""
     if record.get("cites") or any(cited(record)):
         raise ValueError(
             "requests to a server cite no files, neither by cites nor by links: "
@@ -280,7 +285,7 @@ def _newest(porcelain: str) -> str | None:
             times[commit] = int(line.split()[1])
         elif line.startswith("previous "):
             followed.add(line.split()[1])
-    return max(times, key=lambda one: (times[one], one not in followed), default=None)
+    return max(times, key=lambda sha: (times[sha], sha not in followed), default=None)
 
 
 def _lines(text: str) -> list[str]:

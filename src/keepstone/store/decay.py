@@ -79,7 +79,7 @@ class Worth(NamedTuple):
     made: datetime
     """When the entry was made: an aware datetime."""
     accesses: int
-    """How often it was accessed, as far as its record says."""
+    """How often it was accessed, by its record."""
 
     def at(self, now: datetime, more: int = 0) -> float:
         """Return the priority at a time, an aware datetime, with this many more accesses."""
@@ -114,7 +114,7 @@ class Decay:
 
 
 def worth_of(record: Record, fadings: Mapping[str, Fading] = FADING) -> Worth:
-    """Return what the priority of an entry is made of; the entry is in the shape of its log line.
+    """Return the parts of an entry's priority; the entry is in the shape of its log line.
 
     A priority or a count that is none, as other programs may write it, is as good as not there.
     """

@@ -32,7 +32,7 @@ def is_fact(entry: Entry) -> bool:
 
 
 def setting(record: Record, clock: Callable[[], datetime], kept: Callable[[Entry], object]) -> Revision:
-    """Return what makes a fact valid that has the value of a record.
+    """Return the revision that makes a fact with the value of a record valid.
 
     Where one has it already that changes nothing, and ``kept`` is called with it. The time of the record is
     that of the revision, so that writers at once have the times of their order.

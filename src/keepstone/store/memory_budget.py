@@ -61,4 +61,4 @@ class MemoryBudget:
 
 
 BUDGET = MemoryBudget()
-"""That of this process, whatever homes are open."""
+"""The budget of this process, shared by all open homes."""

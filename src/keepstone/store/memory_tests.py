@@ -1,4 +1,4 @@
-"""Tests of memory: the lines of ``tests.ndjson`` in a home, each a question with what must be found."""
+"""Tests of memory: the lines of ``tests.ndjson`` in a home, each a question with its expected hits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LIMIT = 5
 
 @dataclass(frozen=True, slots=True)
 class MemoryTest:
-    """One question, and what must or must not be found."""
+    """One question, and the hits that it must or must not have."""
 
     id: str
     agent: str
@@ -183,7 +183,7 @@ def _readable(line: bytes) -> str:
 def rewrite(
     root: Path, change: Callable[[list[bytes]], list[bytes]], name: str = TESTS, *, create: bool = False
 ) -> None:
-    """Write what a function makes of the lines of a home's tests, under their lock."""
+    """Write the lines that a function makes of a home's tests, under their lock."""
     if not create and not (root / name).exists():
         return
     with Folder(root, create=True) as folder, closing(Lock(folder, TESTS_LOCK)) as lock, lock.hold():

@@ -137,7 +137,7 @@ def _open_database(target: str, _: Layout, durable: bool, language: str | None) 
 
 
 def shown_root(root: Path) -> str:
-    """Return a home's folder, or the URL of its database, of which a path has lost a slash.
+    """Return a home's folder, or the URL of its database; ``Path`` removes one of the URL's slashes.
 
     Examples:
         >>> shown_root(Path("postgresql://ada@db/memory"))
@@ -147,7 +147,7 @@ def shown_root(root: Path) -> str:
 
 
 def is_database(root: Path) -> bool:
-    """Return whether what stands for a home's folder is the URL of a database."""
+    """Return whether the place of a home is the URL of a database."""
     return str(root).startswith(("postgresql:", "postgres:"))
 
 

@@ -175,7 +175,7 @@ class EntryStore(Protocol):
         """
 
     def modify(self, agent: str, session: str, entry_id: str, change: Modification) -> Entry:
-        """Change one live entry by what it says at that moment, and return it as it is then.
+        """Change one live entry by its present state, and return the changed entry.
 
         Reading, ``change`` and writing are one atomic step: no other writer comes between. ``change``
         must not use the store. What it raises ends the call, and nothing is written.
@@ -195,7 +195,7 @@ class EntryStore(Protocol):
         """
 
     def revise(self, agent: str, session: str, revision: Revision, ids: Sequence[str] = ()) -> list[Entry]:
-        """Change several entries by what the session holds at that moment; return those that are live then.
+        """Change several entries by the session's present state; return those that are live then.
 
         Reading, ``revision`` and writing are one atomic step: no other writer comes between, and readers
         see all of the lines or none. The entries come in the order of their lines. ``revision`` must not
@@ -340,7 +340,7 @@ class EntryStore(Protocol):
     def matching(
         self, agent: str, text: str, session: str | None, limit: int | None = None, cursor: str | None = None
     ) -> Page[tuple[str, str]]:
-        """Return session and id, sorted, of all that ``purge`` can take and that holds a text, in any case.
+        """Return session and id, sorted, of all purgeable items that hold a text, ignoring case.
 
         That is entries of which any version that is kept anywhere holds it, in a key or a value, also
         deleted and archived ones; and what is too damaged to be an entry, under an id of its own.
@@ -417,7 +417,7 @@ class VectorStore(Protocol):
 
 
 class Maintenance(Protocol):
-    """Maintenance that people run, and what runs in the background.
+    """Maintenance: operations that people run, and work in the background.
 
     Optional: a store raises StoreError for an operation that it leaves to other tools
     (``keepstone.store.unsupported``).
@@ -426,7 +426,7 @@ class Maintenance(Protocol):
     def upkeep(self, agent: str, *, ahead: bool = True) -> bool:
         """Do one step of background work, of about a second; False if none is left.
 
-        ``ahead``: also what no query has asked for yet.
+        ``ahead``: also graphs that no query has asked for yet.
         """
 
     def rebuild(self, progress: Callable[[int, int], None] | None) -> int:
@@ -439,9 +439,9 @@ class Maintenance(Protocol):
         fix: bool = False,
         progress: Callable[[int, int], None] | None = None,
     ) -> list[Finding]:
-        """Look at everything; change no truth unless to ``fix`` it, and keep what it was beside.
+        """Check everything; change no log unless to ``fix`` it, and keep a copy of its former state.
 
-        ``deep`` also compares all that is derived with what it is derived from. ``progress`` receives bytes.
+        ``deep`` also compares all derived data with its sources. ``progress`` receives bytes.
         """
 
     def backup(
@@ -452,13 +452,13 @@ class Maintenance(Protocol):
         With ``vectors`` also the vectors that were made of texts which the copy has.
 
         Raises:
-            ValueError: The folder is not empty, or lies in what is to be copied.
-            StoreError: The disk is full or failed, or the copy differs from what was read. No copy is left.
+            ValueError: The folder is not empty, or is inside the home.
+            StoreError: The disk is full or failed, or the copy differs from the source. No copy is left.
         """
 
 
 class Store(EntryStore, VectorStore, Protocol):
-    """Keeps the entries of many agents: what a ``Home`` is opened on."""
+    """Keeps the entries of many agents; a ``Home`` is opened on one."""
 
     @property
     def maintenance(self) -> Maintenance:
@@ -492,15 +492,15 @@ class Store(EntryStore, VectorStore, Protocol):
         """Return the agent's files. Makes nothing."""
 
     def reader(self, agent: str, as_of: datetime | None = None) -> AbstractContextManager[Reader]:
-        """Pin one state of an agent's index inside a ``with``; with ``as_of`` what was stored at that time.
+        """Pin one state of an agent's index inside a ``with``; with ``as_of`` the state at that time.
 
         An unknown agent has a reader too, which finds nothing. The reader is of no use after the ``with``.
         """
 
     def changes(self, agents: Sequence[str] | None, since: str | None) -> Callable[[], list[Change]]:
-        """Return a function that returns what changed since it was called last, in any process.
+        """Return a function that returns the changes since its last call, by any process.
 
-        The first call tells what changed since ``changes`` was called, or since the cursor ``since``. Of
+        Its first call returns the changes since ``changes`` was called, or since the cursor ``since``. Of
         all agents, if ``agents`` is None. Changes are in the order of each session. Not for two threads.
 
         Raises:
@@ -508,9 +508,9 @@ class Store(EntryStore, VectorStore, Protocol):
         """
 
     def sync(self, progress: Callable[[int, int], None] | None = None) -> None:
-        """Take in what others wrote, for every agent.
+        """Take in the writes of others, for every agent.
 
-        ``progress`` receives the bytes read, and the bytes in all, of logs so long that this takes time.
+        For long logs ``progress`` receives the bytes read so far, and their total.
 
         Raises:
             LockTimeoutError: Another process that does the same does not get on.

@@ -1,4 +1,9 @@
-"""Readers, loaded before any index is open: what a recall needs of a store, and how files keep it."""
+"""Readers: the queries of a store that a recall needs. Loaded before any index is open.
+
+Invariant (docs/decisions/0015-one-reader-pins-one-state-of-the-index.md): a key means one entry during a
+recall. It contains the epoch of its index, and a key of another epoch raises ``ExpiredError`` in place of
+naming another entry.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +48,7 @@ class Ahead:
     """The next lookups for the entries that are found: a remote store does them at once."""
 
     keys: Sequence[int] = ()
-    """Other entries of which the same is asked."""
+    """Other entries for the same queries."""
     reach: int = 0
     """How far their neighbours may be; 0 asks for the found entries themselves."""
 
@@ -98,17 +103,17 @@ class Reader(Protocol):
     every reader of the agent in this process until the epoch ends; from then on each method that takes or
     gives keys raises ``ExpiredError``. ``with_reader`` answers a question with a reader and repeats it then.
 
-    Scopes are of the reader's agent. ``Scope.where`` is not looked at: the caller compares what it loads.
+    Scopes are of the reader's agent. ``Scope.where`` is ignored: the caller checks it on loaded entries.
     """
 
     @property
     def stale(self) -> bool:
-        """Whether an answer of this reader may lack entries because the index is behind what is stored."""
+        """Whether an answer of this reader may lack entries because the index is behind the logs."""
 
     def search(self, terms: Sequence[str], scope: Scope, limit: int, names: Sequence[str] = ()) -> Matches:
         """Return entries in scope that hold any of the words, best first; none, and stale, if that fails.
 
-        How many entries hold a word is counted over the whole agent, whatever the scope. ``names`` are
+        The number of holders of a word is counted over the whole agent, not the scope. ``names`` are
         identifiers about which ``holding`` is going to be asked.
         """
 
@@ -144,7 +149,7 @@ class Reader(Protocol):
         """
 
     def cosines(self, vector: Vector, space: str, keys: Sequence[int]) -> dict[int, float]:
-        """Return how near the vectors of entries are to one; those without a vector are left out."""
+        """Return the cosines of entries' vectors with one; entries without a vector are left out."""
 
     def cosine_quartiles(self, vector: Vector, space: str) -> tuple[float, float] | None:
         """Return median and upper quartile of a vector's cosines with a sample of the agent's vectors.
@@ -215,7 +220,7 @@ class IndexReader(ABC):
 
     @abstractmethod
     def _reach(self, sessions: Sequence[str] | None) -> None:
-        """Let the index hold what some sessions hold, or all of them (None)."""
+        """Bring the index up to date with some sessions, or all of them (None)."""
 
     @abstractmethod
     def load(self, keys: Sequence[int]) -> dict[int, Entry]: ...

@@ -42,6 +42,6 @@ def _linked(store: Store, edge: Sequence[Entry], rel: str | None, known: Collect
     for target in islice(targets, MOST_RELATED + 1):
         yield from store.find(agent, target, None)
     ids = [entry.id for entry in edge]
-    # Each of those that are known may be among what the store finds first.
+    # Each of the known entries may be among the first that the store finds.
     inward = store.linked(agent, ids, rel, MOST_RELATED + 1 + len(known))
     yield from (entry for entry in inward if entry.id not in known)

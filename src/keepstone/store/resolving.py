@@ -100,7 +100,7 @@ def not_before(stored: Record, later: Written) -> Written:
     """Return a later line of an entry with a time that is not before the entry's last change.
 
     Clocks go back, and those of two devices differ. The lines of one life are ordered by their times where
-    devices meet, so what was written later must not look earlier.
+    devices meet, so a later change must not have an earlier time.
     """
     before, own = (
         read_time(stored.get("modified")) or read_time(stored.get("ts")),
@@ -152,7 +152,7 @@ def counted(records: Iterable[Record], increments: Mapping[str, int]) -> list[by
 def revised(
     live: LiveSession, place: tuple[str, str], revision: Revision
 ) -> tuple[list[Written], list[Entry]]:
-    """Return the lines that a revision makes of a session's live entries, and what is live then."""
+    """Return the lines that a revision makes of a session's live entries, and those that are live then."""
     written: list[Written] = []
     entries: dict[str, Entry | None] = {}
     for record in revision(live):

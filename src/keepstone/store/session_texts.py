@@ -21,7 +21,7 @@ _USERS = frozenset({"user", "human"})
 
 
 _CHATS = frozenset({"page", "terminal"})
-"""Through what a person writes in a chat of keepstone."""
+"""The ``via`` of messages that a person writes in a chat of keepstone."""
 
 
 class SessionTexts(NamedTuple):

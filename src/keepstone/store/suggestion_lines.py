@@ -1,4 +1,4 @@
-"""The lines of suggestions, and what they come to.
+"""The lines of suggestions, and the states that they fold to.
 
 The first line of an id is the suggestion. Later lines with a ``sum`` are decisions. Any other line with its
 id, or another ``state`` in its own line, changes nothing. Before an accepted suggestion changes entries, a
@@ -30,7 +30,7 @@ _FROM = {
     "outdated": ("open",),
     "undone": ("accepted",),
 }
-"""The states that each state may follow; after a merge of two branches what was carried out counts."""
+"""The states that each state may follow; after a merge of two branches a carried-out decision counts."""
 _UNSEEN = frozenset({"ts", "modified", "access", "embedding", "batch"})
 """Keys that may change without the entry being another one."""
 
@@ -39,7 +39,7 @@ Steps = list[dict[str, Any]]
 
 
 @dataclass(slots=True)
-class Held:
+class FoldedSuggestion:
     """A suggestion as its lines say."""
 
     line: Record
@@ -61,7 +61,7 @@ class Held:
             tuple(line["entries"]),
             line.get("item"),
             line["why"],
-            tuple(one for one in line.get("evidence") or () if isinstance(one, str)),
+            tuple(text for text in line.get("evidence") or () if isinstance(text, str)),
             line.get("by"),
             at,
             self.state,
@@ -71,7 +71,7 @@ class Held:
 
 
 def digest(record: Record | None) -> str | None:
-    """Return a digest of what an entry says; access counts and vectors aside."""
+    """Return a digest of an entry's content, without access counts and vectors."""
     if record is None:
         return None
     said = {key: value for key, value in record.items() if key not in _UNSEEN}
@@ -101,7 +101,9 @@ def check(do: str, entries: Sequence[str], item: Mapping[str, Any] | None) -> No
 
 def _are_names(value: Any) -> bool:
     return (
-        isinstance(value, list | tuple) and bool(value) and all(isinstance(one, str) and one for one in value)
+        isinstance(value, list | tuple)
+        and bool(value)
+        and all(isinstance(name, str) and name for name in value)
     )
 
 
@@ -146,34 +148,39 @@ def _are_steps(value: Any) -> bool:
             for key in ("lines", "undo")
         )
         and all(isinstance(step.get(key), dict) for key in ("before", "after"))
-        and all(isinstance(one, str | None) for key in ("before", "after") for one in step[key].values())
+        and all(
+            isinstance(line_digest, str | None)
+            for key in ("before", "after")
+            for line_digest in step[key].values()
+        )
         for step in value
     )
 
 
-def fold(lines: Iterable[bytes]) -> dict[str, Held]:
-    """Return what lines come to, by id; others are left out."""
+def fold(lines: Iterable[bytes]) -> dict[str, FoldedSuggestion]:
+    """Return the suggestions that lines fold to, by id; other lines are ignored."""
     read = [line for raw in lines if isinstance((line := parse(raw) or {}).get("id"), str)]
-    found: dict[str, Held] = {}
+    found: dict[str, FoldedSuggestion] = {}
     for line in read:
         if _is_suggestion(line):
-            found.setdefault(line["id"], Held(line))
+            found.setdefault(line["id"], FoldedSuggestion(line))
+    # In a second pass, so that a decision counts also if a merge has put it before its suggestion.
     for line in read:
         if line["id"] not in found or not _is_decision(line):
             continue
-        held, state = found[line["id"]], line["state"]
+        folded, state = found[line["id"]], line["state"]
         if state == "begun":
-            held.begun = line if held.state in _FROM[line["to"]] else held.begun
+            folded.begun = line if folded.state in _FROM[line["to"]] else folded.begun
             continue
-        begun, held.begun = held.begun, None
-        if held.state in _FROM.get(state, ()):
-            held.steps = begun["steps"] if begun is not None and begun["to"] == state else held.steps
-            held.state, held.decision = state, line
+        begun, folded.begun = folded.begun, None
+        if folded.state in _FROM.get(state, ()):
+            folded.steps = begun["steps"] if begun is not None and begun["to"] == state else folded.steps
+            folded.state, folded.decision = state, line
     return found
 
 
 def unreadable_lines(lines: Iterable[bytes]) -> list[bytes]:
-    """Return the lines that are neither a suggestion nor a decision about one, or say another state."""
+    """Return the lines that are neither a suggestion nor a decision, or have an unknown state."""
     read = [(raw, parse(raw) or {}) for raw in lines]
     known = set(fold(raw for raw, _ in read))
     return [
@@ -191,7 +198,7 @@ def without(lines: Sequence[bytes], session: str, ids: Collection[str] | None) -
 
     def stays(raw: bytes, line: Record | None) -> bool:
         if line is None:  # A damaged line goes with any of the ids in it.
-            return not any(dump_read({"id": one})[6:-2] in raw for one in ids or ())
+            return not any(dump_read({"id": entry_id})[6:-2] in raw for entry_id in ids or ())
         return not (line.get("id") in gone if isinstance(line.get("id"), str) else _names(line, session, ids))
 
     return [raw for raw, line in read if stays(raw, line)]
@@ -213,7 +220,7 @@ def united(
     is_purged: Callable[[str, str], bool],
     base: Collection[bytes] = (),
 ) -> list[bytes]:
-    """Return the lines of both sides; what either removed since the base, or purged, is left out.
+    """Return the lines of both sides, without those that either removed since the base or purged.
 
     ``is_purged`` takes a session and an id: no session for that of a suggestion.
     """
@@ -254,7 +261,7 @@ def _names(line: Record, session: str, ids: Collection[str] | None) -> bool:
         return any(place == session for place, _ in seen)
     listed = (value for key in ("entries", "evidence") if isinstance(value := line.get(key), list))
     return any(eid in ids for _, eid in seen) or any(
-        one in ids for one in chain.from_iterable(listed) if isinstance(one, str)
+        entry_id in ids for entry_id in chain.from_iterable(listed) if isinstance(entry_id, str)
     )
 
 
@@ -268,9 +275,9 @@ def _places(line: Record) -> set[tuple[str, str]]:
 def seen_in(line: Record) -> list[tuple[str, str, str | None]]:
     """Return session, id and digest of the entries that a suggestion is about; evidence has no digest."""
     seen = line.get("seen")
-    triples = [one for one in seen if isinstance(one, list)] if isinstance(seen, list) else []
+    triples = [triple for triple in seen if isinstance(triple, list)] if isinstance(seen, list) else []
     return [
-        (one[0], one[1], one[2])
-        for one in triples
-        if [*map(type, one[:2])] == [str, str] and len(one) == _TRIPLE
+        (triple[0], triple[1], triple[2])
+        for triple in triples
+        if [*map(type, triple[:2])] == [str, str] and len(triple) == _TRIPLE
     ]

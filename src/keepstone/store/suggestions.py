@@ -1,4 +1,9 @@
-"""The suggestions of an agent: kept, listed, and carried out or undone in one step."""
+"""The suggestions of an agent: kept, listed, and carried out or undone in one step.
+
+Invariant (docs/decisions/0033-suggestions-as-lines-that-a-person-decides.md): before any entry changes, a
+line records the whole step with its inverse. Entries of two sessions are in two files with two locks, so only
+that line lets a later process finish the step, or take it back.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +18,7 @@ from keepstone.errors import (
 from keepstone.log.line import apply, create, dump, dump_read, is_tombstone, read_time
 from keepstone.model import SUPERSEDES, Entry, Record, Scope, Suggestion
 from keepstone.store.protocol import LiveSession, Store
-from keepstone.store.suggestion_lines import MOST_OPEN, Held, Steps, digest, fold, seen_in, signed
+from keepstone.store.suggestion_lines import MOST_OPEN, FoldedSuggestion, Steps, digest, fold, seen_in, signed
 
 
 class Suggestions:
@@ -28,11 +33,12 @@ class Suggestions:
         seen = [[entry.session, entry.id, digest(entry.line)] for entry in targets]
         line = line | {"seen": seen + [[entry.session, entry.id, None] for entry in evidence]}
         raw = dump(line)
+        # Outdated suggestions leave room for new ones. Finding them reads entries: only if the list is long.
         is_long = len(self._store.suggestion_lines(self._agent)) >= MOST_OPEN
-        outdated = {held.line["id"] for held in self._listed("outdated")} if is_long else set()
+        outdated = {folded.line["id"] for folded in self._listed("outdated")} if is_long else set()
 
         def change(lines: list[bytes]) -> list[bytes]:
-            is_open = {eid for eid, held in fold(lines).items() if held.state == "open"}
+            is_open = {eid for eid, folded in fold(lines).items() if folded.state == "open"}
             if len(is_open - outdated) >= MOST_OPEN:
                 raise ValueError(
                     f"agent {self._agent!r} has {MOST_OPEN:,} open suggestions: accept or reject some first"
@@ -42,91 +48,93 @@ class Suggestions:
             return [*lines, *map(dump_read, gone), raw]
 
         self._store.change_suggestions(self._agent, change)
-        return Held(line).value
+        return FoldedSuggestion(line).value
 
     def select(self, state: str | None) -> list[Suggestion]:
         """Return the suggestions in a state, or all of them, in the order of their lines.
 
         Reading finishes no step that was begun: its lines may be those of another device.
         """
-        return [held.value for held in self._listed(state)]
+        return [folded.value for folded in self._listed(state)]
 
-    def _listed(self, state: str | None) -> list[Held]:
+    def _listed(self, state: str | None) -> list[FoldedSuggestion]:
         found = list(fold(self._store.suggestion_lines(self._agent)).values())
-        is_open = [held for held in found if held.state == "open" and held.begun is None]
-        ids = {eid for held in is_open for eid in held.line["entries"]}
-        there = list(self._store.select(Scope(self._agent, ids=tuple(ids)))) if ids else []
-        for held in is_open:
-            held.state = "outdated" if _targets(held.line, there) is None else "open"
-        return [held for held in found if state in (None, held.state)]
+        is_open = [folded for folded in found if folded.state == "open" and folded.begun is None]
+        ids = {eid for folded in is_open for eid in folded.line["entries"]}
+        entries = list(self._store.select(Scope(self._agent, ids=tuple(ids)))) if ids else []
+        for folded in is_open:
+            folded.state = "outdated" if _targets(folded.line, entries) is None else "open"
+        return [folded for folded in found if state in (None, folded.state)]
 
-    def _get(self, suggestion: str) -> Held:
-        held = fold(self._store.suggestion_lines(self._agent)).get(suggestion)
-        if held is None:
+    def _get(self, suggestion: str) -> FoldedSuggestion:
+        folded = fold(self._store.suggestion_lines(self._agent)).get(suggestion)
+        if folded is None:
             raise self._missing(suggestion)
-        return held
+        return folded
 
     def _missing(self, suggestion: str) -> EntryNotFoundError:
         return EntryNotFoundError(
             f"agent {self._agent!r} has no suggestion {suggestion!r:.80}: list them with suggestions(None)"
         )
 
-    def _resumed(self, held: Held, to: str) -> Suggestion | None:
+    def _resumed(self, folded: FoldedSuggestion, to: str) -> Suggestion | None:
         """Finish the step that a killed process began, if a person asks for the same again."""
-        if held.begun is None:
+        if folded.begun is None:
             return None
-        if held.begun["to"] != to:
-            step = {"accepted": "accept", "undone": "undo"}[held.begun["to"]]
+        if folded.begun["to"] != to:
+            step = {"accepted": "accept", "undone": "undo"}[folded.begun["to"]]
             raise ValueError(
-                f"to {step} suggestion {held.line['id']!r:.80} was begun and not ended: "
+                f"to {step} suggestion {folded.line['id']!r:.80} was begun and not ended: "
                 f"{step} it to finish that first"
             )
-        return self._finish(held)
+        return self._finish(folded)
 
     def accept(
         self, suggestion: str, by: str | None, ts: str, new: Callable[[Suggestion, Sequence[Entry]], Record]
     ) -> Suggestion:
         """Carry a suggestion out. ``new`` makes the record of its new entry."""
-        held = self._get(suggestion)
-        if (done := self._resumed(held, "accepted")) is not None:
+        folded = self._get(suggestion)
+        if (done := self._resumed(folded, "accepted")) is not None:
             return done
-        _check_open(held, "accepted")
-        ids = tuple(held.line["entries"])
-        targets = _targets(held.line, [*self._store.select(Scope(self._agent, ids=ids))] if ids else [])
+        _check_open(folded, "accepted")
+        ids = tuple(folded.line["entries"])
+        targets = _targets(folded.line, [*self._store.select(Scope(self._agent, ids=ids))] if ids else [])
         if targets is None:
-            self._decide(held, "outdated", by, ts)
-            raise _outdated(held)
-        do = held.line["do"]
-        record = new(held.value, targets) if do in ("merge", "supersede", "add") else None
-        return self._carry_out(held, "accepted", _planned(held.line, targets, record, ts), by, ts)
+            self._decide(folded, "outdated", by, ts)
+            raise _outdated(folded)
+        do = folded.line["do"]
+        record = new(folded.value, targets) if do in ("merge", "supersede", "add") else None
+        return self._carry_out(folded, "accepted", _planned(folded.line, targets, record, ts), by, ts)
 
     def reject(self, suggestion: str, by: str | None, ts: str) -> Suggestion:
         """Keep that a person does not want it."""
-        held = self._get(suggestion)
-        self._resumed(held, "rejected")
-        _check_open(held, "rejected")
-        return self._decide(held, "rejected", by, ts)
+        folded = self._get(suggestion)
+        self._resumed(folded, "rejected")
+        _check_open(folded, "rejected")
+        return self._decide(folded, "rejected", by, ts)
 
     def undo(self, suggestion: str, by: str | None, ts: str) -> Suggestion:
-        """Take back what an accepted suggestion changed."""
-        held = self._get(suggestion)
-        if (done := self._resumed(held, "undone")) is not None:
+        """Undo the changes of an accepted suggestion."""
+        folded = self._get(suggestion)
+        if (done := self._resumed(folded, "undone")) is not None:
             return done
-        if held.state != "accepted":
+        if folded.state != "accepted":
             raise ValueError(
-                f"suggestion {suggestion!r:.80} is {held.state}: only an accepted one can be undone"
+                f"suggestion {suggestion!r:.80} is {folded.state}: only an accepted one can be undone"
             )
-        steps = [_inverse(step, ts) for step in held.steps]
-        return self._carry_out(held, "undone", steps, by, ts)
+        steps = [_inverse(step, ts) for step in folded.steps]
+        return self._carry_out(folded, "undone", steps, by, ts)
 
-    def _carry_out(self, held: Held, to: str, steps: Steps, by: str | None, ts: str) -> Suggestion:
-        begun = {"id": held.line["id"], "state": "begun", "to": to, "by": by, "ts": ts, "steps": steps}
-        self._write(held, signed(begun))
-        return self._finish(Held(held.line, held.state, begun=begun))
+    def _carry_out(
+        self, folded: FoldedSuggestion, to: str, steps: Steps, by: str | None, ts: str
+    ) -> Suggestion:
+        begun = {"id": folded.line["id"], "state": "begun", "to": to, "by": by, "ts": ts, "steps": steps}
+        self._write(folded, signed(begun))
+        return self._finish(FoldedSuggestion(folded.line, folded.state, begun=begun))
 
-    def _finish(self, held: Held) -> Suggestion:
-        """Do what is begun, all or nothing: what other sessions got is taken back."""
-        begun = held.begun or {}
+    def _finish(self, folded: FoldedSuggestion) -> Suggestion:
+        """Carry out the begun step, all or nothing: on failure the changes in other sessions are undone."""
+        begun = folded.begun or {}
         done: Steps = []
         try:
             for step in begun["steps"]:
@@ -137,11 +145,11 @@ class Suggestions:
                 self._do(_inverse(step, begun["ts"]))
             is_outdated = isinstance(error, SuggestionOutdatedError | EntryNotFoundError)
             state = "outdated" if is_outdated and begun["to"] == "accepted" else "kept"
-            self._decide(held, state, begun["by"], begun["ts"])
+            self._decide(folded, state, begun["by"], begun["ts"])
             if is_outdated:
-                raise _outdated(held) from error
+                raise _outdated(folded) from error
             raise
-        return self._decide(held, begun["to"], begun["by"], begun["ts"])
+        return self._decide(folded, begun["to"], begun["by"], begun["ts"])
 
     def _do(self, step: dict[str, Any]) -> None:
         def revise(live: LiveSession) -> list[Record]:
@@ -157,33 +165,33 @@ class Suggestions:
             self._store.create(self._agent, step["session"])
         self._store.revise(self._agent, step["session"], revise, list(step["before"]))
 
-    def _decide(self, held: Held, state: str, by: str | None, ts: str) -> Suggestion:
-        decision = signed({"id": held.line["id"], "state": state, "by": by, "ts": ts})
-        self._write(held, decision)
-        return Held(held.line, state, decision).value
+    def _decide(self, folded: FoldedSuggestion, state: str, by: str | None, ts: str) -> Suggestion:
+        decision = signed({"id": folded.line["id"], "state": state, "by": by, "ts": ts})
+        self._write(folded, decision)
+        return FoldedSuggestion(folded.line, state, decision).value
 
-    def _write(self, held: Held, line: Record) -> None:
+    def _write(self, folded: FoldedSuggestion, line: Record) -> None:
         """Append a decision, unless another process decided otherwise."""
 
         def change(lines: list[bytes]) -> list[bytes]:
-            now = fold(lines).get(held.line["id"])
+            now = fold(lines).get(folded.line["id"])
             if now is None:
-                raise self._missing(held.line["id"])
+                raise self._missing(folded.line["id"])
             if now.state == line["state"] and now.begun is None:
                 return lines
-            if now.state != held.state or (line["state"] == "begun" and now.begun is not None):
+            if now.state != folded.state or (line["state"] == "begun" and now.begun is not None):
                 raise ValueError(
-                    f"suggestion {held.line['id']!r:.80} is decided by another process: list it again"
+                    f"suggestion {folded.line['id']!r:.80} is decided by another process: list it again"
                 )
             return [*lines, dump_read(line)]
 
         self._store.change_suggestions(self._agent, change)
 
 
-def _targets(line: Record, there: Iterable[Entry]) -> list[Entry] | None:
+def _targets(line: Record, entries: Iterable[Entry]) -> list[Entry] | None:
     """Return the entries of a suggestion; None if one of them is gone, or changed since."""
     found: dict[str, list[Entry]] = {}
-    for entry in there:
+    for entry in entries:
         found.setdefault(entry.id, []).append(entry)
     seen = {eid: (session, value) for session, eid, value in seen_in(line) if value is not None}
     made = read_time(line["ts"])
@@ -252,17 +260,17 @@ def _inverse(step: dict[str, Any], ts: str) -> dict[str, Any]:
     return step | {"lines": lines, "undo": undo, "before": step["after"], "after": step["before"]}
 
 
-def _check_open(held: Held, to: str) -> None:
-    if held.state == "outdated" and to == "accepted":
-        raise _outdated(held)
-    if held.state not in ("open", "outdated"):
+def _check_open(folded: FoldedSuggestion, to: str) -> None:
+    if folded.state == "outdated" and to == "accepted":
+        raise _outdated(folded)
+    if folded.state not in ("open", "outdated"):
         raise ValueError(
-            f"suggestion {held.line['id']!r:.80} is {held.state} already: only an open one can be {to}"
+            f"suggestion {folded.line['id']!r:.80} is {folded.state} already: only an open one can be {to}"
         )
 
 
-def _outdated(held: Held) -> SuggestionOutdatedError:
+def _outdated(folded: FoldedSuggestion) -> SuggestionOutdatedError:
     return SuggestionOutdatedError(
-        f"the entries of suggestion {held.line['id']!r:.80} changed since: nothing was changed; "
+        f"the entries of suggestion {folded.line['id']!r:.80} changed since: nothing was changed; "
         "look at them, and suggest it again"
     )

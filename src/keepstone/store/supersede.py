@@ -15,7 +15,7 @@ from keepstone.store.protocol import LiveSession, Revision
 
 
 def superseding(old_id: str, record: Record, ts: str, *, has_type: bool) -> Revision:
-    """Return what adds a new entry in the place of an old one, at a time (RFC 3339).
+    """Return the revision that adds a new entry in the place of an old one, at a time (RFC 3339).
 
     ``has_type``: whether the record has its own type; otherwise it takes the old one's.
     """
@@ -49,7 +49,7 @@ def superseding(old_id: str, record: Record, ts: str, *, has_type: bool) -> Revi
 
 
 def reinstating(old_id: str, ts: str, versions: Sequence[Version]) -> Revision:
-    """Return what deletes all entries that came after one, and opens that one.
+    """Return the revision that deletes all entries that came after one, and opens that one.
 
     It gets back the ``valid_to`` that its ``versions`` say it had before it was superseded. One that is
     closed is opened also where no newer entry is left: that may have been deleted or purged.

@@ -1,7 +1,7 @@
 """Moving a home from one store to another, lines byte by byte, and verified.
 
-Each session is moved in one step: it arrives whole or not at all. What is there already with the same lines
-is left alone, so an interrupted move goes on where it was.
+Each session is moved in one step: it arrives whole or not at all. A session that is there already with the
+same lines is left alone, so an interrupted move goes on where it was.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ class MovableStore(Store, Protocol):
         """Return whether a session's lines are these, byte by byte."""
 
     def purged(self, agent: str) -> PurgedIds:
-        """Return what is recorded of an agent's purges."""
+        """Return the records of an agent's purges."""
 
     def take_purged(self, agent: str, found: PurgedIds) -> None:
-        """Add what another home recorded of an agent's purges."""
+        """Add another home's records of an agent's purges."""
 
     def vanished_agents(self) -> list[str]:
         """Return the agents that were purged whole and are recorded."""
@@ -82,7 +82,7 @@ class MovableStore(Store, Protocol):
         """Return which of an agent's sessions were dropped, and when."""
 
     def take_dropped(self, agent: str, marks: frozenset[DroppedMark]) -> None:
-        """Add what another home says of dropped sessions."""
+        """Add another home's marks of dropped sessions."""
 
     def take_language(self, language: str) -> None:
         """Stem the words of a home without agents by a language, and record it."""
@@ -106,7 +106,7 @@ class Moved:
     """Files that the target had already, with another text, and keeps."""
 
     def add(self, more: Moved) -> None:
-        """Add what was moved of one session."""
+        """Add the counts of one session."""
         self.entries += more.entries
         self.lines += more.lines
         self.vectors += more.vectors
@@ -120,13 +120,13 @@ def move(
     merge: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Moved:
-    """Copy all of a home into another, and compare what arrived. ``progress`` receives sessions.
+    """Copy all of a home into another, and compare the result. ``progress`` receives sessions.
 
     With ``merge`` the target may have entries: sessions of both get the lines that they lack, but for those
     of entries that the other one is known to have purged.
 
     Raises:
-        StoreError: The target has entries and ``merge`` is not given, or what arrived is not what was sent.
+        StoreError: The target has entries and ``merge`` is not given, or the copy differs from the source.
     """
     if not merge and any(target.entry_counts(agent) for agent in target.agents()):
         raise StoreError(
@@ -170,7 +170,7 @@ def _move_suggestions(source: MovableStore, target: MovableStore, agent: str) ->
     purged = target.purged(agent).ids
     if lines:
         target.change_suggestions(
-            agent, lambda there: united(there, lines, lambda *one: digest(*one) in purged)
+            agent, lambda present: united(present, lines, lambda *key: digest(*key) in purged)
         )
 
 
@@ -179,28 +179,30 @@ def _move_grants(source: MovableStore, target: MovableStore, agent: str) -> None
     if not source.has_agents:
         return
     with naming_damage(agent):
-        there = target.grants(agent)
+        present = target.grants(agent)
         for grant in source.grants(agent):
-            if grant not in there:
+            if grant not in present:
                 target.add_grant(agent, grant, drop_later=False)
 
 
 def _move_purges(source: MovableStore, target: MovableStore, agent: str) -> Mapping[str, int]:
-    """Carry the source's purges out in the target, then record them; return what either of them purged."""
-    there, here = target.purged(agent), source.purged(agent)
-    purged = _most(_most(there.ids, there.vanished), _most(here.ids, here.vanished))
-    new = {one: life for one, life in purged.items() if life > there.ids.get(one, 0)}
+    """Carry the source's purges out in the target, then record them; return the purges of both."""
+    target_purged, source_purged = target.purged(agent), source.purged(agent)
+    purged = _most(
+        _most(target_purged.ids, target_purged.vanished), _most(source_purged.ids, source_purged.vanished)
+    )
+    new = {key: life for key, life in purged.items() if life > target_purged.ids.get(key, 0)}
     for info in target.sessions(agent) if new else []:
         lives = _side_of(target.raw_lines(agent, info.id)).lives
-        gone = [one for one, life in lives.items() if life <= new.get(digest(info.id, one), 0)]
+        gone = [entry_id for entry_id, life in lives.items() if life <= new.get(digest(info.id, entry_id), 0)]
         target.purge(agent, info.id, sorted(gone))
-    # Of an agent that is gone nothing is made.
-    target.take_purged(agent, here if agent in source.agents() else here._replace(ids={}))
+    # For an agent that no longer exists only its removal is recorded, and no agent is made.
+    target.take_purged(agent, source_purged if agent in source.agents() else source_purged._replace(ids={}))
     return purged
 
 
-def _most(some: Mapping[str, int], others: Mapping[str, int]) -> dict[str, int]:
-    return {key: max(some.get(key, 0), others.get(key, 0)) for key in {*some, *others}}
+def _most(counts: Mapping[str, int], others: Mapping[str, int]) -> dict[str, int]:
+    return {key: max(counts.get(key, 0), others.get(key, 0)) for key in {*counts, *others}}
 
 
 def _side_of(lines: Iterable[RawLine]) -> Side:
@@ -211,11 +213,11 @@ def _side_of(lines: Iterable[RawLine]) -> Side:
 
 
 def _check_marks(source: MovableStore, target: MovableStore, agent: str) -> None:
-    """Compare what is known of removed entries and sessions with what arrived."""
-    wanted, there = source.purged(agent), target.purged(agent)
-    lacking_ids = {one for one, life in wanted.ids.items() if life > there.ids.get(one, 0)}
+    """Compare the records of removed entries and sessions in both homes."""
+    wanted, arrived = source.purged(agent), target.purged(agent)
+    lacking_ids = {key for key, life in wanted.ids.items() if life > arrived.ids.get(key, 0)}
     lacking_ids = lacking_ids if agent in source.agents() else set()
-    if lacking_ids or any(life > there.vanished.get(one, 0) for one, life in wanted.vanished.items()):
+    if lacking_ids or any(life > arrived.vanished.get(key, 0) for key, life in wanted.vanished.items()):
         raise StoreError(f"the digests of what agent {agent!r} purged did not all arrive: try again")
     lacking = source.dropped_marks(agent) - target.dropped_marks(agent)
     if lacking:
@@ -239,31 +241,33 @@ def _move_session(
         if life is None or life[1] > purged(life[0]):
             lines.append(line)
     is_there = target.session(agent, session) is not None
-    there = list(target.raw_lines(agent, session)) if is_there else []
-    wanted = lines if not there else _united(there, side, purged)
-    if is_there and are_same(there, wanted):
+    present = list(target.raw_lines(agent, session)) if is_there else []
+    wanted = lines if not present else _united(present, side, purged)
+    if is_there and are_same(present, wanted):
         moved.unchanged += 1
     else:
         target.take_raw_lines(agent, session, wanted)
         if not target.holds_raw_lines(agent, session, wanted):
             raise StoreError(f"session {session!r:.80} of agent {agent!r} arrived damaged: try again")
-    live = Fold().take(one.line for one in lines if not one.archived).entries
-    if not there and target.entry_counts(agent, session).get(session, 0) != len(live):
+    live = Fold().take(raw.line for raw in lines if not raw.archived).entries
+    if not present and target.entry_counts(agent, session).get(session, 0) != len(live):
         raise StoreError(
             f"session {session!r:.80} of agent {agent!r} has {len(live):,} entries, and not all arrived: "
             "run keepstone doctor on both homes"
         )
     moved.lines += len(lines)
     moved.entries += len(live)
-    moved.vectors += _move_vectors(source, target, agent, session, [one.record for one in live.values()])
+    moved.vectors += _move_vectors(
+        source, target, agent, session, [folded.record for folded in live.values()]
+    )
     return moved
 
 
-def _united(there: Sequence[RawLine], more: Side, purged: Purged) -> Sequence[RawLine]:
+def _united(present: Sequence[RawLine], more: Side, purged: Purged) -> Sequence[RawLine]:
     """Return the lines of a session merged with those of another; the same ones if that adds nothing."""
-    result = merged(_side_of(there), more, purged)
+    result = merged(_side_of(present), more, purged)
     if not result.log_changed and not result.archive_changed:
-        return there
+        return present
     found: list[RawLine] = []
     for raw, archived in ((result.archive, True), (result.log, False)):
         with TemporaryFile() as file:
@@ -273,14 +277,14 @@ def _united(there: Sequence[RawLine], more: Side, purged: Purged) -> Sequence[Ra
     return found
 
 
-def are_same(some: Iterable[RawLine], others: Iterable[RawLine]) -> bool:
-    """Return whether lines are the same in both, byte by byte, with what was derived for them."""
+def are_same(lines: Iterable[RawLine], others: Iterable[RawLine]) -> bool:
+    """Return whether lines are the same in both, byte by byte, including their derived values."""
     return all(
-        one is not None
+        line is not None
         and other is not None
-        and one.archived == other.archived
-        and one.explicit() == other.explicit()
-        for one, other in zip_longest(some, others)
+        and line.archived == other.archived
+        and line.explicit() == other.explicit()
+        for line, other in zip_longest(lines, others)
     )
 
 
@@ -290,11 +294,15 @@ def _move_vectors(
     """Give the target the vectors that were made of texts; those that callers gave are in the lines."""
     count = 0
     for space in source.spaces(agent) if records else []:
-        lacking = [one for one in records if (one.get("embedding") or {}).get("space") != space.id]
+        lacking = [record for record in records if (record.get("embedding") or {}).get("space") != space.id]
         for begin in range(0, len(lacking), _VECTORS_AT_ONCE):
-            some = lacking[begin : begin + _VECTORS_AT_ONCE]
-            made = source.vectors(agent, session, space.id, [one["id"] for one in some])
-            kept = [(entry_of(agent, session, one), made[one["id"]]) for one in some if one["id"] in made]
+            batch = lacking[begin : begin + _VECTORS_AT_ONCE]
+            made = source.vectors(agent, session, space.id, [record["id"] for record in batch])
+            kept = [
+                (entry_of(agent, session, record), made[record["id"]])
+                for record in batch
+                if record["id"] in made
+            ]
             if kept:
                 count += target.keep_vectors(agent, space.id, kept)
     return count
@@ -302,14 +310,14 @@ def _move_vectors(
 
 def _move_files(source: MovableStore, target: MovableStore, agent: str, moved: Moved) -> None:
     before, after = source.files(agent), target.files(agent)
-    there = set(after.list())
+    present = set(after.list())
     for path in before.list():
         try:
             text = before.read(path)
         except NotTextError:
             moved.skipped.append(f"{agent}/{path}")
             continue
-        if path not in there:
+        if path not in present:
             after.write(path, text)
             if after.read(path) != text:
                 raise StoreError(f"file {path!r:.80} of agent {agent!r} arrived damaged: try again")

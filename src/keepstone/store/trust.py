@@ -1,4 +1,9 @@
-"""Trust and staleness of entries, computed from their origins by what a store holds; never stored."""
+"""Trust and staleness of entries, computed from their origins and the store; never stored.
+
+A stored score would go out of date with the sources, and a model could write it. So a line says only who
+wrote it, and trust is the least of an entry's own origin and of all its sources
+(docs/decisions/0031-trust-is-computed-from-origins.md).
+"""
 
 from __future__ import annotations
 
@@ -45,7 +50,7 @@ _MOST = 1_000
 _GONE = "gone"
 _CITED = {"changed": "has changed", "gone": "is gone"}
 _STALE = " stale"
-"""Ends the state of a source that was stale itself when a person vouched for what was derived from it."""
+"""Suffix for the state of a source that was already stale when a person vouched for an entry from it."""
 
 
 class Source(NamedTuple):
@@ -69,7 +74,7 @@ class Judge:
     def attach(self, entries: Entries) -> Entries:
         """Let entries with sources ask this judge, and return them; others need none.
 
-        What is shown next may read as many files as before, whatever was shown already.
+        Each call restarts the budget of files that may be read.
         """
         asking = [entry for entry in entries if "origin" in entry.line or "links" in entry.line]
         if asking:
@@ -97,7 +102,7 @@ class Judge:
         return least(words)
 
     def stale(self, agent: str, session: str | None, record: Record) -> str | None:
-        """Return why an entry may not hold any longer: what it was derived from or cites has changed."""
+        """Return why an entry may no longer hold: a source or a cited text has changed."""
         seen, edge = set[tuple[str, str]](), [(session, record)]
         while edge:
             holder, line = edge.pop(0)
@@ -152,7 +157,7 @@ class Judge:
         return [*found][1:]
 
     def signed(self, writer: Writer, agent: str, session: str, record: Record) -> Record:
-        """Return a new line of an entry with its origin, and with links to what it was derived from.
+        """Return a new line of an entry with its origin, and with links to its sources.
 
         Raises:
             EntryNotFoundError: An id of ``derived_from`` names no entry.
@@ -181,7 +186,7 @@ class Judge:
         return {"origin": writer.origin(entry.origin)}
 
     def relinked(self, entry: Entry, later: Record) -> Record:
-        """Return a change that keeps the links to what an entry rests on, whatever links it names."""
+        """Return a change that keeps an entry's links to its sources, even if it names other links."""
         if "links" not in later:
             return later
         kept = [link for link in links_of(entry.line) if _is_rested_on(link)]
@@ -190,7 +195,7 @@ class Judge:
     def vouching(self, entry: Entry) -> Record:
         """Return the keys of the put by which a person confirms an entry as it is, and its sources.
 
-        It repeats what the entry says, so that a text that another device wrote at the same time replaces
+        It repeats the entry's content, so that a text that another device wrote at the same time replaces
         both or neither: nobody's word passes to a text that they did not see.
         """
         sources = [*self.sources(entry.agent, entry.session, entry.line)]
@@ -224,10 +229,10 @@ class Judge:
                 yield Citation(entry.session, entry.id, link["to"], state, lines, commit)
 
     def findings(self) -> Iterator[Finding]:
-        """Yield for each agent what a more trusted writer derived from less trusted entries."""
+        """Yield for each agent the entries that a more trusted writer derived from less trusted ones."""
         for agent in self._store.agents():
             found: list[str] = []
-            with suppress(KeepstoneError, OSError):  # What cannot be opened has a finding of its own.
+            with suppress(KeepstoneError, OSError):  # An agent that cannot be opened has its own finding.
                 found = self._laundered(agent)
             if found:
                 shown = ", ".join(found[:_SHOWN]) + (" …" if len(found) > _SHOWN else "")
@@ -256,7 +261,7 @@ class Judge:
             raise ValueError(f"entry {entry.id!r:.80} cites no file: name one that keepstone verify lists")
         links = []
         for link in entry.links:
-            is_cited = any(link is one for one in cited(entry.line))
+            is_cited = any(link is citation for citation in cited(entry.line))
             state, lines = self.project.compare(link, fresh=True) if is_cited else ("", "")
             place = f"{link['to'].partition('#')[0]}#{lines}" if lines else (link["to"] if is_cited else "")
             links.append(self.project.cite(place) if state not in ("", "elsewhere") else link)
@@ -294,7 +299,7 @@ class Judge:
         return found[0]
 
     def _state(self, source: Source, derived: Record) -> str:
-        """Return the state of a source, as far as what was derived from it depends on it."""
+        """Return the state of a source with respect to an entry that was derived from it."""
         if source.entry is None:
             return _GONE
         line, now = source.entry.line, instant(self._clock(), "the clock's time")

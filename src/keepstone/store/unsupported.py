@@ -14,8 +14,8 @@ class UnsupportedMaintenance:
     """A ``Maintenance`` that refuses every operation and has no upkeep; a store overrides what it has.
 
     Args:
-        store: What kind of store it is, for messages.
-        remedies: What to do instead, by the name of the operation.
+        store: The kind of store, for messages.
+        remedies: The remedies, by the name of the operation.
 
     Examples:
         >>> UnsupportedMaintenance("PostgreSQL", {"backup": "use pg_dump"}).backup(Path("copy"), None)

@@ -31,14 +31,14 @@ def newest_valid(
     ``fetch`` returns the newest entries, at most as many as it is asked for. It is asked for more
     where those that do not hold have left too few.
     """
-    asked = limit
+    count = limit
     while True:
-        found = fetch(asked)
+        found = fetch(count)
         valid = [
             entry for entry in found if (moment(entry) if callable(moment) else is_valid(entry.line, moment))
         ]
-        if limit is None or asked is None:
+        if limit is None or count is None:
             return valid
-        if len(valid) >= limit or len(found) < asked:
+        if len(valid) >= limit or len(found) < count:
             return valid[max(len(valid) - limit, 0) :]
-        asked *= 2
+        count *= 2

@@ -20,8 +20,8 @@ def versions_of(
     archived = list(_steps(archived_lines))
     repeated = _repeated(archived, lines)
     last = archived[-1] if archived and not repeated else None
-    told = list(_steps(lines, last.left if last else None))
-    steps = [*archived, *told[repeated:]]
+    steps_in_log = list(_steps(lines, last.left if last else None))
+    steps = [*archived, *steps_in_log[repeated:]]
     return [_version(agent, session, step.record, step.said) for step in steps if step.record]
 
 
@@ -41,7 +41,7 @@ class _Step:
 
 
 def _steps(lines: Iterable[Line], current: Record | None = None) -> Iterator[_Step]:
-    """Yield what each line makes of an entry."""
+    """Yield the state of an entry after each line."""
     for line in lines:
         if line.record is not None:
             step = _Step(line, line.record, _after(current, line.record))
@@ -52,23 +52,23 @@ def _steps(lines: Iterable[Line], current: Record | None = None) -> Iterator[_St
 def _repeated(archived: Sequence[_Step], lines: Sequence[Line]) -> int:
     """Return how many of the log's first lines say only what the archive says.
 
-    Those are the folded line, which says what the archive's lines came to before, and the lines behind
+    Those are the folded line, which repeats the result of the archive's lines, and the lines behind
     it that a compaction archived before it was killed. The first compaction has no folded line.
     """
     in_archive = [step.line.raw for step in archived]
-    told = [explicit(line).rstrip(b"\n") for line in lines]
-    for count in range(min(len(told), len(in_archive)), 0, -1):
-        if in_archive[-count:] == told[:count]:
+    in_log = [explicit(line).rstrip(b"\n") for line in lines]
+    for count in range(min(len(in_log), len(in_archive)), 0, -1):
+        if in_archive[-count:] == in_log[:count]:
             return count
-    for count in range(min(len(told), len(in_archive)) - 1, -1, -1):
+    for count in range(min(len(in_log), len(in_archive)) - 1, -1, -1):
         before = len(in_archive) - count
-        if in_archive[before:] == told[1 : 1 + count] and _is_folded(lines[0], archived[before - 1]):
+        if in_archive[before:] == in_log[1 : 1 + count] and _is_folded(lines[0], archived[before - 1]):
             return 1 + count
     return 0
 
 
 def _is_folded(line: Line, before: _Step) -> bool:
-    """Return whether a line is what a compaction made of an entry."""
+    """Return whether a line is the folded line of an entry from a compaction."""
     if line.record is None or before.left is None:
         return False
     return is_put(line.record) and line.record["ts"] == before.left["ts"]
@@ -122,7 +122,7 @@ def _version(agent: str, session: str, record: Record, line: Record) -> Version:
 
 
 def state_of(lines: Iterable[tuple[Line, bool]], moment: datetime | None) -> Sequence[Record]:
-    """Return what lines, those in the archive (True) before those in the log, come to at a time."""
+    """Return the result of lines at a time; those in the archive (True) come before those in the log."""
     fold = Fold()
     last: dict[str, datetime] = {}
     for number, (line, archived) in enumerate(lines):

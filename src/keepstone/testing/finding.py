@@ -74,7 +74,7 @@ def check_search_follows_changes(factory: Factory) -> None:
 
 
 def check_neighbours(factory: Factory) -> None:
-    """Entries know those around them in their session, as far as the scope allows."""
+    """Entries know their neighbours in their session that are in the scope."""
     with factory() as store:
         for name in "abcde":
             store.append(AGENT, "s1", [record(name, f"{name}walnut")])
@@ -127,7 +127,7 @@ def check_pinned_and_standing(factory: Factory) -> None:
         same(ids_of(store.pinned(AGENT)), ["b", "a"], "what is pinned")
         same(ids_of(store.standing(AGENT, 2)), ["c", "a"], "the newest preferences and decisions")
         amend(store, "s0", tombstone("a"))
-        same(ids_of(store.standing(AGENT, 2)), ["d", "c"], "one that was deleted stands no more")
+        same(ids_of(store.standing(AGENT, 2)), ["d", "c"], "a deleted one is left out")
 
 
 def check_history(factory: Factory) -> None:
@@ -259,18 +259,18 @@ def _led_to(store: Store, key: int) -> list[str]:
 
 def check_ask(factory: Factory) -> None:
     """A question that a rebuild ends is asked again of a new reader, and nothing is behind."""
-    told: list[bool] = []
+    attempts: list[bool] = []
     with factory() as store:
         store.append(AGENT, "s1", [record("a", "walnut"), record("b", "pecan")])
 
         def question(reader: Reader) -> list[str]:
-            told.append(bool(told))
+            attempts.append(bool(attempts))
             keys = [found.key for found in reader.search(["walnut"], Scope(AGENT), 5)]
-            if told == [False]:
+            if attempts == [False]:
                 rebuild(store)
             found = load(reader, keys)
             same(reader.stale, False, "all was found")  # noqa: FBT003
             return found
 
         same(with_reader(store, AGENT, question), ["a"], "the answer, whatever was done to the index")
-        same(told in ([False], [False, True]), True, "asked once more at most")  # noqa: FBT003
+        same(attempts in ([False], [False, True]), True, "asked once more at most")  # noqa: FBT003

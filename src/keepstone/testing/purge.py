@@ -73,15 +73,15 @@ def check_clear_and_remove(factory: Factory) -> None:
 def check_servers(factory: Factory) -> None:
     """Servers share tokens and responses through a database, or hear what is erased from a folder."""
     with factory() as store:
-        told: list[str] = []
-        store.on_erased(told.append)
+        erased_agents: list[str] = []
+        store.on_erased(erased_agents.append)
         store.append(AGENT, "s1", [record("a", "walnut")])
         before, sessions = store.erased_state(AGENT), store.sessions_state(AGENT)
         same(store.sessions_state(AGENT), sessions, "no session was made or removed")
         same(store.purge(AGENT, "s1", ["a"]), 1, "the entry was there")
         is_shared = store.answers is not None
         same(store.sign_ins is not None, is_shared, "tokens are where responses are")
-        same(told, [] if is_shared else [AGENT], "who keeps responses hears of the purge")
+        same(erased_agents, [] if is_shared else [AGENT], "who keeps responses hears of the purge")
         same(store.erased_state(AGENT) == before, is_shared, "and so do other servers")
 
 

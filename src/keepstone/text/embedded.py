@@ -14,7 +14,7 @@ LONGEST = 400
 
 
 def embedded_text(text: str) -> str:
-    """Return what an embedder gets of an entry's text: its first characters, without a role before them.
+    """Return the part of an entry's text for an embedder: its first characters, without a role in front.
 
     The name of a person stays.
 

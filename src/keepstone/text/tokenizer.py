@@ -71,7 +71,7 @@ _KHMER, _BURMESE = "\u1780-\u17d3\u17d7\u17dc\u17dd", "\u1000-\u103f\u1050-\u109
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003134f"
 _LETTERS = re.compile(f"[{_THAI}{_LAO}{_KHMER}{_BURMESE}]")
 _UNSPACED = f"{_THAI}{_LAO}{_KHMER}{_BURMESE}{_CJK}"
-"""The letters of languages without spaces between words, and the vowels and tones that stand at them."""
+"""The letters of languages without spaces between words, with their vowel and tone marks."""
 _RUN = re.compile(f"[{_UNSPACED}]+")
 
 _INDIC = "".join(
@@ -86,7 +86,7 @@ _MARKS = (
     "\u07a6-\u07b0"  # Thaana
     "\N{ZERO WIDTH JOINER}"  # Occurs in words that are shown; those that are compared have none.
 )
-"""Vowels and other signs that stand at the letters of languages with spaces between words."""
+"""Vowel and other marks of languages with spaces between words."""
 WORD = re.compile(rf"[{_UNSPACED}]+|(?:[^\W_{_UNSPACED}]+[{_MARKS}]*)+")
 """A word, or a run of a language without spaces between words."""
 
@@ -94,7 +94,7 @@ WORD = re.compile(rf"[{_UNSPACED}]+|(?:[^\W_{_UNSPACED}]+[{_MARKS}]*)+")
 @cache
 def tokenizer_of(language: str) -> tuple[str, ...]:
     """Return SQLite's FTS5 tokenizer for a language, and its arguments."""
-    # Vowels and tones are no letters to it: words, and pairs of characters, would be cut where they stand.
+    # By itself it does not take vowel and tone marks for letters, and would cut words and pairs at them.
     marks = (mark for mark in map(chr, range(0x0E00, 0x1800)) if unicodedata.category(mark)[0] == "M")
     spaced = filter(re.compile(f"[{_MARKS}]").match, map(chr, range(0x0780, 0x1000)))
     letters = "".join((*spaced, *filter(_RUN.match, marks)))
@@ -114,20 +114,20 @@ STOP_WORDS = frozenset(
 )
 
 _CAMEL_CASE = re.compile(r"\b[A-Za-z0-9]*[a-z][A-Z][A-Za-z0-9]*\b")
-_HUMP = re.compile(r"[A-Z](?<=[a-z][A-Z])")  # Begins with what is rare, so that most of a text is skipped.
+_HUMP = re.compile(r"[A-Z](?<=[a-z][A-Z])")  # Begins with a rare letter, which skips most of a text.
 _CAMEL_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _ASCII_WORD = re.compile("[a-z0-9]+")
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text in lower case; where no spaces stand between words, a run is one word."""
+    """Return the words of a text in lower case; in scripts without spaces a run of letters is one word."""
     if text.isascii():
         return _ASCII_WORD.findall(text.lower())  # The same, in a third of the time.
     return list(map(str.lower, WORD.findall(_normal(text))))
 
 
 def _normal(text: str) -> str:
-    """Return a text in NFC, without what only says how letters join."""
+    """Return a text in NFC, without characters that only control how letters join."""
     return unicodedata.normalize("NFC", text.replace("\N{ZERO WIDTH JOINER}", ""))
 
 
@@ -168,7 +168,7 @@ def pairs(run: str) -> list[str]:
 
 
 def pieces(run: str) -> list[str]:
-    """Return what of a run is looked for: pairs of characters, or three in a row where they are letters.
+    """Return the search terms of a run: pairs of characters, or three in a row if they are letters.
 
     A letter says less than a Chinese character: pairs of Thai letters are in many a text.
 
@@ -215,7 +215,7 @@ hold_over_forks(_stemming)
 
 
 def stemming_of(language: str) -> str:
-    """Return what an index records of the stemmers: with others its words would not be found."""
+    """Return the stemmers' version, which an index records: with others its words would not be found."""
     import Stemmer  # type: ignore[import-not-found]  # It has no types.
 
     return f"snowball {Stemmer.version()} {language}"

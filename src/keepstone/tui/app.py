@@ -121,8 +121,8 @@ class ChatApp(App[str]):
         self.conversation = conversation
         turns = conversation.turns()
         self.query_one(Transcript).begin(turns)
-        asked = (words_of_turn(turn) for turn in turns if turn.data.get("role") == "user")
-        self.query_one(Composer).begin(asked)
+        questions = (words_of_turn(turn) for turn in turns if turn.data.get("role") == "user")
+        self.query_one(Composer).begin(questions)
         self._show_place()
 
     def _show_place(self) -> None:

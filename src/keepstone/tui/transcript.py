@@ -84,7 +84,7 @@ def _parser() -> MarkdownIt:
 class Transcript(VerticalScroll):
     """The conversation, newest last; it stays scrolled to the end unless the user scrolls up.
 
-    Of an answer that is longer than the screen the beginning stays in view.
+    The beginning of an answer that is longer than the screen stays in view.
     """
 
     def on_mount(self) -> None:

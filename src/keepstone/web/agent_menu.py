@@ -71,14 +71,16 @@ class AgentMenu:
 
     def _items(self, words: str) -> list[dict[str, Any]]:
         """Return the agents with these words in their names."""
-        here = self._place.agent.slug
-        return [_item(slug, self._page, here) for slug in self._slugs if words in slug.casefold()][:_LISTED]
+        current = self._place.agent.slug
+        return [_item(slug, self._page, current) for slug in self._slugs if words in slug.casefold()][
+            :_LISTED
+        ]
 
 
 async def pick_agent(place: Place, title: str, words: str) -> str | None:
     """Let the reader choose another agent; None if they close the dialog."""
     slugs = [slug for slug in await aside(place.agents) if slug != place.agent.slug]
-    with dialog(title, "finder") as asked:
+    with dialog(title, "finder") as question:
         say("p", words)
         line = field("Name of the agent").props("autofocus type=search")
         listed = LinkList()
@@ -89,33 +91,35 @@ async def pick_agent(place: Place, title: str, words: str) -> str | None:
         return [slug for slug in slugs if wanted.casefold() in slug.casefold()][:_LISTED]
 
     def show() -> None:
-        found = chosen()
+        slugs_shown = chosen()
         listed.show(
-            items=[_item(slug, "sessions", place.agent.slug) for slug in found], label="Agents", picks=True
+            items=[_item(slug, "sessions", place.agent.slug) for slug in slugs_shown],
+            label="Agents",
+            picks=True,
         )
-        none.set_visibility(not found)
+        none.set_visibility(not slugs_shown)
 
     def pick(href: str) -> None:
-        found = {address(slug, "sessions"): slug for slug in slugs}
-        if href in found:
-            asked.submit(found[href])
+        slug_of = {address(slug, "sessions"): slug for slug in slugs}
+        if href in slug_of:
+            question.submit(slug_of[href])
 
     def pick_first() -> None:
         for slug in chosen()[:1]:
-            asked.submit(slug)
+            question.submit(slug)
 
     line.on_value_change(show)
     line.on("keydown.enter", pick_first, args=[])
     listed.when("chosen", pick)
     show()
-    answer: str | None = await answer_of(asked)
+    answer: str | None = await answer_of(question)
     return answer
 
 
-def _item(slug: str, page: str, here: str) -> dict[str, Any]:
+def _item(slug: str, page: str, current: str) -> dict[str, Any]:
     return {
         "name": shown(slug),
-        "detail": "this one" if slug == here else "",
+        "detail": "this one" if slug == current else "",
         "href": address(slug, page),
-        "current": slug == here,
+        "current": slug == current,
     }

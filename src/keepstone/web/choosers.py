@@ -56,7 +56,9 @@ class Choosers:
         for name, values in (await aside(known_values, agent)).items():
             if name in self._fields:
                 made = self._fields[name]
-                made.set_options({**values, **{one: shown(one) for one in made.value if one not in values}})
+                made.set_options(
+                    {**values, **{value: shown(value) for value in made.value if value not in values}}
+                )
 
 
 def known_values(agent: Agent) -> dict[str, Values]:
@@ -66,21 +68,21 @@ def known_values(agent: Agent) -> dict[str, Values]:
         for kind, values in (("type", (entry.type,)), ("tag", entry.tags)):
             for value in values:
                 counts[kind][value] = counts[kind].get(value, 0) + 1
-    found = {
+    known = {
         kind: {value: shown(value) for value in sorted(many, key=lambda value: (-many[value], value))}
         for kind, many in counts.items()
     }
-    ids = [one.id for one in agent.session_summaries(texts=False)[:_SESSIONS]]
-    found["session"] = {
-        one.id: shown(f"{clipped(one.title, _TITLE)} · {one.id}" if one.title else one.id)
-        for one in agent.session_summaries(ids)
+    ids = [summary.id for summary in agent.session_summaries(texts=False)[:_SESSIONS]]
+    known["session"] = {
+        summary.id: shown(f"{clipped(summary.title, _TITLE)} · {summary.id}" if summary.title else summary.id)
+        for summary in agent.session_summaries(ids)
     }
-    return found
+    return known
 
 
 def _field(label: str, chosen: list[str], changed: Callable[[], Any]) -> ui.select:
     made = ui.select(
-        {one: shown(one) for one in chosen},
+        {value: shown(value) for value in chosen},
         label=label,
         value=chosen,
         multiple=True,

@@ -141,7 +141,7 @@ async def ask(base: str, mine: str, theirs: str, what: str = "file") -> tuple[st
 
 
 async def ask_deleted(mine: str, what: str = "file") -> tuple[str, str] | None:
-    """Ask what to do about what was deleted while it was edited; answers as for ``ask``."""
+    """Ask what to do about an item that was deleted while it was edited; answers as for ``ask``."""
     with dialog(f"This {what} was deleted") as asking:
         say("p", f"It was deleted since you opened it. {_RESTORED[what]}")
         with box(classes="row-end"):

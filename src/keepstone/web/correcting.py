@@ -31,7 +31,7 @@ _CHANGED = "This entry has changed since the page showed it: choose what to keep
 
 
 class Correcting:
-    """Carries out what the menu of an entry asks for, and offers to undo it.
+    """Carries out the actions of an entry's menu, and offers to undo them.
 
     Args:
         place: The place whose agent's entries these are.
@@ -53,14 +53,14 @@ class Correcting:
             "raw": self._raw,
         }
 
-    async def act(self, asked: Mapping[str, Any]) -> None:
-        """Do what a menu asks for: ``verb``, and the keys of the entry and its session."""
-        verb = str(asked["verb"])
+    async def act(self, request: Mapping[str, Any]) -> None:
+        """Carry out a menu's request: ``verb``, and the keys of the entry and its session."""
+        verb = str(request["verb"])
         if verb not in self._acts or (self._place.read_only and verb != "raw"):
             return
-        session = self._place.agent.session(json.loads(asked["session"]))
+        session = self._place.agent.session(json.loads(request["session"]))
         with attempt():
-            entry = await aside(self._place.agent.get, json.loads(asked["entry"]), session.id)
+            entry = await aside(self._place.agent.get, json.loads(request["entry"]), session.id)
             await self._acts[verb](session, entry)
 
     async def act_on_many(self, verb: str, session: Session, ids: list[str]) -> None:
@@ -115,22 +115,25 @@ class Correcting:
             return None
 
     def _conflicts(self, entry: Entry) -> list[tuple[str, str]]:
-        """Say what an entry that was just written repeats or contradicts, with the address of each."""
-        found = () if entry.type in CHAT else entry.conflicts[:_CONFLICTS]
-        others = [(one, self._live(self._place.agent.session(one.session), one.id)) for one in found]
+        """Return the conflicts of an entry that was just written, each with the other entry's address."""
+        conflicts = () if entry.type in CHAT else entry.conflicts[:_CONFLICTS]
+        others = [
+            (conflict, self._live(self._place.agent.session(conflict.session), conflict.id))
+            for conflict in conflicts
+        ]
         return [
             (
-                f"It {_VERBS[one.kind]} “{clipped(other.text, 80)}”.",
-                self._place.link("session", id=one.session, entry=one.id),
+                f"It {_VERBS[conflict.kind]} “{clipped(other.text, 80)}”.",
+                self._place.link("session", id=conflict.session, entry=conflict.id),
             )
-            for one, other in others
+            for conflict, other in others
             if other is not None
         ]
 
     def _offer(
         self, words: str, undo: Callable[[], object], conflicts: Sequence[tuple[str, str]] = ()
     ) -> None:
-        """Tell what was done, and offer to undo it for a while."""
+        """Report an action, and offer to undo it for a while."""
         tell(words, undoing(undo, self._reload), conflicts)
 
     async def _edit(self, session: Session, entry: Entry) -> None:
@@ -186,22 +189,22 @@ class Correcting:
             await self._reload()
 
     async def _move(self, session: Session, entry: Entry) -> None:
-        here = self._place.agent
+        agent = self._place.agent
         words = "It leaves this agent, whose history keeps its earlier versions until they are purged."
         slug = await pick_agent(self._place, "Move this entry to another agent", words)
         if slug is not None:
             target = self._place.other(slug)
-            moved = await aside(move_entry, entry, here, target)
+            moved = await aside(move_entry, entry, agent, target)
 
             def undo() -> None:
                 target.delete(moved.id, moved.session)
                 session.restore(entry.id)
 
-            there = (
+            moved_link = (
                 f"It is in {moved.session} there",
                 address(slug, "session", id=moved.session, entry=moved.id),
             )
-            self._offer(f"Moved to {slug}.", undo, [there])
+            self._offer(f"Moved to {slug}.", undo, [moved_link])
             await self._reload()
 
     async def _delete(self, session: Session, entry: Entry) -> None:
@@ -216,7 +219,7 @@ class Correcting:
         said = entry.text.strip()
         if len(said) >= _LEAST_MATCHED:
             same = await aside(self._place.agent.purge_matching, said, dry_run=True)
-            others = [each for each in same.entries if each != (session.id, entry.id)]
+            others = [place for place in same.entries if place != (session.id, entry.id)]
             kinds = ((len(others), "other entry"), (len(same.files), "file"))
             left = " and ".join(counted(count, kind) for count, kind in kinds if count)
             words += f"\n\nThe same text stays in {left}: “In and out” purges it everywhere." if left else ""
@@ -226,12 +229,12 @@ class Correcting:
             await self._reload()
 
     async def _raw(self, _: Session, entry: Entry) -> None:
-        with dialog("The line of this entry", "broad") as asked:
+        with dialog("The line of this entry", "broad") as window:
             text = json.dumps(entry.line, ensure_ascii=False, indent=2)
             say("pre", text, "raw", tabindex="0", aria_label="Line as JSON")
             with box(classes="row-end"):
-                button("Close", lambda: asked.submit(None), autofocus=True)
-        await answer_to(asked)
+                button("Close", lambda: window.submit(None), autofocus=True)
+        await answer_to(window)
 
 
 _NOT_PUT = frozenset({"deleted", "modified", "access", "ts", "batch", "embedding"})
@@ -254,17 +257,17 @@ def _joined(tags: tuple[str, ...], more: list[str]) -> list[str]:
 
 
 async def _asked_tags(count: int) -> list[str]:
-    with dialog(f"Tag {counted(count, 'entry')}") as asked:
+    with dialog(f"Tag {counted(count, 'entry')}") as question:
         line = field("Tags", "auth, release").props("autofocus")
-        _buttons(asked, "Tag", lambda: names_in(line.value))
-    return list(await answer_to(asked) or ())
+        _buttons(question, "Tag", lambda: names_in(line.value))
+    return list(await answer_to(question) or ())
 
 
-def _buttons(asked: ui.dialog, verb: str, answer: Callable[[], object]) -> None:
+def _buttons(question: ui.dialog, verb: str, answer: Callable[[], object]) -> None:
     def submit() -> None:
         with attempt():
-            asked.submit(answer())
+            question.submit(answer())
 
     with box(classes="row-end"):
-        button("Cancel", lambda: asked.submit(None))
+        button("Cancel", lambda: question.submit(None))
         button(verb, submit, "main")

@@ -24,12 +24,12 @@ _SHORT = 120
 
 
 class Details:
-    """Shows what an entry of a list is asked for, and carries out the actions of both.
+    """Shows the details of a list's entry on request, and carries out the actions of both.
 
     Args:
         place: The place whose agent's entries these are.
         reload: Shows the list again after a change.
-        hit_of: Returns what a recall says of an entry, for lists of hits.
+        hit_of: Returns the hit of an entry, for lists of hits.
     """
 
     def __init__(
@@ -59,19 +59,23 @@ class Details:
         with attempt():
             await self._draw(part)
 
-    async def _act(self, asked: Mapping[str, Any]) -> None:
-        if asked["verb"] in ("details", "history"):
-            await self.open(json.loads(asked["session"]), json.loads(asked["entry"]), asked["verb"])
+    async def _act(self, request: Mapping[str, Any]) -> None:
+        if request["verb"] in ("details", "history"):
+            await self.open(json.loads(request["session"]), json.loads(request["entry"]), request["verb"])
         else:
-            await self.correcting.act(asked)
+            await self.correcting.act(request)
 
-    async def _restore(self, asked: Mapping[str, Any]) -> None:
+    async def _restore(self, request: Mapping[str, Any]) -> None:
         """Put a version in the place of an entry; the last one of a deleted entry if none is named."""
-        session = self._place.agent.session(json.loads(asked["session"]))
+        session = self._place.agent.session(json.loads(request["session"]))
         with attempt():
-            versions = await aside(self._place.agent.history, json.loads(asked["entry"]), session.id)
-            at = asked.get("at")
-            version = versions[at] if at is not None else [one for one in versions if not one.deleted][-1]
+            versions = await aside(self._place.agent.history, json.loads(request["entry"]), session.id)
+            at = request.get("at")
+            version = (
+                versions[at]
+                if at is not None
+                else [version for version in versions if not version.deleted][-1]
+            )
             await self.correcting.restore_version(session, version)
 
     async def _reload(self) -> None:
@@ -90,13 +94,13 @@ class Details:
         if self._shown is not None:
             session, entry_id = self._shown
             view = await aside(self._load, session, entry_id)
-            asked = self.panel.props.get("asked", 0) + (part is not None)
-            self.panel.show(**view, hit=self._hit_of(session, entry_id), asked=asked, part=part or "")
+            request_count = self.panel.props.get("asked", 0) + (part is not None)
+            self.panel.show(**view, hit=self._hit_of(session, entry_id), asked=request_count, part=part or "")
 
     def _load(self, session: str, entry_id: str) -> View:
         agent = self._place.agent
         versions: list[Version] = agent.history(entry_id, session)
-        entry: Entry = [one for one in versions if not one.deleted][-1]
+        entry: Entry = [version for version in versions if not version.deleted][-1]
         state = "deleted" if versions[-1].deleted else ""
         with suppress(EntryNotFoundError):
             entry = agent.get(entry_id, session)
@@ -119,13 +123,13 @@ class Details:
 
     def _links(self, entry: Entry) -> Iterator[View]:
         outgoing = {str(link.get("to")): str(link.get("rel", "")) for link in entry.links}
-        found: list[Entry] = []
+        linked: list[Entry] = []
         with suppress(EntryNotFoundError, AmbiguousIdError):
-            found = self._place.agent.related(entry.id)
-        for one in found:
-            back = (link.get("rel", "") for link in one.links if link.get("to") == entry.id)
-            rel = outgoing.pop(one.id, None) or f"{next(back, 'linked')}, from there"
-            yield self._row(one, rel, 0)
+            linked = self._place.agent.related(entry.id)
+        for other in linked:
+            back = (link.get("rel", "") for link in other.links if link.get("to") == entry.id)
+            rel = outgoing.pop(other.id, None) or f"{next(back, 'linked')}, from there"
+            yield self._row(other, rel, 0)
         for to, rel in outgoing.items():
             yield {"text": shown(to), "label": shown(rel), "href": "", "depth": 0}
 

@@ -78,7 +78,7 @@ class Change:
 def three_way(base: str, mine: str, theirs: str) -> list[Change]:
     r"""Return the changes of two texts that were made from a third one, in order.
 
-    Lines are compared. What only one text changed merges; what both changed, or changed in touching lines, is
+    Lines are compared. A change in only one text merges; changes of both in the same or in touching lines are
     one conflict.
 
     Examples:
@@ -91,25 +91,25 @@ def three_way(base: str, mine: str, theirs: str) -> list[Change]:
     old, ours, others = (text.splitlines(keepends=True) for text in (base, mine, theirs))
     changes: list[Change] = []
     begin = (0, 0, 0)
-    for at, one, other in [*_kept_by_both(old, ours, others), (len(old), len(ours), len(others))]:
-        if (at, one, other) != begin:
-            changed = (old[begin[0] : at], ours[begin[1] : one], others[begin[2] : other])
+    for at, our_place, their_place in [*_kept_by_both(old, ours, others), (len(old), len(ours), len(others))]:
+        if (at, our_place, their_place) != begin:
+            changed = (old[begin[0] : at], ours[begin[1] : our_place], others[begin[2] : their_place])
             changes.append(Change(*map(tuple, changed)))
         if at < len(old):
             before = changes.pop().base if changes and changes[-1].kind == "same" else ()
             same = (*before, old[at])
             changes.append(Change(same, same, same))
-        begin = (at + 1, one + 1, other + 1)
+        begin = (at + 1, our_place + 1, their_place + 1)
     return changes
 
 
 def _kept_by_both(old: list[str], ours: list[str], others: list[str]) -> list[tuple[int, int, int]]:
-    """Return where lines stand that both texts kept: in the old text, in ours and in the others'."""
-    one, other = (
+    """Return the positions of lines that both texts kept: in the old text, in ours and in theirs."""
+    in_ours, in_theirs = (
         {a + step: c + step for a, c, size in _blocks(old, text, Budget()) for step in range(size)}
         for text in (ours, others)
     )
-    return [(at, one[at], other[at]) for at in sorted(one.keys() & other.keys())]
+    return [(at, in_ours[at], in_theirs[at]) for at in sorted(in_ours.keys() & in_theirs.keys())]
 
 
 def line_counts(old: str, new: str) -> tuple[int, int]:
@@ -120,7 +120,7 @@ def line_counts(old: str, new: str) -> tuple[int, int]:
 
 
 def _blocks(old: Sequence[str], new: Sequence[str], budget: Budget) -> list[_Block]:
-    """Return what two texts have in common, in order."""
+    """Return the common blocks of two texts, in order."""
     shorter = min(len(old), len(new))
     begin = next((at for at in range(shorter) if old[at] != new[at]), shorter)
     end = next((at for at in range(shorter - begin) if old[-1 - at] != new[-1 - at]), shorter - begin)
@@ -130,7 +130,7 @@ def _blocks(old: Sequence[str], new: Sequence[str], budget: Budget) -> list[_Blo
 
 
 def _shortest(old: Sequence[str], new: Sequence[str], budget: Budget) -> list[_Block]:
-    """Return what the shortest change keeps (Myers 1986); nothing if that exceeds the budget."""
+    """Return the blocks that the shortest change keeps (Myers 1986); empty if that exceeds the budget."""
     # By diagonal: how far into the old text the best path reaches, and its blocks, the last one first.
     paths: dict[int, tuple[int, _Path | None]] = {1: (0, None)}
     for changes in range(len(old) + len(new) + 1):

@@ -48,7 +48,7 @@ def box(tag: str = "div", classes: str = "", **props: Any) -> ui.element:
 def button(text: str, act: Callable[..., Any], kind: str = "plain", **props: Any) -> SafeText:
     """Show a button. The kind is ``"plain"``, ``"main"`` or ``"quiet"``.
 
-    What it does goes on although the button is drawn again, or gone, before it is done.
+    Its action goes on even if the button is drawn again, or gone, before the end.
     """
     made = say("button", text, kind, type="button", **props)
 
@@ -89,12 +89,12 @@ def failure(words: str) -> ui.element:
 
 
 def tell(words: str, undo: Undo | None = None, links: Sequence[tuple[str, str]] = ()) -> None:
-    """Say what happened in the page's toast, with a way to undo it and links to what it concerns."""
+    """Report an action in the page's toast, with a way to undo it and links to its objects."""
     toast().tell(words, undo, links)
 
 
 def undoing(call: Callable[[], object], reload: Callable[[], Awaitable[object]]) -> Undo:
-    """Return what a toast's *Undo* does: the call, aside, after which the page shows again what is there."""
+    """Return the action of a toast's *Undo*: the call, in a thread, after which the page is refreshed."""
 
     async def undo() -> None:
         with attempt():
@@ -148,12 +148,12 @@ async def answer_of(question: ui.dialog) -> Any:
 
 async def confirmed(title: str, words: str, verb: str) -> bool:
     """Ask for confirmation."""
-    with dialog(title) as asked:
+    with dialog(title) as question:
         say("p", words)
         with box(classes="row-end"):
-            button("Cancel", lambda: asked.submit("no"), autofocus=True)
-            button(verb, lambda: asked.submit("yes"), "main danger")
-    return bool(await answer_of(asked) == "yes")
+            button("Cancel", lambda: question.submit("no"), autofocus=True)
+            button(verb, lambda: question.submit("yes"), "main danger")
+    return bool(await answer_of(question) == "yes")
 
 
 async def asked(title: str, label: str, verb: str, hint: str = "") -> str | None:

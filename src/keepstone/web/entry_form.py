@@ -1,4 +1,4 @@
-"""The form of an entry, and the merge of what was typed with what others have changed."""
+"""The form of an entry, and the merge of typed changes with those of others."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class EntryForm:
         self._is_saving = False
 
     async def ask(self, title: str, verb: str, save: Save, *, with_marks: bool) -> None:
-        """Show the form until what was changed is saved, nothing was changed, or it is closed."""
+        """Show the form until it is closed, its changes are saved, or it is submitted without changes."""
         entry = self._entry
-        with dialog(title, "broad form") as asked:
+        with dialog(title, "broad form") as question:
             self._text = None
             if "text" in entry.line or not entry.data:
                 self._text = _area("Text", entry.text)
@@ -52,12 +52,12 @@ class EntryForm:
                     self._priority = ui.number("Priority", value=entry.priority, min=0, max=1, step=0.05)
                     self._priority.props("outlined dense clearable")
             with box(classes="row-end"):
-                button("Cancel", lambda: asked.submit(None))
-                button(verb, lambda: self._submit(asked, save, with_marks=with_marks), "main")
-        await answer_to(asked)
+                button("Cancel", lambda: question.submit(None))
+                button(verb, lambda: self._submit(question, save, with_marks=with_marks), "main")
+        await answer_to(question)
 
-    async def _submit(self, asked: ui.dialog, save: Save, *, with_marks: bool) -> None:
-        """Save what was changed. The form stays open, with what was typed, until that has succeeded."""
+    async def _submit(self, question: ui.dialog, save: Save, *, with_marks: bool) -> None:
+        """Save the changes. The form stays open, with the typed text, until that has succeeded."""
         if self._is_saving:
             return
         self._is_saving = True
@@ -65,7 +65,7 @@ class EntryForm:
             with attempt():
                 keys = self._changed(with_marks=with_marks)
                 if not keys or await save(keys):
-                    asked.submit(None)
+                    question.submit(None)
         finally:
             self._is_saving = False
 
@@ -146,18 +146,18 @@ def _parsed(what: str, text: str) -> Any:
 async def ask_changed(base: Entry, keys: Record, now: Entry) -> Record | None:
     """Return the keys to change in an entry that others have changed since it was shown.
 
-    What only one side changed is kept. Where both changed a value, the reader chooses or merges.
+    A change of only one side is kept. If both changed a value, the reader chooses or merges.
 
     Args:
         base: The entry when it was shown.
-        keys: What the reader changed in it.
+        keys: The reader's changes.
         now: The entry as it is now.
 
     Returns:
         The keys; None to go on editing.
 
     Raises:
-        ValueError: What the reader merged is not a value of its kind.
+        ValueError: The merged text is not a value of its kind.
     """
     if now.line == base.line:
         return keys
@@ -180,7 +180,7 @@ async def ask_changed(base: Entry, keys: Record, now: Entry) -> Record | None:
 
 
 def _values(line: Record) -> dict[_Name, Any]:
-    """Return what the form shows of an entry, each key of the payload by itself."""
+    """Return the fields of an entry's form, with each key of the payload by itself."""
     found: dict[_Name, Any] = {("data", key): value for key, value in (line.get("data") or {}).items()}
     marks = {(key,): line.get(key) for key in ("type", "text", "tags", "priority")}
     return found | {name: value for name, value in marks.items() if value is not None}
@@ -189,7 +189,7 @@ def _values(line: Record) -> dict[_Name, Any]:
 def _text(value: Any) -> str:
     if value is _ABSENT:
         return ""
-    is_names = isinstance(value, list) and all(isinstance(one, str) for one in value)
+    is_names = isinstance(value, list) and all(isinstance(name, str) for name in value)
     return ", ".join(value) if is_names else _editable(value)
 
 

@@ -75,9 +75,11 @@ class Finder:
         if not wanted:
             return items
         agent = place.agent
-        for one in agent.session_summaries(texts=False):
-            if wanted in f"{one.title or ''} {one.id}".casefold():
-                items.append(_item(one.title or one.id, "session", place.link("session", id=one.id)))
+        for summary in agent.session_summaries(texts=False):
+            if wanted in f"{summary.title or ''} {summary.id}".casefold():
+                items.append(
+                    _item(summary.title or summary.id, "session", place.link("session", id=summary.id))
+                )
                 if sum(item["detail"] == "session" for item in items) == _EACH:
                     break
         for hit in agent.recall(words, limit=_EACH):
@@ -99,30 +101,35 @@ class Finder:
 
 async def pick_entry(place: Place, title: str, besides: Entry) -> tuple[Entry, str] | None:
     """Let the reader find another entry and say how the two are related; None if they close the dialog."""
-    found: dict[str, Entry] = {}
-    with dialog(title, "broad finder") as asked:
+    entries_by_link: dict[str, Entry] = {}
+    with dialog(title, "broad finder") as question:
         line = field("Words of the other entry, or its id").props("autofocus type=search")
         rel = field("Relation", value="related")
         results = LinkList()
 
     async def search(words: str) -> None:
-        found.clear()
+        entries_by_link.clear()
         with attempt():
             entries = await aside(_entries, place, words.strip())
-            found.update((place.link("session", id=one.session, entry=one.id), one) for one in entries)
-        found.pop(place.link("session", id=besides.session, entry=besides.id), None)
-        items = [_item(one.text, f"{one.type} in {one.session}", href) for href, one in found.items()]
+            entries_by_link.update(
+                (place.link("session", id=entry.session, entry=entry.id), entry) for entry in entries
+            )
+        entries_by_link.pop(place.link("session", id=besides.session, entry=besides.id), None)
+        items = [
+            _item(entry.text, f"{entry.type} in {entry.session}", href)
+            for href, entry in entries_by_link.items()
+        ]
         results.show(items=items, label="Entries", picks=True)
 
     def pick(href: str) -> None:
-        if href in found:
-            asked.submit((found[href], str(rel.value or "").strip() or "related"))
+        if href in entries_by_link:
+            question.submit((entries_by_link[href], str(rel.value or "").strip() or "related"))
 
     line.on_value_change(lambda event: search(str(event.value or "")))
-    line.on("keydown.enter", lambda: pick(next(iter(found), "")), args=[])
+    line.on("keydown.enter", lambda: pick(next(iter(entries_by_link), "")), args=[])
     results.when("chosen", pick)
     results.show(items=[], label="Entries", picks=True)
-    answer: tuple[Entry, str] | None = await answer_of(asked)
+    answer: tuple[Entry, str] | None = await answer_of(question)
     return answer
 
 

@@ -114,8 +114,8 @@ def _side(place: Place, current: str) -> None:
                 for name, title, key in PAGES:
                     if name in WITH_NOTES and not place.sees_notes:
                         continue
-                    here = {"aria_current": "page"} if name == _PART_OF.get(current, current) else {}
-                    link(title, place.link(name), "begins" if name in _GROUPS else "", data_go=key, **here)
+                    mark = {"aria_current": "page"} if name == _PART_OF.get(current, current) else {}
+                    link(title, place.link(name), "begins" if name in _GROUPS else "", data_go=key, **mark)
             with box(classes="foot"):
                 theme = say("button", "Theme", "quiet", type="button", title="Light or dark")
                 theme.on("click", js_handler="() => keepstoneTheme()")
@@ -136,8 +136,8 @@ def _keys() -> None:
         with box(classes="keys"):
             for key, what in _KEYS:
                 with box():
-                    for each in key.split():
-                        say("kbd", each)
+                    for part in key.split():
+                        say("kbd", part)
                 say("span", what)
         with box(classes="row-end"):
             button("Close", shown.close)

@@ -49,7 +49,7 @@ class Sharing:
         own = agent.grants()
         others = [slug for slug in home.agents() if slug != agent.slug]
         return own, [
-            (slug, one) for slug in others for one in home.agent(slug).grants() if one.to == agent.slug
+            (slug, grant) for slug in others for grant in home.agent(slug).grants() if grant.to == agent.slug
         ]
 
     async def _list(self) -> None:

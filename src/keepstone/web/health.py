@@ -56,16 +56,16 @@ class Health:
     async def check(self, *, deep: bool = False) -> None:
         """Check the home; deeply also for secrets in old lines and for entries that are in conflict."""
         self.sum.text = "Checking …"
-        for each in (self.again, self.deep):
-            each.props.update(disabled=True)
+        for control in (self.again, self.deep):
+            control.props.update(disabled=True)
         self.none.clear()
         try:
             self._draw(await aside(self._findings, deep))
         except EXPECTED as error:
             with self.none:
                 failure(message_of(error))
-        for each in (self.again, self.deep):
-            each.props.update(disabled=False)
+        for control in (self.again, self.deep):
+            control.props.update(disabled=False)
 
     async def _fix(self, remedy: str) -> None:
         """Apply a remedy after a yes, and check again."""

@@ -27,7 +27,7 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/_=-]{256,}")
 _STANDARD = str.maketrans("-_", "+/")
 _DEEPEST = 8
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-"""Media types that are shown: of pixels, so that nothing in them runs."""
+"""Media types that are shown: only bitmaps, which hold no scripts."""
 
 
 def part_views(entry: Entry) -> list[dict[str, Any]]:
@@ -45,7 +45,7 @@ def part_views(entry: Entry) -> list[dict[str, Any]]:
 def image_of(entry: Entry, number: int) -> tuple[str, bytes] | None:
     """Return media type and bytes of an image in an entry, by its number among the parts with an image."""
     images = [
-        one["image"] for one in _views(spoken(entry.data, _kind_of(entry)) or (), 0) if one.get("image")
+        view["image"] for view in _views(spoken(entry.data, _kind_of(entry)) or (), 0) if view.get("image")
     ]
     if number >= len(images):
         return None
@@ -57,13 +57,13 @@ def image_of(entry: Entry, number: int) -> tuple[str, bytes] | None:
 
 
 def is_held(entry: Entry, key: str) -> bool:
-    """Return whether the parts of an entry show what its payload has at a key."""
+    """Return whether the parts of an entry show the value of its payload at a key."""
     kind = _kind_of(entry)
     return spoken(entry.data, kind) is not None and (key in _HELD or is_item(entry.data, kind))
 
 
 def _kind_of(entry: Entry) -> object:
-    """Return the type of a payload that stands flat in its line, and so does not say its own."""
+    """Return the type of a payload that is flat in its line, and so does not name its own."""
     return None if isinstance(entry.line.get("data"), dict) else entry.type
 
 
@@ -91,8 +91,8 @@ def _result(part: Part, depth: int) -> Iterator[dict[str, Any]]:
     blocks = part.value if isinstance(part.value, list) else [part.value]
     is_message = bool(blocks) and not isinstance(part.value, str) and all(map(is_known_block, blocks))
     said = [*_views(parts_of(blocks), depth + 1)] if is_message else []
-    files = [one for one in said if one["kind"] == "file"]
-    text = "\n".join(one["text"] for one in said if "text" in one and one not in files)
+    files = [view for view in said if view["kind"] == "file"]
+    text = "\n".join(view["text"] for view in said if "text" in view and view not in files)
     name = f"{part.name}: {'failed' if part.failed else 'result'}" if part.name else "result"
     yield {"kind": "result", "name": shown(name), "text": text if is_message else _value(part.value)}
     yield from files

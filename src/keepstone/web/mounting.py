@@ -156,7 +156,7 @@ def _add_page(site: Site, name: str, title: str, build: Build) -> None:
         try:
             place = await _place(site, access, agent, request)
             _watch(place, request)
-            # What is said in the chat has the notes before it, so it is for readers of notes only.
+            # The chat's prompt has the notes in it, so the chat is for readers of notes only.
             is_closed = name in WITH_NOTES and not place.sees_notes
             await (_build_refusal(place, name, title) if is_closed else build(place))
         except (InvalidAgentIdError, InvalidSessionIdError) as error:
@@ -180,7 +180,7 @@ def _watch(place: Place, request: Request) -> None:
         try:
             holds = await place.site.still_holds(place.access, request)
         except EXPECTED:
-            return  # The store does not answer now: what the page reads says so.
+            return  # The store does not answer now: the page's own reading shows that error.
         if not holds:
             # A browser may ignore the reload, so the page's content is removed on the server as well.
             page.run_javascript("location.reload()")
@@ -200,6 +200,6 @@ async def _place(site: Site, access: Permissions, agent: str, request: Request) 
     try:
         known = await asyncio.to_thread(site.home.agents)
     except EXPECTED:
-        known = [agent]  # What the page reads fails in the same way, and is shown there.
+        known = [agent]  # The page's own reading fails in the same way, and shows the error.
     is_empty = access.agents is None and not known
     return Place(site, found, access, dict(request.query_params), request, agent in known, is_empty, by)

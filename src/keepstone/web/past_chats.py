@@ -43,20 +43,20 @@ class PastChats:
 
     def _load(self) -> tuple[str, list[tuple[SessionSummary, str]]]:
         agent, now = self._place.agent, datetime.now(UTC)
-        ids = [one.id for one in agent.session_summaries(texts=False)[:_LISTED]]
-        found = [one for one in agent.session_summaries(ids) if one.title]
-        return self._current() or "", [(one, ago(one.changed, now)) for one in found]
+        ids = [summary.id for summary in agent.session_summaries(texts=False)[:_LISTED]]
+        summaries = [summary for summary in agent.session_summaries(ids) if summary.title]
+        return self._current() or "", [(summary, ago(summary.changed, now)) for summary in summaries]
 
     def _draw(self, loaded: tuple[str, list[tuple[SessionSummary, str]]]) -> None:
-        current, found = loaded
+        current, summaries = loaded
         items = [
             {
-                "name": shown(one.title or one.id),
+                "name": shown(summary.title or summary.id),
                 "detail": changed,
-                "href": self._place.link("chat", session=one.id),
-                "current": one.id == current,
+                "href": self._place.link("chat", session=summary.id),
+                "current": summary.id == current,
             }
-            for one, changed in found
+            for summary, changed in summaries
         ]
         self._list.show(items=items, label="Past chats")
         self._none.set_visibility(not items)

@@ -44,7 +44,7 @@ def local(value: datetime) -> datetime:
 def _zone(name: str) -> tzinfo:
     try:
         return ZoneInfo(name) if name else UTC
-    except (ZoneInfoNotFoundError, ValueError, OSError):  # A cookie holds whatever a browser sends.
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # A browser can send anything as a cookie.
         return UTC
 
 

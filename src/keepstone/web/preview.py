@@ -7,7 +7,7 @@ from markdown_it import MarkdownIt
 from keepstone.web.phrases import shown
 
 MOST = 100_000
-"""Characters of a text that are rendered, which takes about 5 seconds if it is made to take long."""
+"""Characters of a text that are rendered. A text made to be slow takes about 5 seconds."""
 _SAFE = ("http://", "https://", "mailto:")
 
 

@@ -39,7 +39,7 @@ class Selector:
     def submit(self, text: str, typed: str | None = None) -> bool:
         """Take a line of input; True if it is a note, for which the selector then opens.
 
-        ``typed`` is what ``cancel`` gives back; default: the text.
+        ``typed`` is the text that ``cancel`` puts back; default: the text.
         """
         if self._manager.submit(text) == "message":
             return False

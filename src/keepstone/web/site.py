@@ -94,13 +94,13 @@ class Place:
     access: Permissions
     query: dict[str, str]
     request: HTTPConnection | None = None
-    """The request for the page; its access is asked for again before what changes the whole home."""
+    """The request for the page; its access is checked again before changes of the whole home."""
     exists: bool = True
     """Whether the agent existed when the page was opened."""
     home_was_empty: bool = False
     """Whether the home had no agent then; False for readers who may not know."""
     trust: str = TRUST[0]
-    """The trust of what the reader writes."""
+    """The trust of the reader's entries."""
 
     @property
     def is_admin(self) -> bool:

@@ -54,9 +54,9 @@ async def owned_page(name: str, request: HTTPConnection) -> Client | None:
 
 
 def _after_check(handle: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """Return a handler that first notes whether a socket is of the owner of the page that it names.
+    """Return a handler that first records whether a socket belongs to the owner of its page.
 
-    NiceGUI accepts a handshake without awaiting, so what may wait for a database comes before it.
+    NiceGUI accepts a handshake without awaiting, so the check, which may wait for a database, precedes it.
     """
 
     async def checked(socket_id: str, message: object, *more: object) -> Any:

@@ -1,4 +1,4 @@
-"""The toast at the bottom of a page: what was changed, with a way to undo it."""
+"""The toast at the bottom of a page: the last change, with a way to undo it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from keepstone.web.components import List
 from keepstone.web.phrases import shown
 
 Undo = Callable[[], Awaitable[object]]
-"""Takes back a change and shows what it gave back."""
+"""Undoes a change and shows the result."""
 
 _SECONDS = 6
 _UNDO_SECONDS = 20
@@ -26,7 +26,7 @@ class Toast(List, component="components/toast.js"):
         self.when("undo", self._take_back)
 
     def tell(self, words: str, undo: Undo | None = None, links: Sequence[tuple[str, str]] = ()) -> None:
-        """Show what happened in place of what was shown before, and offer to undo it."""
+        """Show a message in place of the last one, and offer to undo its change."""
         self.number += 1
         self._undo = undo
         self.show(
@@ -46,8 +46,8 @@ class Toast(List, component="components/toast.js"):
 def toast() -> Toast:
     """Return the toast of the current page."""
     page = ui.context.client
-    found = (one for one in page.elements.values() if isinstance(one, Toast))
-    made = next(found, None)
+    toasts = (element for element in page.elements.values() if isinstance(element, Toast))
+    made = next(toasts, None)
     if made is None:
         with page.layout:
             made = Toast()

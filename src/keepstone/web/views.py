@@ -114,7 +114,7 @@ def _quote_parts(entry: Entry, text: str, place: Place | None) -> list[View]:
 
 
 def marks_of(entry: Entry, now: datetime, place: Place | None) -> View:
-    """Return what entries and hits show beside their text."""
+    """Return the values that entries and hits show beside their text."""
     return {
         "entryKey": key_of(entry.id),
         "sessionKey": key_of(entry.session),
@@ -225,7 +225,7 @@ def _hit_view(hit: Hit, place: Place, scale: float, now: datetime) -> View:
         "key": "".join(map(key_of, entry.key)),
         "id": shown(entry.id),
         "who": _speaker(entry),
-        # What another agent shares can be read here, and changed on the pages of that agent only.
+        # Another agent's shared entries can be read here, and changed on the pages of that agent only.
         **marks_of(entry, now, None if is_shared else place),
         "shared": is_shared,
         "session": shown(f"{entry.agent}: {entry.session}" if is_shared else entry.session),
@@ -249,7 +249,7 @@ def _hit_view(hit: Hit, place: Place, scale: float, now: datetime) -> View:
 
 
 def _marked(text: str, words: Iterable[str]) -> list[View]:
-    """Return the parts of a text, of which those in the query are marked, in whatever form."""
+    """Return the parts of a text, with the query's words marked in all their forms."""
     wanted = {stem(word) for word in words}
     parts: list[View] = []
     for piece in filter(None, _PIECES.split(text)):

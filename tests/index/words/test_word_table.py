@@ -1,4 +1,4 @@
-"""Words are found in every language, and only where they still stand."""
+"""Words are found in every language, and only in texts that still have them."""
 
 from collections.abc import Iterator
 from pathlib import Path

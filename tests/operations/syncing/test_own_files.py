@@ -113,7 +113,7 @@ def test_a_file_can_be_written_again_with_the_same_text(devices: Devices) -> Non
     assert devices.settled() == {"plans/today.md": "Call Ana\n"}
 
 
-def test_a_deletion_stands_when_the_index_is_deleted(devices: Devices) -> None:
+def test_a_deletion_survives_the_deletion_of_the_index(devices: Devices) -> None:
     devices.agent(1).files.delete("plans/today.md")
     devices.sync(1)
     for number in range(3):

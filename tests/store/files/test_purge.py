@@ -53,7 +53,7 @@ def fill(agent: Agent, others: int) -> None:
     session.add_many(half)
 
 
-def test_the_forms_of_a_text_are_found_where_they_stand(tmp_path: Path) -> None:
+def test_the_forms_of_a_text_are_found_at_their_places(tmp_path: Path) -> None:
     text = base64.b64encode(f"ab{WORD}yz".encode()) + base64.b64encode(f"{WORD}".encode("utf-16-le"))
     (tmp_path / "file").write_bytes(text)
     assert files_with(tmp_path, WORD) == {"file"}

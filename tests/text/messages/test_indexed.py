@@ -193,7 +193,7 @@ def test_a_payload_that_only_resembles_a_message_keeps_its_keys(data: dict[str, 
     assert text(data) == expected
 
 
-def test_a_tool_call_that_stands_flat_in_a_line_has_its_text() -> None:
+def test_a_tool_call_that_is_flat_in_a_line_has_its_text() -> None:
     line = {"id": "a", "ts": "2026-01-11T14:31:00Z", "type": "function_call", "call_id": "c"}
     line |= {"name": "find", "arguments": '{"q":"cats"}'}
     assert text_of(line) == "find: cats"

@@ -59,7 +59,7 @@ def check_calls(messages: Messages, provider: str) -> None:
         answered |= {message["call_id"]} if message.get("type") == "function_call_output" else set()
         assert answered <= asked
         asked -= answered
-        # Only the Responses API lets anything stand between a call and its result.
+        # Only the Responses API allows anything between a call and its result.
         assert has_items or message["role"] == "tool" or not asked
         asked |= {block["id"] for block in blocks if block["type"] == "tool_use"}
         asked |= {call["id"] for call in message.get("tool_calls") or ()}
@@ -133,7 +133,7 @@ def test_the_reasoning_of_a_call_that_is_left_out_goes_with_it() -> None:
     assert for_provider(ANTHROPIC[:2], "anthropic") == ANTHROPIC[:1]
 
 
-def test_a_result_that_came_late_stands_after_its_call() -> None:
+def test_a_late_result_follows_its_call() -> None:
     system, user, calls, first, second, answer = OPENAI_CHAT
     hurry = {"role": "user", "content": "Hurry!"}
     found = for_provider([system, user, calls, first, hurry, second, answer], "openai")

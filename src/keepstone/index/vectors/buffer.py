@@ -158,7 +158,7 @@ class VectorBuffer:
 def _longer(old: NDArray[Number], shape: tuple[int, int]) -> NDArray[Number]:
     """Return a longer copy, in memory that goes back to the system as a whole.
 
-    Of what grows now in one thread and now in another, malloc keeps pieces for each of them: in time
+    Arrays that grow in several threads fragment malloc's per-thread arenas: in time
     several times of what is there.
     """
     import numpy as np
@@ -179,7 +179,7 @@ def matrix_of(raw: Sequence[Any], dim: int | None = None) -> Matrix:
     matrix = np.frombuffer(b"".join(raw), F32).reshape(len(raw), -1)
     with np.errstate(all="ignore"):
         squares = np.einsum("ij,ij->i", matrix, matrix)
-    # NaN compares as false, so the question is which are right. A text may be nothing to an embedder.
+    # NaN compares as false, so the good vectors are tested, not the bad ones. An embedder may return zeros.
     are_right = np.abs(squares - 1) < _TOLERANCE
     if not are_right.all() and not (are_right | (squares == 0)).all():
         raise apsw.CorruptError("a vector is not of unit length")

@@ -2,7 +2,7 @@
 
 SQLite says which files count. A file is written under a temporary name, synced, and
 renamed inside the transaction that records it; that transaction fails where a purge
-came in between, so that what was purged while a file was made does not come back with it.
+came in between, so that a purge during the making of a file is not undone by it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _GUARD = "build" + LOCK
 
 @contextmanager
 def files(database: Database) -> Iterator[Folder]:
-    """Give the folder of the files beside an index; what goes wrong there makes the index unavailable."""
+    """Yield the folder of the files beside an index; errors in it raise UnavailableError."""
     if database.path is None:
         raise UnavailableError("an index in memory has no files")
     try:
@@ -85,7 +85,7 @@ def name_of_graph(space: int, number: int, sid: int, mark: int) -> str:
 
 
 def value(database: Database, key: str) -> Any:
-    """Return what the index notes of itself."""
+    """Return the metadata of the index."""
     row = database.row("SELECT value FROM meta WHERE key=?", (key,))
     return None if row is None else row[0]
 
@@ -177,7 +177,7 @@ class _Columns:
 
 
 def _read_columns(database: Database, space: int, upto: int) -> _Columns:
-    """Read what a generation holds besides vectors, without rows that are hidden until they are removed."""
+    """Read a generation's columns besides vectors, without rows that are hidden until they are removed."""
     import numpy as np
 
     sql = (
@@ -228,7 +228,7 @@ def _chunks(database: Database, sql: str, space: int) -> Iterator[list[tuple[Any
 def erase(database: Database) -> None:
     """Put zeros in the place of vectors that have gone, and drop all graphs. A write transaction is held.
 
-    What others build just now is thrown away: it may hold what is purged.
+    Files that other processes build now are discarded, as they may hold purged rows.
     """
     database.execute("UPDATE meta SET value=value+1 WHERE key='purges'")
     folder = folder_of(database)

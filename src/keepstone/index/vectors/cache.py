@@ -1,4 +1,8 @@
-"""Per-process cache of one space's vectors, and how it follows what SQLite says."""
+"""Per-process cache of one space's vectors, kept up to date with SQLite.
+
+Invariant (docs/decisions/0008-exact-first-vectors.md): SQLite is the truth. The cache is of one state of the
+index, its ``stamp``; ``follow`` brings it to a later state, and reads only rows that are new or gone since.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +71,7 @@ class VectorCache:
         """The numbers of sessions that were asked for since anything changed."""
 
     def follow(self, database: Database, stamp: object) -> None:
-        """Read what changed until ``stamp``, see ``Database.stamp``."""
+        """Read the changes up to ``stamp``, see ``Database.stamp``."""
         published = database.row(
             "SELECT number, upto, checksum FROM generation WHERE space=?", (self.number,)
         )
@@ -91,7 +95,7 @@ class VectorCache:
         """Open the generation and drop everything else."""
         self._published, self._gone, self.scan = published, 0, None
         if published is not None and database.path is not None:
-            # Where the system does not let us look, all vectors are newer, as far as we know.
+            # If the files cannot be read, no generation is known, and all vectors count as newer than it.
             with suppress(UnavailableError), building.files(database) as folder:
                 generation = building.open_generation(database, folder, self.number, whole=self._distrusted)
                 self.scan = None if generation is None else ExactScan(generation)
@@ -135,6 +139,8 @@ class VectorCache:
         room = most - self.buffer.count - (len(self.scan.dead) if self.scan else 0)
         if room < 0 or gone > most:
             return True
+        # There are at most as many newer vectors as numbers were given since. Only if these would not fit are
+        # the vectors of this space counted.
         if highest - self.buffer.last <= room:
             return False
         sql = "SELECT count(*) FROM vector WHERE space=? AND vid>?"

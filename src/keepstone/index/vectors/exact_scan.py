@@ -1,4 +1,8 @@
-"""Exact int8 scan of one generation: candidates that float32 then rescores."""
+"""Exact int8 scan of one generation: candidates that float32 then rescores.
+
+A scope is applied before the comparison, so a narrow one costs no recall, as it would in a graph
+(docs/decisions/0008-exact-first-vectors.md).
+"""
 
 from __future__ import annotations
 
@@ -71,12 +75,14 @@ class ExactScan:
         import numpy as np
 
         query, scale = self._query(vector)
+        # An int8 cosine is off by the rounding of both vectors. Rows within that of the last candidate are
+        # candidates, too: float32 may find them nearer.
         margin = _STEPS * (self.generation.steps + scale) / scale
         found: list[NDArray[np.intp]] = []
         scores: list[NDArray[np.float32]] = []
         for rows in self._selected(scope_filter):
             in_scope, near = self._scan(query, rows, scope_filter)
-            # Few are compared with those of all other ranges as well.
+            # If they are few, choosing the best now costs more than comparing all of them at the end.
             chosen = best(near, limit, margin) if len(near) > _MANY else slice(None)
             found.append(in_scope[chosen])
             scores.append(near[chosen])
@@ -101,7 +107,7 @@ class ExactScan:
         return self._vids(rows[chosen])
 
     def _selected(self, scope_filter: ScopeFilter) -> list[Rows]:
-        """Return the rows outside of which nothing is in scope, by sessions and times."""
+        """Return the ranges of rows that include all rows in scope, by sessions and times."""
         import numpy as np
 
         if scope_filter.sids is None and (scope_filter.since, scope_filter.until) != (None, None):

@@ -78,7 +78,7 @@ class GraphUpkeep:
                 if self._go_on(self._work):
                     self._end()
             except (KeepstoneError, OSError, RuntimeError) as error:
-                # RuntimeError is what usearch raises where it cannot write.
+                # usearch raises RuntimeError if it cannot write.
                 self._end()
                 raise UnavailableError(str(error)) from error
             except BaseException:
@@ -87,7 +87,7 @@ class GraphUpkeep:
             return True
 
     def stop(self) -> None:
-        """Stop the graph that is being built; what is done of it is saved."""
+        """Stop the graph that is being built, and save its finished part."""
         with self._guard:
             if self._work is not None and self._work.growing.done - self._work.saved >= _WORTH_SAVING:
                 with suppress(UnavailableError, DamagedError, OSError, RuntimeError):
@@ -95,7 +95,7 @@ class GraphUpkeep:
             self._end()
 
     def expect(self, fewest: int) -> None:
-        """Schedule what the next query for everything would ask for, in each space."""
+        """Schedule the graph that the next query over all entries would need, in each space."""
         with self._database as database:
             for space in vector_table.spaces(database):
                 cache = self._cache_of(space)
@@ -131,7 +131,7 @@ class GraphUpkeep:
         return True
 
     def _growing(self, folder: Folder, cache: VectorCache, scan: ExactScan, sid: int) -> Growing:
-        """Return the graph of a session's rows, as far as it was saved by a process that ended."""
+        """Return the part of the graph of a session's rows that an earlier process saved."""
         begin, end = cache.range_of(sid)
         with self._database as database:
             sql = "SELECT mark, checksum FROM graph WHERE space=? AND sid=? AND number=?"
@@ -156,7 +156,7 @@ class GraphUpkeep:
         return True
 
     def _save_unfinished(self, work: _Work) -> None:
-        """Save what is done of a graph, for the process that goes on if this one ends."""
+        """Save the finished part of a graph, for the process that goes on if this one ends."""
         done = work.growing.done - work.cache.range_of(work.due.sid)[0]
         self._publish(work, _unfinished(work.due.sid), random.getrandbits(16) * (_ROWS + 1) + done)
         work.saved = work.growing.done
@@ -165,7 +165,7 @@ class GraphUpkeep:
         """Write a graph and record it in the index, unless a purge came in between."""
         name = building.name_of_graph(work.cache.number, work.generation, sid, mark)
         with temporary_file(work.folder, name + TEMPORARY) as fd:
-            # The file is there before this look: a purge after it removes the name, whatever becomes of us.
+            # The file is there before this look: a purge after it removes the name, even if we are killed.
             with self._database as database:
                 if not self._is_wanted(database, work):
                     return

@@ -59,7 +59,7 @@ class Graph:
 class Growing:
     """A graph in the making: ``step`` until it says that all rows are in.
 
-    ``begun`` is what was saved of it before, with the rows up to ``done``.
+    ``begun`` is the part that was saved before, with the rows up to ``done``.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ def load(folder: Folder, name: str, stride: int, checksum: int, *, grows: bool =
     except (FileNotFoundError, KeepstoneError):
         return None
     try:
-        # A copy, for what happens to the file later must not reach native code.
+        # A copy, so that later changes of the file do not reach native code.
         raw = bytearray(os.fstat(fd).st_size)
         is_read = read_into(fd, memoryview(raw), 0)
     finally:

@@ -1,4 +1,8 @@
-"""A scope, applied to columns before any vector is compared."""
+"""A scope, applied to columns before any vector is compared.
+
+Most queries are about one session, some sessions or a time range, and a filter after a graph search costs
+recall, the more the narrower it is (docs/decisions/0008-exact-first-vectors.md).
+"""
 
 from __future__ import annotations
 
@@ -64,7 +68,7 @@ EVERYTHING = ScopeFilter(None, None, None, None, None)
 
 
 def filter_of(database: Database, space: int, scope: Scope, known: dict[str, int]) -> ScopeFilter:
-    """Return what a scope asks for; ``known`` holds, and gets, the numbers of sessions."""
+    """Return the filter of a scope; ``known`` caches the numbers of sessions."""
     return ScopeFilter(
         None if scope.sessions is None else _sids(database, scope.sessions, known),
         None if scope.types is None else tuple(scope.types),
@@ -94,7 +98,7 @@ def _tagged(database: Database, space: int, scope: Scope) -> NDArray[np.int64]:
 
 
 def ranges(columns: Columns, sessions: Mapping[int, Range], scope_filter: ScopeFilter) -> list[Range]:
-    """Return the ranges of rows, sorted by session and time, outside of which nothing is in scope.
+    """Return the ranges of rows, sorted by session and time, that include all rows in scope.
 
     ``sessions`` says where the rows of each session are.
     """

@@ -73,7 +73,7 @@ class VectorSearch:
             return Nearest(nearest(blocks, vector, limit))
 
     def close(self) -> None:
-        """Stop what is being built, and close all files."""
+        """Stop the graph that is being built, and close all files."""
         self.upkeep.stop()
         self._spaces.clear()
 
@@ -148,7 +148,7 @@ class _Query:
         self._newer = cache.buffer.nearest(vector, self._filter, limit, ROUNDING)
 
     def answer(self, hnsw_from: int | None, upkeep: GraphUpkeep) -> Nearest:
-        """Return what is nearest, by a graph if there is one; one that is missing is due from now on."""
+        """Return the nearest vectors, by a graph if there is one; a missing graph becomes due."""
         is_due, sid = False, None if hnsw_from is None else self._whole()
         fewest, cache = max(hnsw_from or 0, 1), self._cache
         if cache.scan is None and cache.buffer.count < fewest:

@@ -113,7 +113,7 @@ class Generation:
         """Return the rows from one number up to another.
 
         Raises:
-            ChangedError: They are not what they were when the file was opened.
+            ChangedError: They have changed since the file was opened.
         """
         block, last = begin // _AT_ONCE, -(-end // _AT_ONCE)
         while (block := self._missing.find(1, block, last)) >= 0:
@@ -188,7 +188,7 @@ def size_of(header: Header) -> int:
 
 
 def quantized(vectors: NDArray[np.float32], stride: int) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Return vectors as rows of int8, and what each row must be multiplied with."""
+    """Return vectors as rows of int8, and the factor of each row."""
     import numpy as np
 
     scales = np.maximum(np.abs(vectors).max(axis=1), np.finfo(np.float32).tiny) / np.float32(127)
@@ -224,7 +224,7 @@ def seal(generation: Generation, fd: int) -> int:
 def load(folder: Folder, name: str, identity: str, checksum: int, *, whole: bool) -> Generation | None:
     """Return the generation in a file; None if it is missing, damaged, or not the one that is meant.
 
-    Unless it is to be looked at as a whole, damage of a row shows when the row is first asked for.
+    With ``whole`` all rows are checked now; otherwise a damaged row is found when it is first read.
     """
     generation = _opened(folder, name, os.O_RDONLY, identity, checksum)
     if generation is None or not generation.has_columns() or (whole and not generation.has_rows()):
@@ -258,7 +258,7 @@ def _opened(folder: Folder, name: str, flags: int, identity: str, checksum: int)
 
 
 def read_into(fd: int, buffer: memoryview, at: int) -> bool:
-    """Fill a buffer with what a file has at a place; False if the file ends before."""
+    """Fill a buffer from a place of a file; return False if the file ends before."""
     while buffer:
         count = os.preadv(fd, [buffer], at)
         if not count:

@@ -40,15 +40,15 @@ _STATE = "SELECT (SELECT coalesce(max(number), 0) FROM changed), (SELECT coalesc
 def given_with(
     database: Database, records: Iterable[tuple[int, Record]]
 ) -> tuple[list[tuple[Any, ...]], dict[int, int]]:
-    """Return the rows to ``insert`` for vectors given with entries, and spaces of those that say all.
+    """Return the rows to ``insert`` for vectors given with entries, and the spaces of those without loss.
 
-    A record that names such a vector need not hold it: what it says of it is made of the row again.
+    The stored record of an entry with such a vector need not hold it: the row gives it back exactly.
     """
     numbers: dict[Space, int] = {}
     values: list[tuple[Any, ...]] = []
     exact: dict[int, int] = {}
     for eid, record in records:
-        # What another program wrote may be malformed; then the entry has no vector.
+        # A line of another program may be malformed; then the entry has no vector.
         if "embedding" in record and (found := decode(record["embedding"])) is not None:
             space, vector = found
             if space not in numbers:
@@ -109,7 +109,7 @@ def forget_space(database: Database, space: str) -> int:
 
 
 def put_aside(database: Database, eids: Sequence[int]) -> None:
-    """Keep what was made of the texts of rows, by their digests, while their log is read again."""
+    """Put the vectors made of rows' texts aside, by the texts' digests, while their log is read again."""
     database.execute(
         "INSERT OR REPLACE INTO kept SELECT e.sid, v.space, e.digest, v.f32 "
         "FROM json_each(?) c CROSS JOIN entry e ON e.eid=c.value "
@@ -120,7 +120,7 @@ def put_aside(database: Database, eids: Sequence[int]) -> None:
 
 
 def give_back(database: Database, sid: int, eids: Sequence[int]) -> None:
-    """Give rows of a session whose texts were there before what was made of them."""
+    """Reattach saved vectors to re-read rows whose text is unchanged."""
     if database.row("SELECT 1 FROM kept WHERE sid=?", (sid,)) is None:
         return
     database.execute(
@@ -133,7 +133,7 @@ def give_back(database: Database, sid: int, eids: Sequence[int]) -> None:
 
 
 def forget_kept(database: Database, sid: int) -> None:
-    """Drop what was put aside for a session: nothing was made of texts that it still has."""
+    """Drop the vectors that are still put aside for a session: it no longer has their texts."""
     database.execute("DELETE FROM kept WHERE sid=?", (sid,))
 
 

@@ -27,7 +27,7 @@ MOST = 4_000_000
 """How many postings of all words together are kept; one takes twelve bytes."""
 
 _FOLLOWED_AT_MOST = 1000
-"""Rows that are cut into words here; for more it is quicker to read again what is asked for."""
+"""Rows that are cut into words here; for more rows it is quicker to read the needed postings again."""
 
 _REMEMBERED_AT_MOST = 10_000
 """Changes of rows that words not asked for since may have to follow."""
@@ -87,7 +87,7 @@ class Posting:
 
 @dataclass(slots=True)
 class _CachedPosting:
-    """A posting as it was when its word was last asked for, and what has changed since."""
+    """A posting as of the last query for its word, and the changes since."""
 
     posting: Posting
     followed: int
@@ -125,7 +125,7 @@ class Postings:
         return size + self.lengths.nbytes + self.room.nbytes
 
     def follow(self, database: Database, state: State) -> None:
-        """Bring what is kept to where the full-text table stands."""
+        """Bring the cached postings up to the state of the full-text table."""
         self.rows, self.average = state.rows, state.length
         changes, added = state.changes - self._changes, state.flushed - self._upto
         if (

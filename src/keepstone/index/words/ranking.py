@@ -32,7 +32,7 @@ _AHEAD = 4
 
 
 class Ranking:
-    """Ranks the entries of one index, and remembers what it read of the full-text table."""
+    """Ranks the entries of one index, and caches postings of the full-text table."""
 
     def __init__(self) -> None:
         self._postings = Postings()
@@ -51,12 +51,12 @@ class Ranking:
         self._postings.follow(database, state)
         parts = {term: self._parts(database, term) for term in terms}
         counts = {term: len(found[0].posting) if found else 0 for term, found in parts.items()}
-        told = telling(terms, counts, self._postings.rows)
-        found = self._best(database, [part for term in told for part in parts[term]], scope, limit)
+        rare = telling(terms, counts, self._postings.rows)
+        found = self._best(database, [part for term in rare for part in parts[term]], scope, limit)
         return Ranked(found, state.rows, counts, state.length)
 
     def _parts(self, database: Database, term: str) -> list[Weighted]:
-        """Return what a word gives to scores; a run of characters gives where all of its pairs are."""
+        """Return a word's weighted postings; an unspaced run matches where all its character pairs occur."""
         tokens = _tokens(term, database.language)
         if not all(tokens):
             return []
@@ -100,7 +100,7 @@ class Ranking:
         among: NDArray[np.int64] | None,
         count: int,
     ) -> Found:
-        """Return the rows with the highest scores, of all or of some, and of equal ones all.
+        """Return the rows with the highest scores, of all or of some, including all ties of the last one.
 
         Parts are of a ``few`` rows, numbered by their places, or of all rows, of which ``among`` names some.
         A length that is not known yet counts as nothing, which makes a score too high and never

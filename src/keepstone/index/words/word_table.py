@@ -68,14 +68,14 @@ def ranked(
 
     Args:
         database: The index.
-        state: Where its table stands.
+        state: The state of its full-text table.
         terms: The words.
-        scope: What ``conditions`` makes of it.
+        scope: The scope as returned by ``conditions``.
         limit: Maximum number of rows.
     """
     matches = {term: match_of(term, database.language) for term in terms}
     holders = counts(database, matches)
-    told = telling(terms, holders, state.rows)
+    rare = telling(terms, holders, state.rows)
     condition, bindings = scope
     source = "words"
     if condition != "1":
@@ -84,7 +84,7 @@ def ranked(
         f"SELECT words.rowid, -words.rank FROM {source} WHERE words MATCH ? AND {condition} "
         "ORDER BY words.rank LIMIT ?"
     )
-    match = " OR ".join(map(matches.__getitem__, told))
+    match = " OR ".join(map(matches.__getitem__, rare))
     return Ranked(database.rows(sql, (match, *bindings, limit)), state.rows, holders, state.length)
 
 
@@ -115,7 +115,7 @@ NUMBERS = f"(SELECT coalesce(max(eid), 0) FROM entry), {_FLUSHED}"
 
 
 def numbers(database: Database) -> tuple[int, int]:
-    """Return what ``NUMBERS`` says."""
+    """Return the highest row in use, and the row up to which words were flushed."""
     highest, flushed = database.row(f"SELECT {NUMBERS}") or (0, 0)
     return highest, flushed
 
@@ -198,7 +198,7 @@ def _take_out(database: Database, condition: str, value: int | str) -> None:
 
 
 class State(NamedTuple):
-    """Where the full-text table stands."""
+    """State of the full-text table."""
 
     rows: int
     """How many rows it has."""
@@ -216,7 +216,7 @@ class State(NamedTuple):
 
 
 def state(database: Database) -> State:
-    """Return where the full-text table stands."""
+    """Return the state of the full-text table."""
     sql = (
         f"SELECT {_FLUSHED}, (SELECT coalesce(max(number), 0) FROM changed), "
         "(SELECT block FROM words_data WHERE id=1)"

@@ -49,7 +49,7 @@ def export_memory(
         since: Only entries made at this time or later.
         force: Replace an output that exists.
         progress: Called with the number of entries written and their total.
-        stream: What ``"-"`` writes to; default: standard output, as it is.
+        stream: The stream for ``"-"``; default: standard output.
 
     Raises:
         FileExistsError: The output exists.

@@ -121,7 +121,7 @@ def _concept(entry: Entry, title: str) -> str:
 def _actor(entry: Entry) -> str:
     """Return who wrote an entry as OKF names actors: the person who said it, else the agent.
 
-    Readers of a bundle trust what begins with ``human:`` more, so nothing but a user's message does.
+    Readers of a bundle trust names with ``human:`` more, so only a user's messages get it.
     """
     if entry.data.get("role") == "user":
         named = (entry.data.get(key) for key in ("speaker", "name"))

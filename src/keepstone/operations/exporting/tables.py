@@ -36,7 +36,7 @@ _FORMULA = re.compile(r"'*+[=+\-@\t\r]")
 
 
 def escaped_cell(text: str) -> str:
-    """Return a cell with an apostrophe before what a spreadsheet would take for a formula.
+    """Return a cell, with an apostrophe in front if a spreadsheet would take it for a formula.
 
     Examples:
         >>> escaped_cell("=1+1"), escaped_cell("plain"), escaped_cell("'=1")
@@ -46,7 +46,7 @@ def escaped_cell(text: str) -> str:
 
 
 def unescaped_cell(text: str) -> str:
-    """Return the text of which ``escaped_cell`` made a cell; one that it did not make stays as it is.
+    """Undo ``escaped_cell``; a cell that it did not change stays as it is.
 
     Examples:
         >>> unescaped_cell("'=1+1"), unescaped_cell("=1+1"), unescaped_cell("'quoted'")
@@ -66,7 +66,7 @@ def write_ndjson(entries: Iterable[Entry], file: IO[bytes]) -> int:
 
 
 def write_csv(entries: Iterable[Entry], file: IO[bytes]) -> int:
-    """Write a table with a heading; its last column has what the others do not say, as JSON.
+    """Write a table with a heading; its last column has the keys without a column, as JSON.
 
     Cells that a spreadsheet would compute are escaped, as memory is untrusted.
     """

@@ -21,7 +21,7 @@ from keepstone.operations.syncing.file_versions import Known
 from keepstone.operations.syncing.giving import give
 from keepstone.operations.syncing.own_files import OwnFiles
 from keepstone.operations.syncing.own_lines import HOME, OwnLines
-from keepstone.operations.syncing.taking import Here, Synced, entries
+from keepstone.operations.syncing.taking import LocalHome, Synced, entries
 from keepstone.store.files import file_deletions
 from keepstone.store.opening import is_database
 
@@ -37,21 +37,21 @@ def sync(home: Home, layout: Layout, folder: Path) -> Synced:
         ValueError: The folder and the home contain each other, nothing is where the folder would be made, the
             folder is of a newer format, or the home is a database.
         LockTimeoutError: Another process syncs this home, or holds a log.
-        StoreError: As for ``Session.add``. What was done before stays; sync again.
+        StoreError: As for ``Session.add``. The finished part stays; sync again.
     """
     if is_database(home.root):
         raise ValueError(
             "a home in a database needs no folder to sync over: devices open the database itself"
         )
-    here, there = home.root.resolve(), folder.expanduser().resolve()
-    if here.is_relative_to(there) or there.is_relative_to(here):
+    root, path = home.root.resolve(), folder.expanduser().resolve()
+    if root.is_relative_to(path) or path.is_relative_to(root):
         raise ValueError(
             f"{folder} and the home {home.root} contain each other: choose a folder outside of it"
         )
-    if not there.parent.is_dir():
-        raise ValueError(f"{there.parent} is not a folder: mount it or make it, then sync again")
+    if not path.parent.is_dir():
+        raise ValueError(f"{path.parent} is not a folder: mount it or make it, then sync again")
     with one_sync(home):
-        return exchange(home, layout, there)
+        return exchange(home, layout, path)
 
 
 @contextmanager
@@ -69,31 +69,31 @@ def one_sync(home: Home) -> Iterator[None]:
         yield
 
 
-def exchange(home: Home, layout: Layout, there: Path) -> Synced:
+def exchange(home: Home, layout: Layout, path: Path) -> Synced:
     """Exchange with the devices in a folder; the caller holds ``one_sync``."""
     result = Synced()
-    with border(there), Folder(there, create=True) as shared:
+    with border(path), Folder(path, create=True) as shared:
         check_format(shared)
         name = result.device = device_name(home.root, shared)
         exchanged = Exchanged.load(home.root)
-        here = Here(home, layout, result, exchanged)
+        local = LocalHome(home, layout, result, exchanged)
         for agent in home.agents():
-            here.merge_copies(agent)
-        others = [one for one in sorted(entries(shared, "devices")) if one != name]
-        devices = [Device(shared, f"devices/{one}") for one in others]
+            local.merge_copies(agent)
+        others = [other for other in sorted(entries(shared, "devices")) if other != name]
+        devices = [Device(shared, f"devices/{other}") for other in others]
         result.devices = len(devices)
-        for device in devices:  # First what was erased anywhere, so that no merge brings it back.
-            here.take_erasures(device)
+        for device in devices:  # First all erasures, so that no merge brings an erased entry back.
+            local.take_erasures(device)
         for device in devices:
-            here.take(device)
+            local.take(device)
         known = Known.load(home.root)
-        own = OwnFiles(here, known), OwnLines(here, known)
-        for one in own:
-            one.take(devices)
-        known.save(home.root)  # First: what is published must not change later.
+        own = OwnFiles(local, known), OwnLines(local, known)
+        for part in own:
+            part.take(devices)
+        known.save(home.root)  # First: published versions must not change later.
         file_deletions.forget(home.root, own[0].journal)
-        give(here, shared, f"devices/{name}", own, [*known.agents(), HOME])
+        give(local, shared, f"devices/{name}", own, [*known.agents(), HOME])
         exchanged.save(home.root)
     if result.changed or result.merged_copies:
-        home.sync()  # The index takes in what was written beside it.
+        home.sync()  # Let the index read the lines that were written beside it.
     return result

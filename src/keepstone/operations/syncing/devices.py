@@ -1,4 +1,9 @@
-"""A folder that homes share: its format, a folder for each device, and the manifest written last."""
+"""A folder that homes share: its format, a folder for each device, and the manifest written last.
+
+Invariant (docs/decisions/0022-merge-logs-by-line.md): a device writes only below its own folder, and last a
+manifest with lengths and digests. So no file has two writers, a sync service makes no conflicting copies of
+it, and a file that is half copied does not count.
+"""
 
 from __future__ import annotations
 
@@ -90,6 +95,7 @@ def device_name(root: Path, shared: Folder) -> str:
             name = kept.decode("ascii")
             manifest = content_or_none(shared, f"devices/{name}/{MANIFEST}", MOST_LISTED) or b""
             written = {digest(manifest), _first_of(manifest)}
+            # A manifest without its end is still arriving, and does not show who wrote it.
             if not manifest.endswith(_END) or not written.isdisjoint(_written(folder)):
                 return name
         name = str(uuid4())
@@ -106,6 +112,8 @@ def write_manifest(root: Path, shared: Folder, place: str, lines: list[bytes]) -
     """Write a device's manifest, which makes its files count."""
     manifest = b"".join([*lines, _END])
     with Folder(root / SYNC, root=root) as folder:
+        # The digest is recorded first: a home that does not know the manifest under its name takes another
+        # name, as a copied home must.
         known = [*_written(folder), digest(manifest)][-_REMEMBERED:]
         replace_file(folder, _WRITTEN, ["\n".join(known).encode()], temporary=TEMPORARY)
     replace_file(shared, f"{place}/{MANIFEST}", [manifest], temporary=f"{place}/{TEMPORARY}")
@@ -156,7 +164,7 @@ class Device:
         return f"{self.place}/{agent}/{file}"
 
     def rewrite(self, changed: Mapping[tuple[str, str], bytes]) -> None:
-        """Write some of its files again, without what was erased since; an empty one goes.
+        """Write some of its files again, without entries erased since; an empty file is removed.
 
         A device that left for good does not do so itself. The manifest names the one that the device wrote,
         by which it knows its folder again.

@@ -22,7 +22,7 @@ _FILE = ".exchanged.json"
 
 
 @dataclass(slots=True)
-class Told:
+class ExchangedSession:
     """A session as it was after the last exchange."""
 
     state: list[Any]
@@ -30,7 +30,7 @@ class Told:
     given: dict[str, list[Any]]
     """Length and digest of each file that was published."""
     taken: dict[str, list[str]] = field(default_factory=dict)
-    """The digests of what each device had published, which was merged."""
+    """By device: the digests of its published files that were merged."""
 
 
 class Exchanged:
@@ -42,7 +42,7 @@ class Exchanged:
 
     @classmethod
     def load(cls, root: Path) -> Exchanged:
-        """Return what is known; nothing if that was deleted or damaged."""
+        """Return the recorded states; none if the record was deleted or damaged."""
         with suppress(OSError, KeepstoneError, ValueError), Folder(root / INDEX, root=root) as folder:
             found = json.loads(content(folder, _FILE))
             if isinstance(found, dict):
@@ -50,19 +50,23 @@ class Exchanged:
         return cls({})
 
     def save(self, root: Path) -> None:
-        """Keep what is known now."""
+        """Save the present states."""
         with suppress(OSError, KeepstoneError), Folder(root / INDEX, root=root, create=True) as folder:
             raw = json.dumps(self.after).encode()
             replace_file(folder, _FILE, [raw], temporary=_FILE + TEMPORARY, durable=False)
 
-    def known(self, agent: str, session: str, state: list[Any]) -> Told | None:
-        """Return what is known of a session in this state."""
+    def known(self, agent: str, session: str, state: list[Any]) -> ExchangedSession | None:
+        """Return the record of a session if it is in this state."""
         found = self._before.get(f"{agent}/{session}")
         with suppress(KeyError, TypeError):
             if found is not None and found["state"] == state:
-                return Told(state, found["given"], found["taken"])
+                return ExchangedSession(state, found["given"], found["taken"])
         return None
 
-    def keep(self, agent: str, session: str, told: Told) -> None:
+    def keep(self, agent: str, session: str, session_state: ExchangedSession) -> None:
         """Record a session's state after this exchange."""
-        self.after[f"{agent}/{session}"] = {"state": told.state, "given": told.given, "taken": told.taken}
+        self.after[f"{agent}/{session}"] = {
+            "state": session_state.state,
+            "given": session_state.given,
+            "taken": session_state.taken,
+        }

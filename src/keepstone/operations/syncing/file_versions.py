@@ -1,7 +1,9 @@
 """Versions of an agent's files, and of lines of a home's other files, as devices tell them to each other.
 
-A home that syncs keeps one version of each below ``.keepstone/sync``, with a digest in place of the name. Two
-versions have one result on every device, whatever was exchanged before, and clocks do not decide what ended.
+A home that syncs keeps one version of each below ``.keepstone/sync``, with a digest in place of the name.
+
+Invariant (docs/decisions/0035-files-travel-by-versions.md): two versions have one result on every device, in
+any order of exchanges. Marks of lives decide which version has ended, and no clock does.
 """
 
 from __future__ import annotations
@@ -67,6 +69,7 @@ def written(old: Version | None, sha256: str, time: int, mark: str | None = None
     if not lives:
         new = mark or short
         lives = frozenset({str(uuid4()) if new in old.over else new})
+    # An edit is later than the version it was made from, even if this device's clock is behind.
     return Version(max(time, old.time + 1), sha256, _both(old.seen, (short,)), lives, old.over)
 
 
@@ -80,6 +83,7 @@ def joined(ours: Version | None, theirs: Version) -> Version:
     if ours is None:
         return theirs
     over = ours.over | theirs.over
+    # Of equal times the digest decides, so that both devices choose the same content.
     last, other = (ours, theirs) if _rank(ours, over) >= _rank(theirs, over) else (theirs, ours)
     lives = (ours.lives | theirs.lives) - over
     return replace(last, seen=_both(other.seen, last.seen), lives=lives, over=over)

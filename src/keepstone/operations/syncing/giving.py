@@ -1,4 +1,8 @@
-"""Publishing this home's sessions in a shared folder: each changed file again, the manifest last."""
+"""Publishing this home's sessions in a shared folder: each changed file again, the manifest last.
+
+Others ignore a file that differs from the manifest, so a kill before the end makes them wait, and never read
+half a log (docs/decisions/0022-merge-logs-by-line.md).
+"""
 
 from __future__ import annotations
 
@@ -19,8 +23,8 @@ from keepstone.operations.syncing.devices import (
     listing,
     write_manifest,
 )
-from keepstone.operations.syncing.exchanged import Told
-from keepstone.operations.syncing.taking import GIVEN_SUGGESTIONS, LINE_FILES, Here, published, sessions
+from keepstone.operations.syncing.exchanged import ExchangedSession
+from keepstone.operations.syncing.taking import GIVEN_SUGGESTIONS, LINE_FILES, LocalHome, published, sessions
 from keepstone.store.files import purge_digests, suggestion_file
 
 _Listed = dict[tuple[str, str], tuple[int, str]]
@@ -30,29 +34,29 @@ class Own(Protocol):
     """A part of a home beside its sessions."""
 
     def give(self, giver: Giver, agent: str) -> None:
-        """Publish what is of an agent, or of one that is known by the digest of its name."""
+        """Publish the part of an agent, which may be known by the digest of its name only."""
 
 
-def give(here: Here, shared: Folder, place: str, own: Iterable[Own], known: Iterable[str]) -> None:
-    """Write this home's sessions and journals, and what it has beside them, also of ``known`` agents."""
-    root, layout = here.home.root, here.layout
+def give(local: LocalHome, shared: Folder, place: str, own: Iterable[Own], known: Iterable[str]) -> None:
+    """Write this home's sessions and journals, and the ``own`` files and lines, also of ``known`` agents."""
+    root, layout = local.home.root, local.layout
     shared.make_folder(place)
     before = Device(shared, place).listed
     listed: _Listed = {}
-    giver = Giver(here, shared, place, before, listed)
-    agents = here.home.agents()
-    there = {purge_digests.gone_name(agent) for agent in agents}
-    gone = {*purge_digests.vanished_agents(root), *known} - there
+    giver = Giver(local, shared, place, before, listed)
+    agents = local.home.agents()
+    present = {purge_digests.gone_name(agent) for agent in agents}
+    gone = {*purge_digests.vanished_agents(root), *known} - present
     for agent in sorted([*agents, *gone]):
         shared.make_folder(f"{place}/{agent}")
         giver.agent = agent
         erased = purge_digests.erased_of(root, layout, agent)
         giver.write(PURGED, b"".join(map(dump_read, erased.lines())))
-        for one in own:
-            one.give(giver, agent)
+        for part in own:
+            part.give(giver, agent)
         if agent not in agents:
             continue
-        with here.folder(agent) as folder:
+        with local.folder(agent) as folder:
             if folder is not None:
                 giver.sessions_of(folder)
                 if "{agent}" in layout.sessions:
@@ -72,8 +76,10 @@ class Giver:
 
     agent = ""
 
-    def __init__(self, here: Here, shared: Folder, place: str, before: _Listed, listed: _Listed) -> None:
-        self._here = here
+    def __init__(
+        self, local: LocalHome, shared: Folder, place: str, before: _Listed, listed: _Listed
+    ) -> None:
+        self._local = local
         self._shared = shared
         self._place = place
         self._before = before
@@ -99,30 +105,32 @@ class Giver:
 
     def sessions_of(self, folder: Folder) -> None:
         """Write the sessions of the agent, those alone that have changed since the last exchange."""
-        for session in sorted(sessions(folder, self._here.layout)):
-            self._session(folder, session, self._here.layout.session_file(session))
+        for session in sorted(sessions(folder, self._local.layout)):
+            self._session(folder, session, self._local.layout.session_file(session))
 
     def _session(self, folder: Folder, session: str, file: str) -> None:
-        log, archive = self._here.files(folder, session)
+        log, archive = self._local.files(folder, session)
         names = (file, f"{ARCHIVE}/{file}")
-        taken = self._here.taken[self.agent, session]
-        state = self._here.state(folder, log, archive)
-        known = self._here.exchanged.known(self.agent, session, state)
+        taken = self._local.taken[self.agent, session]
+        state = self._local.state(folder, log, archive)
+        known = self._local.exchanged.known(self.agent, session, state)
         if known is not None and self._is_there(names, known.given):
             for name, entry in known.given.items():
                 self._listed[self.agent, name] = entry[0], entry[1]
-            self._here.exchanged.keep(self.agent, session, Told(state, known.given, {**known.taken, **taken}))
+            self._local.exchanged.keep(
+                self.agent, session, ExchangedSession(state, known.given, {**known.taken, **taken})
+            )
             return
         with closing(log), closing(archive), log.locked():
             with log.reading() as fd, archive.reading() as old:
                 side = read_side(fd, old)
-            state = self._here.state(folder, log, archive)
+            state = self._local.state(folder, log, archive)
         given: dict[str, list[Any]] = {names[0]: [*self.write(names[0], published(side.log, side))]}
         if side.archive:
             given[names[1]] = [*self.write(names[1], published(side.archive, None))]
-        self._here.exchanged.keep(self.agent, session, Told(state, given, taken))
+        self._local.exchanged.keep(self.agent, session, ExchangedSession(state, given, taken))
 
     def _is_there(self, names: Iterable[str], given: dict[str, list[Any]]) -> bool:
         """Return whether the folder has all files as they were given last, and no other."""
-        there = {name: [*entry] for name in names if (entry := self._before.get((self.agent, name)))}
-        return there == given
+        listed = {name: [*entry] for name in names if (entry := self._before.get((self.agent, name)))}
+        return listed == given

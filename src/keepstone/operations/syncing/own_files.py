@@ -17,7 +17,7 @@ from keepstone.filesystem.atomic import replace_file
 from keepstone.filesystem.confine import FILE_MODE, Folder, check_file
 from keepstone.filesystem.layout import FILES_TEMPORARY, RESERVED
 from keepstone.operations.syncing.devices import Device, content, digest
-from keepstone.operations.syncing.exchanged import Told
+from keepstone.operations.syncing.exchanged import ExchangedSession
 from keepstone.operations.syncing.file_versions import (
     Known,
     Version,
@@ -30,7 +30,7 @@ from keepstone.operations.syncing.file_versions import (
     written,
 )
 from keepstone.operations.syncing.giving import Giver
-from keepstone.operations.syncing.taking import Here
+from keepstone.operations.syncing.taking import LocalHome
 from keepstone.store.files import file_deletions, purge_digests
 from keepstone.store.files.file_deletions import Beginning, Deletion, name_digest, packed
 from keepstone.text.display import one_line, size
@@ -43,8 +43,8 @@ MOST_BYTES = 64 << 20
 _FAILED = (KeepstoneError, ValueError, FileNotFoundError, NotADirectoryError)
 
 
-def told_of(
-    here: Here, devices: Iterable[Device], file: str
+def published_versions(
+    local: LocalHome, devices: Iterable[Device], file: str
 ) -> dict[str, list[tuple[Device, str, Versions]]]:
     """Return the versions that devices publish in a file, by the digest of the agent's name."""
     found: dict[str, list[tuple[Device, str, Versions]]] = defaultdict(list)
@@ -52,20 +52,20 @@ def told_of(
         for agent in sorted({agent for agent, name in device.listed if name == file and device.is_whole}):
             raw = device.read(agent, file)
             if raw is None:
-                here.result.pending.append(device.name(agent, file))
+                local.result.pending.append(device.name(agent, file))
                 continue
             try:
                 versions = parsed(raw)
             except (ValueError, RecursionError) as error:
-                here.result.skipped.append(f"{device.name(agent, file)}: {error}")
+                local.result.skipped.append(f"{device.name(agent, file)}: {error}")
                 continue
             found[purge_digests.as_gone_name(agent)].append((device, agent, versions))
     return found
 
 
-def left_here(here: Here, name: str, versions: Versions, *, is_here: bool) -> None:
+def forget_removed_agent(local: LocalHome, name: str, versions: Versions, *, is_here: bool) -> None:
     """Forget the versions of an agent whose folder a person took away, as for logs; not after a purge."""
-    if not is_here and not here.was_purged(name):
+    if not is_here and not local.was_purged(name):
         for key in [key for key, version in versions.items() if version.is_live]:
             del versions[key]
 
@@ -84,8 +84,8 @@ class _Found:
 class OwnFiles:
     """The exchange of the files of all agents."""
 
-    def __init__(self, here: Here, known: Known) -> None:
-        self._here = here
+    def __init__(self, local: LocalHome, known: Known) -> None:
+        self._local = local
         self._known = known
         self._all: dict[str, _Agent] = {}
         self.journal: list[Beginning | Deletion] = []
@@ -97,25 +97,25 @@ class OwnFiles:
 
     def take(self, devices: list[Device]) -> None:
         """Take in the files and deletions of other devices."""
-        here = [*self._here.home.agents()]
+        agents = [*self._local.home.agents()]
         self._take_deletions()
-        told = told_of(self._here, devices, VERSIONS)
-        slugs = {agent for device in devices for agent, _ in device.listed} | {*here}
+        published = published_versions(self._local, devices, VERSIONS)
+        slugs = {agent for device in devices for agent, _ in device.listed} | {*agents}
         names = {
             purge_digests.gone_name(slug): slug for slug in slugs if not purge_digests.is_gone_name(slug)
         }
-        for name in sorted({*told, *map(purge_digests.gone_name, here), *self._known.groups}):
+        for name in sorted({*published, *map(purge_digests.gone_name, agents), *self._known.groups}):
             if purge_digests.is_gone_name(name):
                 agent = names.get(name)
-                left_here(self._here, name, self._known.of(name), is_here=agent in here)
-                found = _Agent(self._here, self._known.of(name), agent, is_here=agent in here)
+                forget_removed_agent(self._local, name, self._known.of(name), is_here=agent in agents)
+                found = _Agent(self._local, self._known.of(name), agent, is_here=agent in agents)
                 found.began, found.unmarked = self._marks[name], self._unmarked[name]
                 self._all[name] = found
-                found.exchange(told.get(name, []))
+                found.exchange(published.get(name, []))
 
     def _take_deletions(self) -> None:
         """End the lives of files that were deleted since the last exchange, also of those written again."""
-        self.journal = file_deletions.read(self._here.home.root)
+        self.journal = file_deletions.read(self._local.home.root)
         for line in self.journal:
             began = self._marks[line.agent]
             if isinstance(line, Beginning):
@@ -139,9 +139,9 @@ class OwnFiles:
 class _Agent:
     """The files of one agent during an exchange."""
 
-    def __init__(self, here: Here, ours: Versions, agent: str | None, *, is_here: bool) -> None:
-        self._here = here
-        self._result = here.result
+    def __init__(self, local: LocalHome, ours: Versions, agent: str | None, *, is_here: bool) -> None:
+        self._local = local
+        self._result = local.result
         self._ours = ours
         self._agent = agent or ""
         self._is_here = is_here
@@ -153,30 +153,32 @@ class _Agent:
     @cached_property
     def _is_purged(self) -> bool:
         """Whether an agent of this name was purged: then the end of a file ends its unknown edits, too."""
-        return bool(self._agent) and self._here.was_purged(self._agent)
+        return bool(self._agent) and self._local.was_purged(self._agent)
 
-    def exchange(self, told: list[tuple[Device, str, Versions]]) -> None:
+    def exchange(self, published: list[tuple[Device, str, Versions]]) -> None:
         """Find the changes here, and join them with those of other devices."""
-        held = self._scan() if self._is_here else set()
-        self._find_changes([versions for _, _, versions in told], held)
+        unexchanged = self._scan() if self._is_here else set()
+        self._find_changes([versions for _, _, versions in published], unexchanged)
         arrived = [
-            (key, version, device, name) for device, name, those in told for key, version in those.items()
+            (key, version, device, name)
+            for device, name, those in published
+            for key, version in those.items()
         ]
         # Ends first: a file that goes may be in the way of one that comes.
         for key, version, device, name in sorted(arrived, key=lambda row: (row[1].is_live, row[0])):
-            if version != self._ours.get(key) and key not in held:
+            if version != self._ours.get(key) and key not in unexchanged:
                 self._try(device, name, key, version)
         for key in self._found.keys() - self._late:
             self._keep(key, self._found[key])
-        for device, name, _ in told:
+        for device, name, _ in published:
             self._take_out(device, name)
-        if self._is_here and not self._found and not held:
-            self._here.remove_emptied(self._agent)
+        if self._is_here and not self._found and not unexchanged:
+            self._local.remove_emptied(self._agent)
 
-    def _find_changes(self, theirs: list[Versions], held: set[str]) -> None:
+    def _find_changes(self, theirs: list[Versions], unexchanged: set[str]) -> None:
         """Bring the versions up to the files that were written and deleted here since the last exchange."""
         for key, version in self._ours.items():
-            if version.is_live and key not in self._found and key not in held:
+            if version.is_live and key not in self._found and key not in unexchanged:
                 self._ours[key] = ended(version)
         for key, sha256 in self.unmarked.items():
             for other in [versions[key] for versions in theirs if key in versions]:
@@ -192,9 +194,9 @@ class _Agent:
                 self._keep(key, file, mark)
 
     def _scan(self) -> set[str]:
-        """Find the files; return the keys of those that are not exchanged as they are."""
-        held: set[str] = set()
-        with self._here.files_of(self._agent).folder() as folder:
+        """Find the files; return the keys of those whose present content is not exchanged."""
+        unexchanged: set[str] = set()
+        with self._local.files_of(self._agent).folder() as folder:
             pending = [""] if folder is not None else []
             while folder is not None and pending:
                 sub = pending.pop()
@@ -205,8 +207,9 @@ class _Agent:
                     if is_folder:
                         pending.append(path)
                     elif not path.startswith(RESERVED) and not self._look(folder, path):
-                        held.add(name_digest(path.encode(errors="surrogateescape").decode(errors="replace")))
-        return held
+                        shown = path.encode(errors="surrogateescape").decode(errors="replace")
+                        unexchanged.add(name_digest(shown))
+        return unexchanged
 
     def _look(self, folder: Folder, path: str) -> bool:
         """Record a file as it is; False for one that is not exchanged."""
@@ -220,7 +223,7 @@ class _Agent:
                 self._result.skipped.append(f"{self._agent}/{one_line(path)}, which is {why}")
                 return False
             key = name_digest(name)
-            known = self._here.exchanged.known(self._agent, f"\0{key}", state)
+            known = self._local.exchanged.known(self._agent, f"\0{key}", state)
             length, sha256 = known.given[""] if known else self._measured(folder, name)
         except FileNotFoundError:
             return True  # Deleted just now.
@@ -248,7 +251,7 @@ class _Agent:
             self._result.pending.append(f"{device.name(name, _FILE + key)}: {one_line(str(error))}")
 
     def _join(self, device: Device, name: str, key: str, theirs: Version) -> None:
-        ours, here = self._ours.get(key), self._found.get(key)
+        ours, file = self._ours.get(key), self._found.get(key)
         new = joined(ours, theirs)
         if new == ours or (new.is_live and not self._agent):
             return
@@ -259,12 +262,12 @@ class _Agent:
             and not (ours is not None and ours.knows(theirs.sha256))
         ):
             self._copy(*self._read(device, name, key, theirs.sha256), theirs.time)
-        if here is not None and (not new.is_live or here.sha256 != new.sha256):
-            if not theirs.knows(here.sha256) and (new.is_live or not self._is_purged):
-                self._copy(here.path, self._content(here), ours.time if ours is not None else here.time)
+        if file is not None and (not new.is_live or file.sha256 != new.sha256):
+            if not theirs.knows(file.sha256) and (new.is_live or not self._is_purged):
+                self._copy(file.path, self._content(file), ours.time if ours is not None else file.time)
             if not new.is_live:
-                self._delete(key, here)
-        if new.is_live and (here is None or here.sha256 != new.sha256):
+                self._delete(key, file)
+        if new.is_live and (file is None or file.sha256 != new.sha256):
             path, raw = self._read(device, name, key, new.sha256)
             new = self._write(path, raw, new)
         self._ours[key] = new
@@ -284,7 +287,7 @@ class _Agent:
         return path, rest
 
     def _content(self, file: _Found) -> bytes:
-        with self._here.files_of(self._agent).folder() as folder:
+        with self._local.files_of(self._agent).folder() as folder:
             raw = None if folder is None else content(folder, file.path, MOST_BYTES)
         if raw is None or digest(packed(file.path, raw)) != file.sha256:
             raise StoreError(f"{file.path!r} changed during the sync: sync again")
@@ -300,15 +303,15 @@ class _Agent:
 
     def _write(self, path: str, raw: bytes, new: Version) -> Version:
         """Write a file; return its version: an end, if a folder with files of this name is in the way."""
-        self._here.layout.refuse_twin(self._here.home.root, self._agent)
+        self._local.layout.refuse_twin(self._local.home.root, self._agent)
         for end in [at for at, char in enumerate(path) if char == "/"]:
             if (parent := self._found.get(name_digest(path[:end]))) is not None:
                 self._copy(parent.path, self._content(parent), parent.time)
                 key = name_digest(parent.path)
                 self._delete(key, parent)
                 self._ours[key] = ended(self._ours[key])
-        place = self._here.layout.files_folder(self._here.home.root, self._agent)
-        with Folder(place, root=self._here.home.root, create=True) as folder, locked_files(folder):
+        place = self._local.layout.files_folder(self._local.home.root, self._agent)
+        with Folder(place, root=self._local.home.root, create=True) as folder, locked_files(folder):
             is_in_use = self._is_folder_in_use(folder, path)
             if not is_in_use:
                 mode = self._unchanged(folder, path)
@@ -339,7 +342,7 @@ class _Agent:
         return False
 
     def _delete(self, key: str, file: _Found) -> None:
-        with self._here.files_of(self._agent).folder(locked=True) as folder:
+        with self._local.files_of(self._agent).folder(locked=True) as folder:
             if folder is not None:
                 self._unchanged(folder, file.path)
                 folder.unlink(file.path)
@@ -382,8 +385,8 @@ class _Agent:
                 except _FAILED as error:
                     self._result.pending.append(f"{self._agent}/{file.path}: {one_line(str(error))}")
                     continue
-            told = Told(file.state, {"": [*entry]})
-            self._here.exchanged.keep(self._agent, f"\0{key}", told)
+            exchanged = ExchangedSession(file.state, {"": [*entry]})
+            self._local.exchanged.keep(self._agent, f"\0{key}", exchanged)
         if self._ours:
             giver.write(VERSIONS, dump(self._ours))
 

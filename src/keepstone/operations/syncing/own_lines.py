@@ -15,8 +15,8 @@ from keepstone.filesystem.layout import DEFAULT_AGENT, GRANTS, TESTS
 from keepstone.operations.syncing.devices import Device, digest
 from keepstone.operations.syncing.file_versions import Known, Versions, dump, ended, joined, written
 from keepstone.operations.syncing.giving import Giver
-from keepstone.operations.syncing.own_files import left_here, told_of
-from keepstone.operations.syncing.taking import Here
+from keepstone.operations.syncing.own_files import forget_removed_agent, published_versions
+from keepstone.operations.syncing.taking import LocalHome
 from keepstone.store import memory_tests
 from keepstone.store.files import purge_digests
 from keepstone.store.sharing.grants import MOST_BYTES, DamagedGrantsError, parsed
@@ -47,25 +47,25 @@ _WRONG = (ValueError, TypeError, RecursionError, StoreError)
 class OwnLines:
     """The exchange of grants and tests."""
 
-    def __init__(self, here: Here, known: Known) -> None:
-        self._here = here
+    def __init__(self, local: LocalHome, known: Known) -> None:
+        self._local = local
         self._known = known
         self._lines: dict[tuple[str, str], list[bytes]] = {}
 
     def take(self, devices: list[Device]) -> None:
         """Take in the lines that other devices have, and remove those that they removed."""
-        home = self._here.home
-        agents = {purge_digests.gone_name(one): one for one in home.agents()}
+        home = self._local.home
+        agents = {purge_digests.gone_name(slug): slug for slug in home.agents()}
         for kind in _KINDS:
-            told = told_of(self._here, devices, _versions(kind.name))
-            slugs = {one for device in devices for one, _ in device.listed}
-            named = {purge_digests.gone_name(one): one for one in slugs} | agents
-            for name in [HOME] if kind.name == TESTS else sorted({*told, *agents} - {HOME}):
-                if kind.name == GRANTS and not self._here.layout.has_agents:
+            published = published_versions(self._local, devices, _versions(kind.name))
+            slugs = {slug for device in devices for slug, _ in device.listed}
+            named = {purge_digests.gone_name(slug): slug for slug in slugs} | agents
+            for name in [HOME] if kind.name == TESTS else sorted({*published, *agents} - {HOME}):
+                if kind.name == GRANTS and not self._local.layout.has_agents:
                     continue
                 ours = self._known.of(_group(name, kind.name))
-                left_here(self._here, name, ours, is_here=name in agents or name == HOME)
-                self._exchange(kind, name, named.get(name, DEFAULT_AGENT), ours, told.get(name, []))
+                forget_removed_agent(self._local, name, ours, is_here=name in agents or name == HOME)
+                self._exchange(kind, name, named.get(name, DEFAULT_AGENT), ours, published.get(name, []))
 
     def _exchange(
         self,
@@ -73,30 +73,30 @@ class OwnLines:
         name: str,
         agent: str,
         ours: Versions,
-        told: list[tuple[Device, str, Versions]],
+        published: list[tuple[Device, str, Versions]],
     ) -> None:
-        arrived = self._arrived(kind, told)
+        arrived = self._arrived(kind, published)
         before = dict(ours)
 
         def united(lines: list[bytes]) -> list[bytes]:
             ours.clear()
             ours.update(before)
-            there = {digest(line): line for line in lines if line.strip()}
-            _found(ours, there)
-            texts = arrived | there
-            for _, _, versions in told:
+            present = {digest(line): line for line in lines if line.strip()}
+            _found(ours, present)
+            texts = arrived | present
+            for _, _, versions in published:
                 for key, version in versions.items():
                     new = joined(ours.get(key), version)
                     if not new.is_live or key in texts:
                         ours[key] = new
             live = {key for key in texts if key in ours and ours[key].is_live}
             if sum(len(texts[key]) for key in live) > kind.most:
-                self._here.result.skipped.append(
+                self._local.result.skipped.append(
                     f"{agent}/{kind.name}: more than {kind.most:,} bytes together"
                 )
-                live &= there.keys()
-            if live == there.keys():
-                self._lines[name, kind.name] = [*there.values()]
+                live &= present.keys()
+            if live == present.keys():
+                self._lines[name, kind.name] = [*present.values()]
                 return lines
             kept = [texts[key] for key in sorted(live, key=lambda key: (ours[key].time, key))]
             self._lines[name, kind.name] = kept
@@ -104,7 +104,7 @@ class OwnLines:
 
         has_more = any(
             key in arrived and joined(before.get(key), version).is_live
-            for _, _, versions in told
+            for _, _, versions in published
             for key, version in versions.items()
         )
         try:
@@ -112,20 +112,20 @@ class OwnLines:
         except DamagedGrantsError as error:  # It grants nothing, and stays as it is.
             ours.clear()
             ours.update(before)
-            self._here.result.skipped.append(f"{agent}/{kind.name}: {error}")
-        for device, folder, _ in told:
+            self._local.result.skipped.append(f"{agent}/{kind.name}: {error}")
+        for device, folder, _ in published:
             self._take_out(kind, device, folder, ours)
 
     def _change(
         self, kind: _Kind, agent: str, united: Callable[[list[bytes]], list[bytes]], *, has_more: bool
     ) -> None:
-        home = self._here.home
+        home = self._local.home
         if kind.name == TESTS:
             memory_tests.rewrite(home.root, united, create=has_more)
             if not has_more and not (home.root / TESTS).exists():
                 united([])
             return
-        file = GrantsFile(home.root, self._here.layout, agent)
+        file = GrantsFile(home.root, self._local.layout, agent)
 
         def change(text: bytes) -> bytes:
             parsed(text)
@@ -138,20 +138,20 @@ class OwnLines:
         else:
             united([])
 
-    def _arrived(self, kind: _Kind, told: list[tuple[Device, str, Versions]]) -> dict[str, bytes]:
+    def _arrived(self, kind: _Kind, published: list[tuple[Device, str, Versions]]) -> dict[str, bytes]:
         """Return the lines of other devices by their digests."""
         found: dict[str, bytes] = {}
-        for device, folder, _ in told:
+        for device, folder, _ in published:
             given = folder, _lines(kind.name)
             raw = device.read(*given) if given in device.listed else b""
             if raw is None or len(raw) > kind.most:
-                self._here.result.pending.append(device.name(*given))
+                self._local.result.pending.append(device.name(*given))
                 continue
             for line in lines_of(raw):
                 try:
                     kind.check(line)
                 except _WRONG as error:
-                    self._here.result.skipped.append(f"a line of {device.name(*given)}: {error}")
+                    self._local.result.skipped.append(f"a line of {device.name(*given)}: {error}")
                 else:
                     found[digest(line)] = line
         return found
@@ -162,7 +162,11 @@ class OwnLines:
         given = folder, _lines(kind.name)
         raw = device.read(*given) if given in device.listed else None
         if raw:
-            stay = [line for line in lines_of(raw) if (one := ours.get(digest(line))) is None or one.is_live]
+            stay = [
+                line
+                for line in lines_of(raw)
+                if (version := ours.get(digest(line))) is None or version.is_live
+            ]
             if len(stay) < len(lines_of(raw)):
                 device.rewrite({given: b"".join(stay)})
 
@@ -179,13 +183,13 @@ class OwnLines:
                 giver.write(_versions(kind.name), dump(versions))
 
 
-def _found(ours: Versions, there: Collection[str]) -> None:
+def _found(ours: Versions, present: Collection[str]) -> None:
     """Bring versions up to the lines that are here, in their order, by digests."""
     for key, version in ours.items():
-        if version.is_live and key not in there:
+        if version.is_live and key not in present:
             ours[key] = ended(version)
     place = 0
-    for key in there:
+    for key in present:
         old = ours.get(key)
         if old is None or not old.is_live:
             ours[key] = written(old, key, place + 1)

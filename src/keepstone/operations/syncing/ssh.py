@@ -1,6 +1,6 @@
 """Sync with a home on another machine: ssh runs keepstone there, and each side sends its files as a stream.
 
-What arrives is a shared folder of two devices, merged as any other.
+The two devices' files form a shared folder, which is merged as any other.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def sync_over_ssh(
         layout: Its layout.
         target: ``HOST:PATH``; the path begins at the user's own folder, if it does not begin with ``/``.
         ssh: The program that reaches the other machine, with its options: ``"ssh -p 2222"``.
-        command: What runs keepstone there.
+        command: The command of keepstone there.
         options: Further options for keepstone there.
         most: How many bytes the files of the other home may have.
 
@@ -65,11 +65,11 @@ def sync_over_ssh(
     if found is None:
         raise ValueError(f"{target!r:.80} is not HOST:PATH, such as ada@host:agents")
     path = found["path"].removeprefix("~/")
-    there = shlex.join([*shlex.split(command), "sync", "-", "--home", path, *options])
+    remote_command = shlex.join([*shlex.split(command), "sync", "-", "--home", path, *options])
     with one_sync(home), TemporaryDirectory() as temporary, TemporaryFile() as answer:
         place = Path(temporary)
         sent = exchange(home, layout, place)
-        _send(place, sent.device, [*shlex.split(ssh), found["host"], there], answer, most)
+        _send(place, sent.device, [*shlex.split(ssh), found["host"], remote_command], answer, most)
         answer.seek(0)
         unpack(answer, place, most)
         return exchange(home, layout, place)
@@ -92,7 +92,7 @@ def answer_over_ssh(
 
 
 def _send(place: Path, device: str, words: list[str], answer: IO[bytes], most: int) -> None:
-    """Send a device's files to a program, and write what it answers into a file."""
+    """Send a device's files to a program, and write its output into a file."""
     try:
         process = subprocess.Popen(  # noqa: S603
             words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -115,9 +115,11 @@ def _send(place: Path, device: str, words: list[str], answer: IO[bytes], most: i
 
 
 def _copy(process: subprocess.Popen[bytes], answer: IO[bytes], most: int) -> bool:
-    """Write what a program answers into a file; end the program if that is more than ``most`` bytes."""
+    """Write a program's output into a file; end the program if that is more than ``most`` bytes."""
     left = most + _PACKED_MORE
-    with process.stdout or BytesIO() as pipe:  # Closed at the end: what the program started ends, too.
+    with (
+        process.stdout or BytesIO() as pipe
+    ):  # Closed at the end, so that child processes of the program end, too.
         for chunk in _chunks(pipe):
             left -= len(chunk)
             if left < 0:
@@ -128,7 +130,7 @@ def _copy(process: subprocess.Popen[bytes], answer: IO[bytes], most: int) -> boo
 
 
 def _read_last(process: subprocess.Popen[bytes], said: deque[bytes]) -> None:
-    """Keep the end of what a program says of errors."""
+    """Keep the end of a program's error output."""
     for chunk in _chunks(process.stderr):
         said.append(chunk)
 

@@ -1,4 +1,4 @@
-"""The files of one device as a compressed stream: the manifest first, then what it lists, and no more."""
+"""The files of one device as a compressed stream: the manifest first, then just the files in it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _END = 32_768
 
 
 class _TooLongError(ValueError):
-    """The stream is longer than what it said at its beginning."""
+    """The stream is longer than its manifest says."""
 
 
 class _Bounded(io.RawIOBase):

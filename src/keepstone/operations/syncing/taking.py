@@ -1,4 +1,8 @@
-"""Taking in what other devices have published: first what they erased, then their lines."""
+"""Taking in the published files of other devices: first their erasures, then their lines.
+
+A purge wins over everything (docs/decisions/0022-merge-logs-by-line.md). The erasures of all devices come
+before any merge, so that no device's older lines bring an erased entry back.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +62,7 @@ class Synced:
     """Files of agents that were written or deleted here, as ``agent/path``."""
 
 
-class Here:
+class LocalHome:
     """The home of this device during an exchange."""
 
     def __init__(self, home: Home, layout: Layout, result: Synced, exchanged: Exchanged) -> None:
@@ -66,7 +70,7 @@ class Here:
         self.layout = layout
         self.exchanged = exchanged
         self.taken: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(dict)
-        """The digests of what each device has published of a session, once it is merged."""
+        """By session and device: the digests of the device's published files, once they are merged."""
         self.result = result
         self._store = cast("FileStore", home._store)  # noqa: SLF001  A home in a database was refused.
 
@@ -104,7 +108,7 @@ class Here:
             self._store.remove_purged(agent)
 
     def state(self, folder: Folder, log: Log, archive: Log) -> list[Any]:
-        """Return what changes when a session does, or the journal."""
+        """Return a value that changes with a session, or with the journal."""
         found: list[Any] = []
         for part in (log, archive):
             stat = part.stat()
@@ -115,7 +119,7 @@ class Here:
         return found
 
     def erased(self, agent: str, session: str) -> Purged:
-        """Return what tells how many lives of an id were erased."""
+        """Return a function for the number of erased lives of an id."""
         found = purge_digests.erased_of(self.home.root, self.layout, agent)
         return found.in_session(session)
 
@@ -136,7 +140,7 @@ class Here:
     # Other devices
 
     def take_erasures(self, device: Device) -> None:
-        """Erase here what another device erased."""
+        """Carry out the erasures of another device here."""
         if not device.is_whole:
             self.result.pending.append(device.name("", MANIFEST).replace("//", "/"))
             return
@@ -145,8 +149,8 @@ class Here:
             raw = device.read(agent, PURGED) if (agent, PURGED) in device.listed else None
             lines = purge_digests.erased_in((raw or b"").splitlines()).lines()
             if purge_digests.is_gone_name(agent) and agent not in names:
-                if told := [*lines]:
-                    purge_digests.take_gone(self.home.root, agent, told)
+                if erasures := [*lines]:
+                    purge_digests.take_gone(self.home.root, agent, erasures)
                 continue
             try:
                 known = self.layout.check_agent(names.get(agent, agent))
@@ -157,7 +161,7 @@ class Here:
             self.result.purged += self._store.take_erased(known, lines)
 
     def take(self, device: Device) -> None:
-        """Merge the sessions of another device, and take out of its files what was erased since."""
+        """Merge the sessions of another device, and remove entries erased since from its files."""
         rewritten: dict[tuple[str, str], bytes] = {}
         for agent, file in sorted(device.listed) if device.is_whole else []:
             if file in LINE_FILES and (raw := device.read(agent, file)) is not None:
@@ -176,7 +180,7 @@ class Here:
     def _take_session(
         self, device: Device, agent: str, session: str, file: str
     ) -> dict[tuple[str, str], bytes]:
-        """Merge a session; return the files of the device without what was erased, if there was any."""
+        """Merge a session; return the device's files without erased entries, if they had any."""
         names = [name for name in (file, f"{ARCHIVE}/{file}") if (agent, name) in device.listed]
         listed = {name: [*device.listed[agent, name]] for name in names}
         digests = [device.listed[agent, name][1] for name in names]
@@ -187,7 +191,7 @@ class Here:
                     self.taken[agent, session][device.place] = digests
                     return {}
         raw = {name: device.read(agent, name) for name in names}
-        if missing := [name for name, each in raw.items() if each is None]:
+        if missing := [name for name, content in raw.items() if content is None]:
             self.result.pending.extend(device.name(agent, name) for name in missing)
             return {}
         theirs = side_of(raw.get(file) or b"", raw.get(f"{ARCHIVE}/{file}") or b"")
@@ -234,14 +238,14 @@ class Here:
         return True
 
     def _take_suggestions(self, agent: str, raw: bytes) -> None:
-        """Add the suggestions of another device, and what was decided there; remove what was purged."""
+        """Add the suggestions and decisions of another device; remove those about purged entries."""
         root = self.home.root
         if "{agent}" not in self.layout.sessions or not self.layout.sessions_folder(root, agent).is_dir():
             return
         erased = purge_digests.erased_of(root, self.layout, agent).lives
         place = self.layout.beside(root, agent, SUGGESTIONS)
         if raw or place.is_file():
-            united_with = partial(united, theirs=lines_of(raw), is_purged=lambda *one: digest(*one) in erased)
+            united_with = partial(united, theirs=lines_of(raw), is_purged=lambda *key: digest(*key) in erased)
             suggestion_file.change(place, root, united_with, lambda _: None, durable=True)
 
     def _take_lines(self, agent: str, file: str, raw: bytes) -> None:
@@ -251,8 +255,8 @@ class Here:
                 return
             with closing(Log(folder, file, Lock(folder, file + ".lock"))) as log, log.locked():
                 with log.reading() as fd:
-                    there = set() if fd is None else set(os.pread(fd, os.fstat(fd).st_size, 0).splitlines())
-                new = [line + b"\n" for line in raw.splitlines() if line and line not in there]
+                    present = set() if fd is None else set(os.pread(fd, os.fstat(fd).st_size, 0).splitlines())
+                new = [line + b"\n" for line in raw.splitlines() if line and line not in present]
                 if new:
                     log.append(new)
 
@@ -276,10 +280,10 @@ def sessions(folder: Folder, layout: Layout) -> dict[str, str]:
 
 def published(lines: Iterable[SideLine], side: Side | None) -> bytes:
     """Return lines as a device publishes them, a log's with the counts of accesses."""
-    there = list(lines)
-    raw = [line.raw + b"\n" for line in there]
+    listed = list(lines)
+    raw = [line.raw + b"\n" for line in listed]
     if side is not None:
-        lives = {line.life for line in there}
+        lives = {line.life for line in listed}
         for (entry_id, life), count in sorted(side.counts.items()):
             if (entry_id, life) in lives and entry_id in side.live:
                 raw.append(dump_read({"id": entry_id, "access": count}))

@@ -1,4 +1,4 @@
-"""``/v1/changes``: what changes in sessions, as server-sent events."""
+"""``/v1/changes``: changes of sessions, as server-sent events."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _stream(request: Request, changes: Iterator[Change]) -> Response:
 
 
 async def _events(request: Request, changes: Iterator[Change]) -> AsyncIterator[str]:
-    """Yield events until the changes end, or the token no longer allows what it did."""
+    """Yield events until the changes end, or the token no longer allows the access."""
     access = access_of(request)
     yield ": watching\n\n"
     async for change in AsyncCalls().stream(lambda: changes, waits=True):

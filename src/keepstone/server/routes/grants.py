@@ -1,4 +1,4 @@
-"""``/v1/agents/{agent}/grants``: what an agent lets others access, and copies for others."""
+"""``/v1/agents/{agent}/grants``: an agent's grants to others, and copies for others."""
 
 from __future__ import annotations
 

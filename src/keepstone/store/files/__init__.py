@@ -1,1 +1,1 @@
-"""The store in files with pgvector: the lines are the truth, beside them what makes them fast."""
+"""The store in files: the lines are the truth, and the index beside them makes queries fast."""

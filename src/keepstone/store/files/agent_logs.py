@@ -34,7 +34,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 FRESH = 0.5
-"""Seconds within which a search sees what a foreign program appended: half of what is promised."""
+"""Seconds within which a search sees lines of foreign programs: half of the promised time."""
 
 MIN_OPEN_LOGS = 1
 """Logs of an agent that may always be open; whether more may be is checked whenever one is used."""
@@ -47,7 +47,7 @@ class AgentLogs:
 
     Constant after construction: ``agent``, ``folder``. Guarded by ``_guard``, which no thread
     holds while it reads a log: the logs held open, the names of files, the index.
-    Guarded by ``_refreshing``, held by the one thread that takes in what changed anywhere: when that
+    Guarded by ``_refreshing``, held by the one thread that takes in all changes: when that
     was last done. The index guards itself, each log is guarded by its lock.
     """
 
@@ -72,7 +72,7 @@ class AgentLogs:
         self._finish = finish
         self._preparing = threading.Lock()
         self.is_finished = False
-        """Whether ``prepare`` finished what a killed process began."""
+        """Whether ``prepare`` finished the work of a killed process."""
         self.is_made = create
         """Whether the folder's name is synced, which ``prepare`` does if ``create`` did not."""
         self.folder = opened_folder(layout.sessions_folder(root, agent), root, create=create, durable=durable)
@@ -201,10 +201,10 @@ class AgentLogs:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """Query an index that holds what the logs of some sessions, or of all (None), say now.
+        """Query an index that is up to date with the logs of some sessions, or of all (None).
 
         While the one on disk cannot, logs of at most ``AT_ONCE`` bytes are read into one in memory; of longer
-        ones the answer is what the index on disk holds, and readers are ``stale``.
+        ones the answer comes from the index as it is on disk, and readers are ``stale``.
 
         Raises:
             StoreError: Neither can answer.
@@ -229,7 +229,7 @@ class AgentLogs:
         self.refresh(0)
 
     def refresh(self, age: float) -> None:
-        """Take in what changed in any log, unless that was done less than ``age`` seconds ago.
+        """Take in the changes of all logs, unless that was done less than ``age`` seconds ago.
 
         Where files came or went since, as with ``git checkout``, that is done at once.
         While one thread does so, others that ask for it wait; writers and readers of a session do not.
@@ -263,7 +263,7 @@ class AgentLogs:
                 self._index = None
 
     def _follow_folder(self) -> None:
-        """Take in what changed, from all logs if the index turns out to be damaged and is empty now."""
+        """Take in the changes; all logs if the index turns out to be damaged and was emptied."""
         try:
             follow_folder(self)
         except DamagedError:
@@ -291,7 +291,7 @@ class AgentLogs:
     def reach(self, sessions: Sequence[str] | None) -> bool:
         """Bring the index to where the logs of some sessions are; all of them (None) within ``FRESH``.
 
-        False if it cannot follow. What the background takes in does not count.
+        False if it cannot follow. Work that is left to the background does not count.
         """
         try:
             is_replaced = self.index.replaced()
@@ -346,7 +346,7 @@ class AgentLogs:
         return self.folder.is_moved()
 
     def abandon(self) -> None:
-        """Close what a forked child got of the folder and the logs, and leave the rest to the parent."""
+        """Close a forked child's descriptors of the folder and the logs, and leave the rest to the parent."""
         for log in self._logs.values():
             log.forget()
         self.session_files.close()

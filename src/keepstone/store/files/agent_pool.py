@@ -19,7 +19,7 @@ MOST_OPEN = 1024
 """Agents that are held open at a time, fewer where the system allows few open files."""
 
 MOST_PARKED = 4096
-"""Agents without open files that keep what is known of them, a few kilobytes each."""
+"""Number of agents without open files whose cached facts are kept, a few kilobytes each."""
 
 MOST_WRITTEN_BACK = 64
 """Open agents, used last, whose journals are written back when all are closed."""
@@ -73,7 +73,7 @@ class OpenAgents:
     def using(self, agent: str, *, create: bool) -> Iterator[AgentLogs | None]:
         """Lease an agent's logs inside a ``with``; None if it has none and ``create`` is false.
 
-        Until the end of the ``with`` they stay open, whatever others do: a descriptor that was closed may
+        They stay open until the end of the ``with``, also if others close the agent: a closed descriptor may
         have the number of another agent's the next moment.
 
         Raises:

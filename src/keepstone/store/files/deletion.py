@@ -1,7 +1,7 @@
 """Deleting entries with one write, while others go on using their session.
 
 Which of many entries are there is looked up, and the lines are made, without the session's lock. Under it the
-lines are appended, once it is known what others wrote since. Then the index hides the rows step by step.
+lines are appended, after a look at what others wrote since. Then the index hides the rows step by step.
 """
 
 from __future__ import annotations

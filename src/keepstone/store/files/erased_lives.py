@@ -19,7 +19,7 @@ from keepstone.store.files.purge_marks import erase_entries
 
 
 def erased_ids(logs: AgentLogs, session: str, purged: Purged) -> list[str]:
-    """Return the ids of which a session's log or archive has lines of erased lives."""
+    """Return the ids with lines of erased lives in a session's log or archive."""
     side = _side(logs, session)
     lines = (*side.archive, *side.log)
     return sorted({line.life[0] for line in lines if line.life and line.life[1] <= purged(line.life[0])})

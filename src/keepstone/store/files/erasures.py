@@ -1,7 +1,7 @@
 """When memory was erased: one small file beside the indexes, for processes that keep copies of it.
 
 It holds a random number for each of many groups of agents, so that it neither grows nor names an agent. A
-number changes before and after something of an agent of its group is erased, by whatever process.
+number changes before and after each erasure in an agent of its group, by any process.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ def forget(root: Path, taken: list[Beginning | Deletion]) -> None:
     """Remove the records that a sync took over."""
     if taken:
         with Folder(root / SYNC, root=root) as folder, closing(_log(folder)) as log, log.locked():
-            log.replace(dump_read(one._asdict()) for one in read(root) if one not in taken)
+            log.replace(dump_read(record._asdict()) for record in read(root) if record not in taken)
 
 
 def _log(folder: Folder, *, durable: bool = True) -> Log:

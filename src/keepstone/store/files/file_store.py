@@ -1,6 +1,6 @@
 """The store on plain files: logs are the truth, an index an agent makes them fast.
 
-It keeps the contract of ``Store``, whose docstrings say what each method does.
+It keeps the contract of ``Store``, whose docstrings describe each method.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ _TRIES = 5
 def again_if_moved(change: Callable[P, T]) -> Callable[P, T]:
     """Repeat a change whose folder was renamed, replaced or removed before anything was written.
 
-    The next try opens what the path leads to now.
+    The next try opens the present target of the path.
     """
 
     @wraps(change)
@@ -365,17 +365,17 @@ class FileStore:
                 f"there is no agent {agent!r} in {self.root}: see home.agents(), or keepstone agents list"
             )
         file_deletions.record_all(self.root, agent, self.files(agent))
-        self._purge_agent(agent, told=True)
+        self._purge_agent(agent, in_journal=True)
 
     def remove_purged(self, agent: str) -> None:
-        """Remove what is left of an agent that was purged elsewhere."""
-        self._purge_agent(agent, told=False)
+        """Remove the rest of an agent that was purged elsewhere."""
+        self._purge_agent(agent, in_journal=False)
 
-    def _purge_agent(self, agent: str, *, told: bool) -> None:
+    def _purge_agent(self, agent: str, *, in_journal: bool) -> None:
         forget_grants_to(self.root, self._layout, agent)  # First: a later agent of this name has no access.
         self._agents.drop(agent)
         with self._told(agent):
-            self._eraser.purge_agent(agent, told=told)
+            self._eraser.purge_agent(agent, in_journal=in_journal)
         self._agents.drop(agent)  # Another thread may have opened it before its folder was put away.
 
     def grants(self, agent: str) -> list[Grant]:
@@ -602,15 +602,15 @@ class FileStore:
 
     @again_if_moved
     def take_erased(self, agent: str, lines: Iterable[Record]) -> int:
-        """Take in what another home's journal tells of an agent; return how many entries it erased here.
+        """Take in another home's journal of an agent; return how many entries it erased here.
 
         An agent that was purged there stays without its entries, as it may have files that its purge did not
-        know: who takes those in, too, removes what is left of it.
+        know. The caller takes in the files, too, and removes an agent that is empty then.
         """
         with self._erasing(agent) as logs:
             if logs is None:
-                if told := [*lines]:
-                    purge_digests.take_gone(self.root, agent, told)
+                if erasures := [*lines]:
+                    purge_digests.take_gone(self.root, agent, erasures)
                 return 0
             return self._eraser.take(logs, lines)
 
@@ -641,7 +641,7 @@ class FileStore:
                     pass
 
     def _take_in_left(self, logs: AgentLogs, progress: Callable[[int, int], None] | None) -> None:
-        """Take in what a refresh left to the background; no lock is held between two steps.
+        """Take in the logs that a refresh left to the background; no lock is held between two steps.
 
         Raises:
             LockTimeoutError: Another process that has begun to do so does not get on.
@@ -650,14 +650,14 @@ class FileStore:
         patience = Patience(logs)
         while take_in_some(logs, self._agents.are_others_at_work):
             patience.check()
-            done = max(done, total - logs.arrears.total())  # What other threads take in counts, too.
+            done = max(done, total - logs.arrears.total())  # Bytes that other threads take in count, too.
             if progress and total:
                 progress(done, total)
         if progress and total:
             progress(total, total)
 
     def _take_in_some(self, agent: str) -> bool:
-        """Do one piece of the background's work on what refreshes left to it."""
+        """Do one step of the work that refreshes left to the background."""
         with self._using(agent) as logs:
             return logs is not None and take_in_some(logs, self._agents.are_others_at_work)
 

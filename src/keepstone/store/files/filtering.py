@@ -83,7 +83,7 @@ def _selected(
                 yield selected
         if len(rows) < step:
             return
-        step = _STEP  # What was refused, or is wanted beyond one step, is made up for at once.
+        step = _STEP  # Entries that were refused, or are wanted beyond one step, are fetched at once.
 
 
 def _matches(scope: Scope, row: Row) -> bool:

@@ -28,7 +28,7 @@ def versions(logs: AgentLogs, session: str, entry_id: str) -> list[Version]:
 
 
 def _between_rewrites(log: Log, read: Callable[[], T]) -> T:
-    """Return what ``read`` reads of a log and its archive, as both were between two rewrites.
+    """Return the result of ``read`` for a log and its archive, both from between the same two rewrites.
 
     A compaction moves lines from the one to the other: between two readings they would be in neither,
     or in both.

@@ -22,7 +22,7 @@ from keepstone.store.files.home_state import SPACE, place_of
 from keepstone.vector import Space
 
 _FRESH = 1.0
-"""Seconds for which what was read counts, so that a recall need not read the file each time."""
+"""Seconds for which the read value counts, so that a recall need not read the file each time."""
 _LONGEST = 1 << 16
 """Bytes of the file: an answer to the probe text of 8,192 numbers fits."""
 
@@ -36,7 +36,7 @@ class HomeSpace:
         self._at = float("-inf")
 
     def get(self) -> Space | None:
-        """Return the space, None if none was recorded or what is recorded cannot be read."""
+        """Return the space; None if none was recorded, or the record cannot be read."""
         if time.monotonic() - self._at >= _FRESH:
             self._read, self._at = self._load(), time.monotonic()
         return self._read

@@ -26,7 +26,7 @@ _BEFORE = {
 
 
 def take_over(root: Path) -> None:
-    """Move what an earlier version kept in the folder of derived data, unless it is here already."""
+    """Move state that an earlier version kept in the folder of derived data, unless it is here already."""
     with suppress(OSError, KeepstoneError):  # A home that cannot be written is read where it is.
         for name, place in _BEFORE.items():
             old, new = root / INDEX / name, root / place
@@ -40,7 +40,7 @@ def take_over(root: Path) -> None:
 
 
 def _take_over_agents(root: Path) -> None:
-    """Take over what earlier versions recorded of purged agents, under their names."""
+    """Take over earlier versions' records of purged agents, which are under the agents' names."""
     for folder in sorted((root / SYNC / "purged").glob("*")):
         journal = folder / PURGED
         if journal.is_file():

@@ -19,7 +19,7 @@ logger = logging.getLogger("keepstone.store")
 def open_index(folder: Path, root: Path, agent: str, language: str) -> Index:
     """Open an agent's index in a folder below a root; in memory where none can be kept on disk."""
     try:
-        # An agent is opened again and again where few files may be open: what is there is not made.
+        # An agent is opened again and again where few files may be open: existing files are not made again.
         return _opened(folder, root, language, create=not folder.is_dir())
     except (KeepstoneError, *UNUSABLE, *BUSY) as error:
         logger.warning("the index of agent %s is kept in memory: %s", agent, type(error).__name__)

@@ -1,6 +1,6 @@
-"""Taking in what changed in an agent's logs: in those that the system named, or in all.
+"""Taking in the changes of an agent's logs: of those that the system named, or of all.
 
-A reader takes in up to ``AT_ONCE`` bytes before its answer. What is more is left to the background, so
+A reader takes in up to ``AT_ONCE`` bytes before its answer. The rest is left to the background, so
 that no reader waits for a long log: its answer may miss entries of that log, and says so.
 """
 
@@ -56,7 +56,7 @@ class Arrears(dict[str, tuple[int, object]]):
     def leave(self, sessions: Mapping[str, int]) -> None:
         """Leave some sessions, with the bytes to be read."""
         with self._guard:
-            # Another object each time: what changed while a session was taken in is taken in again.
+            # Another object each time, so that a change while a session is taken in is noticed.
             self.update({session: (size, object()) for session, size in sessions.items()})
 
     def first(self) -> tuple[str, object] | None:
@@ -102,7 +102,7 @@ class Patience:
         self._since = time.monotonic()
 
     def check(self) -> None:
-        """Raise LockTimeoutError if nothing was taken in for ``_PATIENCE`` seconds."""
+        """Raise LockTimeoutError if no byte was taken in for ``_PATIENCE`` seconds."""
         first = self._logs.arrears.first()
         if first is None:
             return
@@ -118,10 +118,12 @@ class Patience:
 
 
 def follow_folder(logs: AgentLogs) -> None:
-    """Bring the index to what changed in the folder since the last time, or to all of it."""
+    """Bring the index up to date with the changes in the folder since the last time, or with all of it."""
     index = logs.index
     changed = logs.session_files.changed() if logs.followed == index.epoch else None
-    logs.followed = None  # What is not taken in to its end is looked for in the whole folder.
+    logs.followed = (
+        None  # A session that is not taken in to its end is found by the next look at the whole folder.
+    )
     if changed is None or not take_in(logs, changed):
         logs.session_files.watch(is_read=True)
         take_in_all(logs)
@@ -204,7 +206,7 @@ def _take_in_at_once(logs: AgentLogs, changed: Mapping[str, int]) -> None:
 
 
 def take_in_some(logs: AgentLogs, is_wanted: Callable[[], bool] = lambda: False) -> bool:
-    """Take in a part of what is left to the background; return whether more can be taken in now.
+    """Take in a part of the logs left to the background; return whether more can be taken in now.
 
     Between two steps, those who wait to write to the index go first, and while ``is_wanted`` says so other
     calls of this process, too.
@@ -221,7 +223,7 @@ def take_in_some(logs: AgentLogs, is_wanted: Callable[[], bool] = lambda: False)
 
 
 def _take_in_left(logs: AgentLogs, is_wanted: Callable[[], bool]) -> bool:
-    """Take in a part of what is left; return whether that is all."""
+    """Take in a part of the rest; return whether nothing is left."""
     until = time.monotonic() + _PIECE_SECONDS
     with logs.second_index() as index:
         if index is None:

@@ -1,4 +1,4 @@
-"""Pages of one agent's sessions, of entries and their versions, and of what holds a text."""
+"""Pages of one agent's sessions, of entries and their versions, and of entries that hold a text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from keepstone.store.files.spellings import logs_named, parts
 from keepstone.store.paging import Page, decode, encode, first_page
 
 _LAST = 1 << 62
-"""Stands behind every row of its time, where a cursor was made without the index."""
+"""Sorts behind every row of its time, for a cursor that was made without the index."""
 
 
 def sessions(logs: AgentLogs, limit: int | None, cursor: str | None) -> Page[SessionInfo]:
@@ -40,7 +40,7 @@ def sessions(logs: AgentLogs, limit: int | None, cursor: str | None) -> Page[Ses
 
 
 def lines(log: Log) -> Iterator[Record]:
-    """Yield the lines of a log that can be read; what says how they were written together is left out."""
+    """Yield the readable lines of a log, without the marks of batches."""
     with log.reading() as fd:
         for line in Scan(fd, unfinished=True) if fd is not None else ():
             if line.record is not None:
@@ -98,7 +98,7 @@ def _cursor(first: Entry, eid: int) -> str:
 def matching(
     logs: AgentLogs, text: str, session: str | None, limit: int | None, cursor: str | None
 ) -> Page[tuple[str, str]]:
-    """Return session and id of what holds a text, sorted; sessions before the cursor's are not read."""
+    """Return session and id of entries with a text, sorted; sessions before the cursor's are not read."""
     last = ("", "") if cursor is None else tuple(decode(cursor, str, str))
     names = logs.session_files.all_names(session)
     found = (
@@ -113,7 +113,7 @@ def matching(
 
 
 def _files(logs: AgentLogs, session: str, names: set[str]) -> list[Log]:
-    """Return logs, archives and originals of a session, under whatever names they have."""
+    """Return logs, archives and originals of a session, under all spellings of its name."""
     log = logs.log(session)
     others = logs_named(logs.folder, logs.session_files.layout, names - {log.name})
     return [part for source in (log, *others) for part in parts(logs.folder, source)]

@@ -31,13 +31,13 @@ _SHORT, _FEW = 1 << 18, 8
 _LONG = 1 << 20
 """Bytes of a log that the index takes in, if need be, before a writer locks it; reading fewer is quick."""
 _MOMENT = 0.05
-"""Seconds that a writer spends at most on what the index has not read yet."""
+"""Maximum seconds that a writer spends on lines that the index has not read yet."""
 
 _UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Searched(NamedTuple):
-    """A part of a log that certainly says nothing of some ids: that behind what the index has read."""
+    """An unindexed part at the end of a log that was searched for some ids, and mentions none of them."""
 
     begin: int
     extent: Extent
@@ -53,7 +53,7 @@ class LiveEntries:
         logs: The logs of its agent.
         log: Its log.
         session: Its id.
-        stat: The state of the log; None for what is asked before the lock is held.
+        stat: The state of the log; None for questions before the lock is held.
         ids: Ids that are looked up at once, in one go.
         new: Ids that no line can have.
         searched: The part of the log that was searched for ``ids`` in vain, see ``ready_unlocked``.
@@ -158,7 +158,7 @@ class LiveEntries:
 def ready_unlocked(
     logs: AgentLogs, session: str, log: Log, ids: Sequence[str] | None = None
 ) -> Searched | None:
-    """Do what may take long before a log is locked, where it would keep other writers waiting.
+    """Do slow work before a log is locked; under the lock it would keep other writers waiting.
 
     The index takes in a long log. Where that takes more than a moment, as after it was removed, writers of
     entries that the rest of the log does not mention need not wait for it. ``ids`` are those of the entries
@@ -186,7 +186,7 @@ def search(
     before: Searched | None = None,
     most: float = math.inf,
 ) -> Searched | None:
-    """Search what the index has not read of a log for ids, which takes a hundredth of parsing it.
+    """Search the unindexed part of a log for ids, which takes a hundredth of the time of parsing it.
 
     None if it may say something of one of them, or has more than ``most`` bytes that were not searched
     ``before``.
@@ -214,5 +214,5 @@ def _are_absent(log: Log, stat: Stat, ids: Sequence[str]) -> bool:
         return False
     with log.reading() as fd:
         data = b"" if fd is None else os.pread(fd, stat.size, 0)
-    # JSON can write characters of a UUID otherwise only by an escape that begins so.
+    # An id may be written with JSON escapes; for the characters of a UUID these begin with \u00.
     return rb"\u00" not in data and not any(entry_id.encode() in data for entry_id in ids)

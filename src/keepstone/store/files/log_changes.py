@@ -1,6 +1,6 @@
 """Changes of logs, found by looking at the state of each file.
 
-The digests of all entries that were told are kept in memory. A log that only grew is read from where it was
+The digests of all reported entries are kept in memory. A log that only grew is read from where it was
 read to; one that was rewritten is read again, and compared with these.
 """
 
@@ -35,12 +35,12 @@ _SUMS = 1 << 64
 Event = tuple[Kind, str | None, Position | None]
 """A change's kind and entry, and the position behind it; None if the next change is before that, too."""
 Said = dict[str, int]
-"""The digests of what an entry says, by key; that of its payload is at the empty key."""
+"""Digests of an entry's values, by key; the digest of its payload is at the empty key."""
 
 
 @dataclass(slots=True)
-class Told:
-    """A session as far as its changes were told."""
+class ReportedState:
+    """The state of a session up to the last change that was reported."""
 
     entries: dict[str, Said] = field(default_factory=dict)
     deleted: set[str] = field(default_factory=set)
@@ -54,11 +54,11 @@ class Told:
 
     @property
     def position(self) -> Position:
-        """How far the session was told."""
+        """The position behind the last reported change."""
         return Position(self.offset, self.total)
 
     def read(self, fd: int) -> Iterator[tuple[Kind, str]]:
-        """Take in the lines behind the offset, and yield what they do; ``position`` is behind each."""
+        """Take in the lines behind the offset, and yield their effects; ``position`` is behind each."""
         self.stat = stat_of(os.fstat(fd))
         scan = Scan(fd, self.offset, ts=self.ts, seen=self.seen)
         for line in scan:
@@ -70,11 +70,11 @@ class Told:
         self.crc = checksum(fd, self.offset)
 
     def only_grew(self, fd: int) -> bool:
-        """Return whether a log is what was read, and more."""
+        """Return whether a log begins with the part that was read, and has more."""
         return self.stat is not None and Extent(self.stat, self.offset, self.crc).begins(fd)
 
     def take(self, line: Line) -> tuple[Kind, str] | None:
-        """Take in a line; return what it does to which entry, None if nothing."""
+        """Take in a line; return its effect and entry, None if it has no effect."""
         record = line.record or {}
         entry_id = id_of(record)
         if entry_id is None:
@@ -105,7 +105,7 @@ class Told:
 
 
 def _said(known: Said | None, entry_id: str, record: Record) -> Said:
-    """Return what an entry says after a line that creates or changes it."""
+    """Return the digests of an entry after a line that creates or changes it."""
     said = dict(known or {"ts": _digest(entry_id, "ts", record["ts"])})
     for key in record.keys() & (RESERVED - _UNTOLD):
         said.pop(key, None)
@@ -139,7 +139,7 @@ class Changes:
         self._layout = layout
         self._using = using
         self._agents = agents
-        self._told: dict[str, dict[str, Told]] = {}
+        self._reported: dict[str, dict[str, ReportedState]] = {}
         self._resumed: Positions = {}
         self._cursor = Cursor({})
         if since is None:
@@ -149,38 +149,38 @@ class Changes:
         self._resumed = {agent: named[agent] for agent in named if agents is None or agent in agents}
         self._cursor = Cursor({agent: dict(places) for agent, places in self._resumed.items()})
         for agent, places in self._resumed.items():
-            self._told[agent] = {session: Told() for session in places}
+            self._reported[agent] = {session: ReportedState() for session in places}
 
     def _begin(self) -> None:
-        """Take all that there is as told."""
+        """Take the present state of all sessions as reported."""
         for agent in self._named():
-            told = self._told[agent] = {}
+            states = self._reported[agent] = {}
             with self._using(agent) as logs:
                 for session in self._sessions(agent) if logs is not None else ():
                     assert logs is not None  # noqa: S101  For the type checker.
                     with logs.log(session).reading() as fd:
                         if fd is not None:
-                            told[session] = Told()
-                            deque(told[session].read(fd), maxlen=0)
-        places = self._told.items()
+                            states[session] = ReportedState()
+                            deque(states[session].read(fd), maxlen=0)
+        places = self._reported.items()
         self._cursor = Cursor(
-            {agent: {name: told.position for name, told in sessions.items()} for agent, sessions in places}
+            {agent: {name: state.position for name, state in sessions.items()} for agent, sessions in places}
         )
 
     def _named(self) -> Sequence[str]:
         return self._layout.agents(self._root) if self._agents is None else self._agents
 
     def poll(self) -> list[Change]:
-        """Return what changed since the last poll."""
+        """Return the changes since the last poll."""
         found: list[Change] = []
-        for agent in dict.fromkeys([*self._named(), *self._told]):
-            told = self._told.setdefault(agent, {})
+        for agent in dict.fromkeys([*self._named(), *self._reported]):
+            states = self._reported.setdefault(agent, {})
             stats = self._sessions(agent)
-            changed = [name for name in stats if name not in told or told[name].stat != stats[name]]
+            changed = [name for name in stats if name not in states or states[name].stat != stats[name]]
             if changed:
                 found += self._read(agent, changed)
-            for session in told.keys() - stats.keys():
-                del told[session]
+            for session in states.keys() - stats.keys():
+                del states[session]
                 self._resumed.get(agent, {}).pop(session, None)
                 found += self._changes(agent, session, [("remove", None, None)], gone=True)
         return found
@@ -203,25 +203,27 @@ class Changes:
         return found
 
     def _events(self, logs: AgentLogs, agent: str, session: str) -> Iterator[Event]:
-        """Yield what happened to a session since it was told."""
-        told = self._told[agent].get(session)
+        """Yield the changes of a session since the last report."""
+        state = self._reported[agent].get(session)
         with logs.log(session).reading() as fd:
             if fd is None:
                 return
             resumed = self._resumed.get(agent, {}).pop(session, None)
-            if told is None or resumed is not None:
-                self._told[agent][session] = told = Told()
+            if state is None or resumed is not None:
+                self._reported[agent][session] = state = ReportedState()
             if resumed is not None:
-                yield from _resumed(told, fd, resumed)
-            elif told.stat is None or told.only_grew(fd):
-                yield from ((kind, entry_id, told.position) for kind, entry_id in told.read(fd))
+                yield from _resumed(state, fd, resumed)
+            elif state.stat is None or state.only_grew(fd):
+                yield from ((kind, entry_id, state.position) for kind, entry_id in state.read(fd))
             else:
-                now = self._told[agent][session] = Told()
+                # The log was rewritten, so no offset into it holds any more: both states are compared.
+                now = self._reported[agent][session] = ReportedState()
                 deque(now.read(fd), maxlen=0)
-                was_emptied = told.stat.inode == os.fstat(fd).st_ino
-                ids = [*told.entries, *told.deleted]
+                # Clearing a session truncates its file; a rewrite puts another file in its place.
+                was_emptied = state.stat.inode == os.fstat(fd).st_ino
+                ids = [*state.entries, *state.deleted]
                 kept = mentioned(logs.archive(session), ids) | mentioned(logs.log(session), ids)
-                yield from _differences(told, now, kept, was_emptied=was_emptied)
+                yield from _differences(state, now, kept, was_emptied=was_emptied)
 
     def _changes(
         self, agent: str, session: str, events: Sequence[Event], *, gone: bool = False
@@ -230,37 +232,40 @@ class Changes:
             if gone or position is not None:
                 self._cursor.move(agent, session, position)
             yield Change(agent, session, entry_id, kind, self._cursor.place)
-        if not gone and not events and (told := self._told[agent].get(session)) is not None:
-            self._cursor.move(agent, session, told.position)
+        if not gone and not events and (state := self._reported[agent].get(session)) is not None:
+            self._cursor.move(agent, session, state.position)
 
 
-def _resumed(told: Told, fd: int, position: Position) -> Iterator[Event]:
-    """Yield what happened behind a position; all that a session holds if the position is not found.
+def _resumed(state: ReportedState, fd: int, position: Position) -> Iterator[Event]:
+    """Yield the events behind a position; if it is not found, all entries of the session.
 
-    A rewritten log has it where its entries first say what they said at the position.
+    In a rewritten log the position is where its entries first have the content that they had there.
     """
     behind: list[Event] = []
     found = position.total == 0
-    for kind, entry_id in told.read(fd):
-        is_it = told.position == position
-        if is_it or (not found and told.total == position.total):
+    for kind, entry_id in state.read(fd):
+        is_it = state.position == position
+        if is_it or (not found and state.total == position.total):
             behind, found = [], True
         elif found:
-            behind.append((kind, entry_id, told.position))
+            behind.append((kind, entry_id, state.position))
     if found:
         yield from behind
         return
     yield "clear", None, None
-    for number, entry_id in enumerate(told.entries, 1):
-        yield "add", entry_id, told.position if number == len(told.entries) else None
+    for number, entry_id in enumerate(state.entries, 1):
+        yield "add", entry_id, state.position if number == len(state.entries) else None
 
 
-def _differences(old: Told, now: Told, kept: set[str], *, was_emptied: bool) -> Iterator[Event]:
-    """Yield what makes one state of a session the other; ``kept`` are the ids of which lines are left."""
+def _differences(
+    old: ReportedState, now: ReportedState, kept: set[str], *, was_emptied: bool
+) -> Iterator[Event]:
+    """Yield the events between two states of a session; ``kept`` are the ids that still have lines."""
     events: list[tuple[Kind, str | None]] = []
     if was_emptied and old.offset and not old.entries.keys() & now.entries.keys():
         events.append(("clear", None))
     else:
+        # A deletion leaves the entry's lines in log or archive, a purge leaves none.
         gone = [entry_id for entry_id in old.entries if entry_id not in now.entries]
         events += [("delete" if entry_id in kept else "purge", entry_id) for entry_id in gone]
         events += [("purge", entry_id) for entry_id in sorted(old.deleted - kept)]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class LogReader(IndexReader):
-    """A ``Reader`` of what an agent's logs hold now.
+    """A ``Reader`` of the present state of an agent's logs.
 
     The index is pinned by the first question. Its epoch is compared after each answer: rows of an index
     that was replaced during the answer may stand for other entries.
@@ -38,7 +38,7 @@ class LogReader(IndexReader):
         return self  # Asked many times a recall: a generator would take three times as long.
 
     def __enter__(self) -> Index:
-        """Return the index; what goes wrong with it inside the ``with`` is raised as what it means.
+        """Return the index; its errors inside the ``with`` are raised as errors of this library.
 
         Raises:
             StoreError: It is busy, or the disk refuses. It is behind from now on.

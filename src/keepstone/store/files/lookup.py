@@ -48,7 +48,7 @@ def standing(logs: AgentLogs, limit: int) -> list[Entry]:
 def entry_counts(logs: AgentLogs, session: str | None) -> dict[str, int]:
     """Return how many live entries each session has, or one; sessions without any are left out.
 
-    A session that the background takes in counts as far as it is taken in.
+    Of a session that is being indexed in the background, only the indexed entries count.
     """
     counts = logs.query_current(None if session is None else (session,), Index.counts, session)
     return {name: count for name, count in counts.items() if count}

@@ -1,4 +1,4 @@
-"""Which lives of ids a session had: what tells the number of a life that begins.
+"""The past lives of a session's ids, which decide the number of a new life.
 
 Log, archive and journal are read once, and later only what was added to them. Of a log only tombstones and
 lines that name a life are looked at, so that a long one takes a second for each gigabyte.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from keepstone.store.files.agent_logs import AgentLogs
 
 _SESSIONS = 64
-"""Sessions of an agent of which the lives are kept in memory."""
+"""Sessions of an agent whose lives are kept in memory."""
 _CHUNK = 1 << 20
 _TELLING = re.compile(rb'deleted|"life|\\u00')
 """Bytes of a tombstone, and of a line that names a life; keys may be written with escapes."""
@@ -53,7 +53,7 @@ class _File:
         return False
 
     def rest(self, fd: int) -> Iterable[bytes]:
-        """Yield what was added, in blocks of whole lines."""
+        """Yield the added bytes, in blocks of whole lines."""
         pending = b""
         while chunk := os.pread(fd, _CHUNK, self.offset + len(pending)):
             block, newline, pending = (pending + chunk).rpartition(b"\n")
@@ -112,14 +112,14 @@ class PastLives:
                 log.reading() as fd,
             ):
                 if fd is not None:
-                    file.begin(fd)  # Lines that are withdrawn make a life's number higher, no more.
+                    file.begin(fd)  # Withdrawn lines only make a life's number higher, which is harmless.
                     for block in file.rest(fd):
                         for key, life in erased_in(block.split(b"\n")).lives.items():
                             self._purged[key] = max(life, self._purged.get(key, 0))
 
 
 def _follow(known: _Session, fd: int | None, old: int | None) -> None:
-    """Read what was added to a session's files, or all of them if one was rewritten."""
+    """Read the lines added to a session's files, or all of them if one was rewritten."""
     are_same = [
         file.begin(opened) if opened is not None else not file.offset
         for file, opened in ((known.archive, old), (known.log, fd))
@@ -162,7 +162,7 @@ def _take(known: _Session, block: bytes, *, archived: bool) -> bool:
 
 
 def _tell(known: _Session, line: bytes, *, archived: bool) -> bool:
-    """Take in what a line tells of lives; False if it ends a life that was over already."""
+    """Take in a line's lives; return False if it ends a life that was over already."""
     record = parse(line) or {}
     entry_id = id_of(record)
     if entry_id is None:

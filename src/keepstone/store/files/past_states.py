@@ -18,7 +18,7 @@ _NEWLINE = zlib.crc32(b"\n")
 
 
 class PastStates:
-    """The states of an agent's sessions at a moment, as far as they were read."""
+    """Cache of the states of an agent's sessions at a moment, filled by reading."""
 
     def __init__(self, logs: AgentLogs, moment: datetime) -> None:
         self.logs = logs
@@ -27,11 +27,11 @@ class PastStates:
         """By session, the state of its archive, and how far its log was read."""
 
     def __call__(self, sessions: Sequence[str] | None) -> dict[str, Sequence[Record]]:
-        """Return what some sessions held at that time, or all of them (None)."""
+        """Return the entries of some sessions, or of all (None), at that time."""
         names = [name for name, _, _ in self.logs.files() if sessions is None or name in sessions]
         found = {}
         for name in names:
-            # Before the lines are read: what is written from now on is looked at again.
+            # Before the lines are read, so that later writes are noticed.
             self._read[name] = self.logs.archive(name).stat(), _read(self.logs.log(name))
             found[name] = state(self.logs, name, self._moment)
         return found
@@ -49,7 +49,7 @@ class PastStates:
         return [name for name, _, _ in self.logs.files() if name not in self._read]
 
     def are_current(self, logs: AgentLogs) -> bool:
-        """Return whether nothing was written since that changes what was read; later lines do not."""
+        """Return whether the cached state still holds; lines written after the moment do not change it."""
         if logs is not self.logs or not self._read.keys() <= {name for name, _, _ in logs.files()}:
             return False
         for name, (archive, before) in self._read.items():

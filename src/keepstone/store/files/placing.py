@@ -47,11 +47,11 @@ class IndexedPlacing(Placing):
                 self.is_held = False
 
     def catch_up(self) -> None:
-        """Let the index hold what the log has now, so that under the lock little is to be read."""
+        """Bring the index up to date with the log, so that little is left to read under the lock."""
         self._logs.follow(self._session, self._log, self._log.stat(), within=bound_of(self._log))
 
     def put(self, new: Replacement, gone: Collection[str], *, folded: bool) -> Stat:
-        """Put the log in place in one step with what the index says of it. The lock is held.
+        """Put the log in place in one step with its index. The lock is held.
 
         Rows of entries that are ``gone`` are hidden.
         """

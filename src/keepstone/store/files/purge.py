@@ -55,7 +55,7 @@ class Eraser:
         self._root = root
         self._layout = layout
         self.erasures = Erasures(root, layout)
-        """Noted before anything is erased, as a process that is killed tells no more."""
+        """Counter that is changed before anything is erased, as a killed process cannot do it afterwards."""
         self._owned: list[int] = []
 
     def purge(self, logs: AgentLogs, session: str, ids: Sequence[str], scope: Scope | None = None) -> int:
@@ -79,7 +79,7 @@ class Eraser:
     def _purge(
         self, logs: AgentLogs, session: str, files: PurgedFiles, marks: PurgeMarks
     ) -> Sequence[Record]:
-        """Remove entries from the files of a session; return the marks of what is left to do in the index."""
+        """Remove entries from the files of a session; return the marks of the work left in the index."""
         with files.begun(), files.placing.locked():
             files.check()
             if not (gone := files.gone):
@@ -87,9 +87,9 @@ class Eraser:
             self.erasures.note(logs.agent)
             lives = dict.fromkeys(gone, 1) | logs.past_lives(session, gone)
             made = marks.add(session, lives)
-            with _all_or_pending(logs.folder, marks, made, session, files.logs) as told:
-                _tell(logs.folder, told, lines_of_entries(session, made))
-                logs.leave_replaced()  # What another process rebuilt has the text as well.
+            with _all_or_pending(logs.folder, marks, made, session, files.logs) as journal_lines:
+                _tell(logs.folder, journal_lines, lines_of_entries(session, made))
+                logs.leave_replaced()  # An index that another process rebuilt has the text as well.
                 files.put(gone)
                 marks.leave_index(made)
         return made
@@ -105,9 +105,9 @@ class Eraser:
             raise _pending(session)
 
     def _remove_other_versions(self, logs: AgentLogs) -> None:
-        """Remove what other versions of keepstone derived; they make it again from the logs.
+        """Remove the derived data of other versions of keepstone; they make it again from the logs.
 
-        Our own as well where it could not be opened, so that it forgot nothing.
+        Our own index is removed as well if it could not be opened, as it still has the purged entries.
         """
         ours = self._layout.index_folder(self._root, logs.agent, SCHEMA)
         for other in ours.parent.iterdir() if ours.parent.is_dir() else ():
@@ -122,13 +122,14 @@ class Eraser:
         return stat.size if stat is not None and done is not None else None
 
     def remove(
-        self, logs: AgentLogs, session: str, check: SessionCheck | None = None, *, told: bool = True
+        self, logs: AgentLogs, session: str, check: SessionCheck | None = None, *, in_journal: bool = True
     ) -> bool:
         """Remove a session with archive and lock file; False if it is missing.
 
-        Unless it is ``told``, as where another device told us, the journal does not name the session itself.
+        Without ``in_journal``, as for a removal that another device reported, the journal does not name the
+        session itself.
         """
-        return self._take_away(logs, session, {} if told else {"told": False}, check) is not None
+        return self._take_away(logs, session, {} if in_journal else {"told": False}, check) is not None
 
     def drop(self, logs: AgentLogs, session: str, ts: str, check: SessionCheck | None = None) -> int:
         """Remove a session, marked as dropped at this time; return how many live entries it had."""
@@ -148,8 +149,8 @@ class Eraser:
             others = logs.spellings(session)
             self.erasures.note(logs.agent)
             made = marks.add_session(session, log, how)
-            with _all_or_pending(logs.folder, marks, made, session, [log, *others]) as told:
-                _tell(logs.folder, told, lines_of_session(logs.folder, [log, *others], made[0]))
+            with _all_or_pending(logs.folder, marks, made, session, [log, *others]) as journal_lines:
+                _tell(logs.folder, journal_lines, lines_of_session(logs.folder, [log, *others], made[0]))
                 erase_session(logs.folder, log, others, made[0])
                 self._unindex(logs, session, ())
                 marks.remove(made)
@@ -178,7 +179,7 @@ class Eraser:
             )
 
     def _erase_merged(self, logs: AgentLogs) -> None:
-        """Erase what the journal says was erased on another branch or device.
+        """Erase the lives that the journal names as erased on another branch or device.
 
         Git takes a file that only one side has as it is, and asks no driver.
         """
@@ -216,7 +217,7 @@ class Eraser:
 
     @contextmanager
     def _seen(self, logs: AgentLogs) -> Iterator[None]:
-        """Record that the block erases only what it adds to the journal itself."""
+        """Record that the block erases only lives that it adds to the journal itself."""
         is_seen = self._is_seen(logs)
         yield
         with suppress(OSError, KeepstoneError):
@@ -242,20 +243,20 @@ class Eraser:
         return count
 
     def take(self, logs: AgentLogs, lines: Iterable[Record]) -> int:
-        """Take in another home's journal, and erase its entries and removed sessions that are empty then.
+        """Take in another home's journal: erase its lives here, and removed sessions that are empty then.
 
-        Returns of how many entries lines were erased.
+        Returns the number of entries with erased lives.
         """
         new = purge_digests.take(logs.folder, lines)
         count = self.erase_known(logs) if new else 0
         removed = [line for line in new if "removed" in line]
         for session in [session for session, _, _ in logs.files()] if removed else []:
-            # The line of a purged agent stands for all its sessions.
+            # A line of a purged agent is one of all its sessions.
             is_removed = any(
                 purge_digests.is_removal_of(line, name) for line in removed for name in (session, "")
             )
             if is_removed and is_empty(logs, session):
-                self.remove(logs, session, told=False)
+                self.remove(logs, session, in_journal=False)
         return count
 
     def _finish(self, logs: AgentLogs, marks: PurgeMarks, session: str) -> None:
@@ -267,7 +268,7 @@ class Eraser:
                 marks.remove(left)
 
     def _unindex(self, logs: AgentLogs, session: str, ids: Sequence[str]) -> None:
-        """Let the index forget these entries, and what else the log of a session does not hold."""
+        """Remove these entries from the index, and all others that the log of a session does not hold."""
         log = logs.log(session)
         logs.leave_replaced()
 
@@ -285,13 +286,14 @@ class Eraser:
             raise _pending(session) from error
         self._checkpoint(logs, session)
 
-    def purge_agent(self, agent: str, *, told: bool = True) -> None:
+    def purge_agent(self, agent: str, *, in_journal: bool = True) -> None:
         """Remove every byte of an agent: first out of sight in one step, then from the disk.
 
-        Unless it is ``told``, as where another device told us, the journal says nothing of the agent itself.
+        Without ``in_journal``, as for a purge that another device reported, the journal does not name the
+        agent itself.
         """
         self.erasures.note(agent)
-        purge_digests.record_agent(self._root, self._layout, agent, told=told)
+        purge_digests.record_agent(self._root, self._layout, agent, in_journal=in_journal)
         put_away(self._layout.agent_folders(self._root, agent))
         left = self.finish_agents()
         try:
@@ -305,7 +307,7 @@ class Eraser:
             )
 
     def finish_agents(self) -> set[str]:
-        """Remove what purges of whole agents have put out of sight; return the agents of which bytes stay."""
+        """Delete the folders of purged agents, which are out of sight; return the agents with bytes left."""
         left = self._put_rest_away()
         for folder in self._dying_folders():
             dying = _DYING.fullmatch(folder.name)
@@ -336,7 +338,7 @@ class Eraser:
         return left
 
     def _dying_folders(self) -> list[Path]:
-        """Return what purges of agents have put out of sight, where the system lets us look."""
+        """Return the folders that purges of agents put out of sight, where the system lets us look."""
         found: list[Path] = []
         for parent in {folder.parent for folder in self._layout.agent_folders(self._root, DEFAULT_AGENT)}:
             with suppress(OSError):
@@ -376,35 +378,35 @@ def _all_or_pending(
 ) -> Iterator[list[Record]]:
     """Withdraw the marks and the journal's lines of an erasure that fails before it has changed anything.
 
-    The block puts these lines into the list. What has changed something is finished later, and says so:
-    nothing brings back what it has removed.
+    The block puts these lines into the list. An erasure that has changed something is finished later, and
+    raises PurgePendingError: nothing brings its bytes back.
     """
     files: list[Log] = []
     before: list[Stat | None] = []
-    told: list[Record] = []
+    journal_lines: list[Record] = []
     try:
         files += [part for log in logs for part in parts(folder, log)]
         before += [file.stat() for file in files]
-        yield told
+        yield journal_lines
     except (KeepstoneError, UnavailableError) as error:
         if before and (isinstance(error, PurgePendingError) or [file.stat() for file in files] != before):
             raise _pending(session) from error
         try:
             marks.remove(made)
-            if told:
-                purge_digests.withdraw(folder, told)
+            if journal_lines:
+                purge_digests.withdraw(folder, journal_lines)
         except KeepstoneError:
             raise _pending(session) from error
         raise
 
 
-def _tell(folder: Folder, told: list[Record], lines: Iterable[Record]) -> None:
-    """Write the journal's lines of an erasure; those that may be there are ``told``, whatever fails."""
-    told.extend(lines)
+def _tell(folder: Folder, journal_lines: list[Record], lines: Iterable[Record]) -> None:
+    """Write an erasure's lines to the journal; on failure the list holds those that may be written."""
+    journal_lines.extend(lines)
     try:
-        purge_digests.record(folder, told)
+        purge_digests.record(folder, journal_lines)
     except (AccessDeniedError, LockTimeoutError):
-        told.clear()  # The journal could not be opened: there is nothing to take back.
+        journal_lines.clear()  # The journal could not be opened: there is nothing to take back.
         raise
 
 

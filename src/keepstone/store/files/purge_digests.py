@@ -1,7 +1,7 @@
 """The journal of erasures, kept beside the logs: which lives of which ids were erased, as digests.
 
 A purge removes an entry's bytes, so nothing is left that could tell another device, a backup or an export of
-it. The journal does, without saying what the ids were. It is written before anything is erased; who merges,
+it. The journal does, without the ids themselves. It is written before anything is erased; who merges,
 syncs, restores, imports or finishes what was killed reads it. A line names the digest of session and id, and
 how many lives of it are over. A removed session has a line of its own.
 """
@@ -108,12 +108,12 @@ class Erased(NamedTuple):
         yield from self.removed
 
     def in_session(self, session: str) -> Purged:
-        """Return what tells how many lives of an id of a session were erased."""
+        """Return a function for the number of erased lives of an id of a session."""
         return lambda entry_id: self.lives.get(digest(session, entry_id), 0)
 
 
 def erased(folder: Folder, name: str = PURGED) -> Erased:
-    """Return what the journal in a folder tells; nothing without one."""
+    """Return the erasures in a folder's journal; empty without one."""
     with closing(_log(folder, name)) as log, log.reading() as fd:
         if fd is None:
             return Erased({}, [])
@@ -122,7 +122,7 @@ def erased(folder: Folder, name: str = PURGED) -> Erased:
 
 
 def erased_in(lines: Iterable[bytes]) -> Erased:
-    """Return what lines of journals tell; lines of another form are left out."""
+    """Return the erasures in lines of journals; lines of another form are left out."""
     found = Erased({}, [])
     removed: dict[str, Record] = {}
     for raw in lines:
@@ -137,7 +137,7 @@ def erased_in(lines: Iterable[bytes]) -> Erased:
 
 
 def both(left: Erased, right: Erased) -> Erased:
-    """Return what either of two journals tells."""
+    """Return the erasures in either of two journals."""
     lives = {key: max(left.lives.get(key, 0), life) for key, life in right.lives.items()}
     known = {dump_read(line) for line in left.removed}
     more = [line for line in right.removed if dump_read(line) not in known]
@@ -174,7 +174,7 @@ def vanished_agents(root: Path) -> list[str]:
 
 
 def erased_of(root: Path, layout: Layout, agent: str) -> Erased:
-    """Return what a home tells of an agent, those purged before under its name included."""
+    """Return a home's erasures of an agent, including purged agents of the same name."""
     whole = _erased_at(vanished(root, agent), root, ERASED)
     if is_gone_name(agent) and not layout.has_agents:
         return whole
@@ -206,10 +206,10 @@ def take_gone(root: Path, agent: str, lines: Iterable[Record]) -> None:
         take(folder, lines, ERASED)
 
 
-def record_agent(root: Path, layout: Layout, agent: str, *, told: bool = True) -> None:
-    """Record all that an agent had, before its folder goes, and that it was purged if that is ``told``."""
+def record_agent(root: Path, layout: Layout, agent: str, *, in_journal: bool = True) -> None:
+    """Record the digests of an agent's entries before its folder goes, and with ``in_journal`` its purge."""
     path = layout.sessions_folder(root, agent)
-    found = [removal_of("")] if told else []
+    found = [removal_of("")] if in_journal else []
     if path.is_dir():
         with Folder(path, root=root) as folder:
             found += erased(folder).lines()
@@ -233,17 +233,17 @@ def lives_in(folder: Folder, name: str) -> dict[str, int]:
         return read_side(fd, old).lives
 
 
-# What other stores and imports ask
+# For other stores and imports
 
 
 def recorded(root: Path, layout: Layout, agent: str) -> PurgedIds:
-    """Return what a folder recorded of an agent's purges."""
+    """Return a folder's records of an agent's purges."""
     own, whole = layout.sessions_folder(root, agent), vanished(root, agent)
     return PurgedIds(_erased_at(own, root).lives, _erased_at(whole, root, ERASED).lives)
 
 
 def take_recorded(root: Path, layout: Layout, agent: str, found: PurgedIds) -> None:
-    """Add what another home recorded of an agent's purges."""
+    """Add another home's records of an agent's purges."""
     if found.ids:
         with Folder(layout.sessions_folder(root, agent), root=root, create=True) as folder:
             take(folder, [line_of(*item) for item in found.ids.items()])

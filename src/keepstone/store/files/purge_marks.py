@@ -1,4 +1,4 @@
-"""Purges under way: their marks, and what they do to logs and archives.
+"""Purges under way: their marks, and their changes of logs and archives.
 
 The next process that takes the lock of a session first finishes what a killed purge left undone
 in its log and archive, so that no write comes between. What is left of the index is
@@ -46,7 +46,7 @@ class PurgeMarks:
     def add(self, session: str, lives: Mapping[str, int], left: str | None = None) -> list[Record]:
         """Record which entries are about to be erased, synced, with their last lives; return the marks.
 
-        What is ``left`` to do may be the index alone.
+        The work that is ``left`` may be in the index alone.
         """
         more = {"left": left} if left else {}
         return self._add(
@@ -54,7 +54,7 @@ class PurgeMarks:
         )
 
     def add_session(self, session: str, log: Log | None, how: Record | None = None) -> list[Record]:
-        """Record that a session is about to be erased, as far as its log reaches now; return its mark.
+        """Record that a session is about to be erased, up to the present end of its log; return its mark.
 
         ``how`` says when it was ``dropped``, or that it is ``cleared``: its empty log stays.
         """
@@ -86,7 +86,7 @@ class PurgeMarks:
                 self._log.remove()
 
     def leave_index(self, marks: Sequence[Record]) -> None:
-        """Record that logs and archives are done, so that what is written from now on stays.
+        """Record that logs and archives are done, so that lines written from now on stay.
 
         Compares bytes where these marks are all there are: writers wait, and marks may be thousands.
         """
@@ -126,7 +126,7 @@ class PurgeMarks:
 
 
 def resume(folder: Folder, session: str, log: Log, spellings: Callable[[], Sequence[Log]]) -> None:
-    """Finish in the files of a session what a killed process began. The caller holds the log's lock.
+    """Finish a killed process's purge in the files of a session. The caller holds the log's lock.
 
     ``spellings`` gives its logs under other names.
     """
@@ -170,9 +170,9 @@ def lines_of_session(folder: Folder, logs: Sequence[Log], mark: Record) -> list[
         with log.reading() as fd, archive_of(folder, log).reading() as old:
             for entry_id, life in read_side(fd, old).lives.items():
                 lives[entry_id] = max(life, lives.get(entry_id, 0))
-    told = [line_of(*item) for item in digests_of(session, lives).items()]
+    erased_lines = [line_of(*item) for item in digests_of(session, lives).items()]
     is_gone = "cleared" not in mark and mark.get("told") is not False
-    return [*told, removal_of(session)] if is_gone else told
+    return [*erased_lines, removal_of(session)] if is_gone else erased_lines
 
 
 Mentioned = Mapping[str, Mentions]
@@ -204,9 +204,9 @@ def erase_entries(folder: Folder, log: Log, spellings: Sequence[Log], ids: Colle
 
 
 def erase_session(folder: Folder, log: Log, spellings: Sequence[Log], mark: Record) -> None:
-    """Remove what a session had when its removal was marked. The log's lock is held.
+    """Remove the lines that a session had when its removal was marked. The log's lock is held.
 
-    What a program that knows no marks appended since, or wrote to a new log, stays.
+    Later lines of a program that does not know marks stay, also those in a new log.
     """
     extent = mark.get("log")
     current = _extent_of(log, extent[0]) if isinstance(extent, list) and log.stat() else extent
@@ -247,7 +247,7 @@ def _extent_of(log: Log, size: int | None = None) -> list[int]:
 
 
 def _named(mark: Record) -> bytes:
-    """Return what a mark says whatever is left to do."""
+    """Return a mark's keys without its progress."""
     return dump_read({key: value for key, value in mark.items() if key != "left"})
 
 

@@ -47,7 +47,9 @@ class PurgedFiles:
             with self.placing.locked():
                 if self.placing.is_held:  # Others may have moved lines from one file to another before.
                     self._find_mentions()
-                self._log.clear_away(in_use=True)  # Whatever others prepare has what is purged here.
+                self._log.clear_away(
+                    in_use=True
+                )  # Replacements that others are preparing still have the purged entries.
                 self._new = {}
                 for part in (self._log, self._archive):
                     new = (

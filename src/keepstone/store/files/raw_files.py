@@ -22,7 +22,7 @@ def raw_lines(logs: AgentLogs, session: str) -> Iterator[RawLine]:
 def take_raw_lines(logs: AgentLogs, session: str, lines: Sequence[RawLine]) -> None:
     """Bring a session's log and archive to these lines. A kill leaves the archive without its log.
 
-    What was derived for a line is written out, as the time of another file would be derived from now on.
+    Derived values of a line are written out, as another file would give another time for it.
     """
     log = logs.log(session)
     with log.locked():

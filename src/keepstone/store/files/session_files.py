@@ -1,4 +1,9 @@
-"""Which file holds which session in the sessions folder of one agent."""
+"""Which file holds which session in the sessions folder of one agent.
+
+We give each session one canonical name, but another program or a person may have named its log otherwise. The
+canonical name is tried first, and other names are looked for only if it is missing: that takes time in
+proportion to all sessions of the folder.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +40,7 @@ class SessionFiles:
     """The names of the logs in one sessions folder; any thread may ask.
 
     A folder of many sessions is watched, where the system reports changes, so that it need not be read
-    again. ``_watching`` guards the watch and what it has told; each file name is kept in one step.
+    again. ``_watching`` guards the watch and its reports; each file name is kept in one step.
     """
 
     def __init__(self, folder: Folder, layout: Layout) -> None:

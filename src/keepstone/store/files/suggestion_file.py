@@ -31,7 +31,7 @@ def change(
     *,
     durable: bool,
 ) -> None:
-    """Write what a function makes of the lines, synced; one that only adds lines appends them.
+    """Write the lines that a function returns, synced; if it only adds lines, they are appended.
 
     ``forget`` is called with the ids of suggestions before they are removed.
     """

@@ -20,8 +20,8 @@ from keepstone.store.session_texts import FIRST, SessionTexts, texts_of
 def summaries(logs: AgentLogs, sessions: Collection[str] | None, *, texts: bool) -> list[SessionSummary]:
     """Return summaries of some sessions or of all, the one with the newest entry first."""
     stats = _stats(logs, sessions)
-    asked = None if sessions is None else tuple(stats)
-    known = {row[0]: row[1:] for row in logs.query_current(asked, Index.summaries, asked)}
+    names = None if sessions is None else tuple(stats)
+    known = {row[0]: row[1:] for row in logs.query_current(names, Index.summaries, names)}
     found: list[SessionSummary] = []
     for name, stat in stats.items():
         title, count, newest = known.get(name, (None, 0, None))

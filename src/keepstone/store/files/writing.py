@@ -1,6 +1,6 @@
 """Writing to one session's log: new entries, changes, access counts, compaction.
 
-Each function takes the session's lock, reads what the log says at that moment, and writes. The
+Each function takes the session's lock, reads the log's present state, and writes. The
 write has succeeded when its lines are in the log: an index that cannot follow is only behind.
 """
 
@@ -41,17 +41,17 @@ from keepstone.store.resolving import (
 logger = logging.getLogger("keepstone.store")
 
 _MOMENT = 0.05
-"""Seconds that a writer spends at most on what the index has not read yet, to see what can be folded."""
+"""Maximum seconds that a writer spends on unindexed lines, to see whether there is anything to fold."""
 
 
 def write(logs: AgentLogs, session: str, records: Sequence[Written], on_conflict: OnConflict) -> list[Entry]:
-    """Write records, all or none; ``on_conflict`` says what a record makes of an entry with its id."""
+    """Write records, all or none; ``on_conflict`` resolves a record against an entry with its id."""
     log = logs.log(session)
     ids = [line.record["id"] for line in records]
     new = [entry_id for entry_id in ids if isinstance(entry_id, NewId)]
     given = [entry_id for entry_id in ids if not isinstance(entry_id, NewId)]
     searched = ready_unlocked(logs, session, log, given)
-    LiveEntries(logs, log, session).read_lives(ids)  # What takes long takes it before the lock.
+    LiveEntries(logs, log, session).read_lives(ids)  # Slow work comes before the lock.
     with log.locked():
         before = log.create()
         live = LiveEntries(logs, log, session, before, given, new=new, searched=searched)
@@ -66,7 +66,7 @@ def write(logs: AgentLogs, session: str, records: Sequence[Written], on_conflict
 
 
 def modify(logs: AgentLogs, session: str, entry_id: str, change: Modification) -> Entry:
-    """Change one live entry by what it says at that moment, and return it as it is then."""
+    """Change one live entry by its present state, and return the changed entry."""
     log = logs.log(session)
     if log.stat() is None:
         raise no_entry(entry_id, session)
@@ -89,7 +89,7 @@ def modify(logs: AgentLogs, session: str, entry_id: str, change: Modification) -
 
 
 def restore(logs: AgentLogs, session: str, entry_id: str, change: Modification) -> Entry:
-    """Make a deleted entry again, from what log and archive say of it, and return it."""
+    """Make a deleted entry again from its lines in log and archive, and return it."""
     log = logs.log(session)
     if log.stat() is None:
         raise no_deleted_entry(entry_id, session)
@@ -124,7 +124,7 @@ class _LiveSession:
 
 
 def revise(logs: AgentLogs, session: str, revision: Revision, ids: Sequence[str] = ()) -> list[Entry]:
-    """Write the lines that a revision makes of a session's live entries, and return what is live then."""
+    """Write the lines that a revision makes of a session's live entries; return those that are live then."""
     log = logs.log(session)
     if log.stat() is None:
         raise EntryNotFoundError(f"there is no session {session!r:.80}")
@@ -192,7 +192,7 @@ def _append(
     """
     raw = list(map(attrgetter("raw"), written))
     begin, after = log.append(raw) if len(raw) == 1 else log.append_batch(raw := in_batch(raw))
-    # A program that takes no lock may have written in between: only reading tells what stands where.
+    # A program that takes no lock may have written in between: only reading shows what the log holds now.
     alone = after.size == begin + sum(map(len, raw))
     before, entries = new or (after, ())
     if logs.leaves_index_closed:
@@ -212,7 +212,7 @@ def _append(
 def compact_if_due(logs: AgentLogs, session: str, log: Log, stat: Stat) -> None:
     """Compact a log after a write that left it in a state, when it is time and nobody else does so.
 
-    The write has succeeded, whatever comes of this.
+    The write has succeeded, even if this fails.
     """
     if stat.size <= rewrite.COMPACT_FROM or not logs.follow(session, log, stat, within=_MOMENT):
         return

@@ -1,1 +1,1 @@
-"""The store in PostgreSQL with pgvector: the lines are the truth, beside them what makes them fast."""
+"""The store in PostgreSQL with pgvector: the lines are the truth; derived tables make queries fast."""

@@ -38,7 +38,7 @@ def init(url: str, role: str | None) -> int:
 
 
 def status(url: str) -> dict[str, Any]:
-    """Return what the home holds, and what the server is; nothing is changed."""
+    """Return the home's counts and the server's versions; nothing is changed."""
     with _connected(url) as (connections, connection):
         version = version_of(connection)
         if not version:

@@ -82,7 +82,7 @@ class PostgresFiles:
         return self._connections.read(self._agent, sql, given)
 
     def _change(self, name: str, check: Check | None, change: Callable[[bytes | None], bytes | None]) -> None:
-        """Bring a file to what ``change`` makes of it, None to remove it, while no other writer can."""
+        """Replace a file's content by the result of ``change``, None to remove it, without other writers."""
 
         def work(connection: Connection) -> None:
             with connection.transaction():

@@ -1,6 +1,6 @@
-"""SQL of a recall's candidates with what is asked of them next, so that it takes no round trip of its own.
+"""SQL of a recall's candidates, with the facts that recall asks for next, to save further round trips.
 
-That is what stands around them, how near they are to a vector, how they begin, and their records.
+These facts are their neighbours, their nearness to a vector, their beginnings and their records.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class CommonWords:
             return time.monotonic() - self._known.get(agent, (float("-inf"),))[0] >= _SECONDS
 
     def take(self, agent: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Take what the query brought."""
+        """Take in the query's result."""
         holders = {token: round(hits * entries / sampled) for token, hits, sampled, entries in rows}
         found = Common(rows[0][3] if rows else 0, holders)
         with self._guard:

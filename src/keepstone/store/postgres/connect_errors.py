@@ -29,7 +29,7 @@ _OPTION = re.compile(r"invalid (?:URI query parameter|connection option):? \"(.*
 
 
 def remedy_of(error: psycopg.OperationalError) -> str | None:
-    """Return what to do about an error at connecting, None if its words say no cause that is known."""
+    """Return the remedy for an error at connecting; None if its message names no known cause."""
     said = str(error)
     return next((remedy for words, remedy in _REMEDIES if re.search(words, said)), None)
 

@@ -1,6 +1,6 @@
-"""Connections to the database: the pool, transactions of one agent, what is tried again, and errors.
+"""Connections to the database: the pool, transactions of one agent, retries, and errors.
 
-What a connection says is never shown where it may hold a part of the password.
+Messages of a connection are not shown if they may hold a part of the password.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Connections:
         self.language = ENGLISH
         """The language that words are stemmed by."""
         self.writes = 0
-        """Changes with each write of this process, so that what was read before is read again."""
+        """Changes with each write of this process, so that cached values are read again."""
         self.is_distributed = False
         """Whether Citus has the tables: its nodes hear of settings by ``SET LOCAL`` behind BEGIN only."""
         self._durable = durable
@@ -199,7 +199,7 @@ class Connections:
             time.sleep(_BETWEEN_TRIES)
 
     def enter(self, connection: Connection, agent: str) -> None:
-        """Begin what is done for an agent, until the end of the transaction, which has begun."""
+        """Act for an agent until the end of the transaction, which has begun."""
         for statement, values in self.entering(agent):
             connection.execute(statement.encode(), values)
 
@@ -211,8 +211,8 @@ class Connections:
             settings = "SELECT set_config(%s, %s, true), set_config('keepstone.moment', %s, true)"
             begin = [(settings, (role, acting.to, acting.moment.isoformat()))]
         if self.is_distributed:
-            told = sql.SQL("SET LOCAL keepstone.agent TO {}").format(sql.Literal(agent)).as_string()
-            begin += [("SET LOCAL citus.propagate_set_commands TO 'local'", ()), (told, ())]
+            setting = sql.SQL("SET LOCAL keepstone.agent TO {}").format(sql.Literal(agent)).as_string()
+            begin += [("SET LOCAL citus.propagate_set_commands TO 'local'", ()), (setting, ())]
         return [*begin, (f"SELECT set_config('keepstone.agent', %s, true){more}", (agent,))]
 
     def once(self, work: Callable[[Connection], T]) -> T:

@@ -1,4 +1,4 @@
-"""Lists of what PostgreSQL holds: sessions, entries and their versions, each in pages."""
+"""Lists from PostgreSQL: sessions, entries and their versions, each in pages."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def state(connections: Connections, agent: str, name: str, moment: datetime | No
 def states(
     connections: Connections, agent: str, moment: datetime, names: Sequence[str] | None
 ) -> dict[str, Sequence[Record]]:
-    """Return what sessions held at a time, some of them or all that have lines (None)."""
+    """Return the entries of some sessions, or of all (None), at a time."""
     chosen, values = ("", []) if names is None else ("AND session = ANY(%s)", [[*map(stored, names)]])
     found: dict[str, list[tuple[Line, bool]]] = {}
     last: tuple[Any, ...] = ("", False, -1, False)
@@ -258,7 +258,7 @@ def _versions(connections: Connections, agent: str, name: str, entry_id: str) ->
 def matching(
     connections: Connections, agent: str, text: str, name: str | None, limit: int | None, cursor: str | None
 ) -> Page[tuple[str, str]]:
-    """Return session and id of what holds a text, sorted; sessions before the cursor's are not read."""
+    """Return session and id of entries with a text, sorted; sessions before the cursor's are not read."""
     last = ("", "") if cursor is None else tuple(decode(cursor, str, str))
     names = session_names(connections, agent) if name is None else [name]
     holds = holding(text)
@@ -315,7 +315,7 @@ def entry_counts(connections: Connections, agent: str, name: str | None) -> dict
 def conditions(scope: Scope, *, alias: str = "e") -> tuple[str, list[Any]]:
     """Return a scope as an SQL condition with its values: the only place where one becomes the other.
 
-    ``where`` and ``valid_at`` are not all of it: the caller compares what it loads.
+    It decides ``where`` and ``valid_at`` only in part: the caller compares the entries that it loads.
     """
     parts, values = [f"{alias}.agent = %s"], [scope.agent]
 
@@ -338,7 +338,7 @@ def conditions(scope: Scope, *, alias: str = "e") -> tuple[str, list[Any]]:
 
 
 def filtered(scope: Scope) -> tuple[str, list[Any]]:
-    """Return a scope as an SQL condition that also uses what the facts of entries tell of ``where``."""
+    """Return a scope as an SQL condition that also uses the indexed facts of entries for ``where``."""
     condition, values = conditions(scope)
     for digests in facts_wanted(scope.agent, scope.where):
         condition, values = f"{condition} AND e.facts && %s::bigint[]", [*values, digests]

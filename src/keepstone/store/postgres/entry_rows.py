@@ -57,7 +57,7 @@ def shown(text: str) -> str:
 
 
 def digest(*parts: str) -> int:
-    """Return a signed number of 64 bits that stands for some texts."""
+    """Return a signed 64-bit hash of some texts."""
     raw = "\0".join(parts).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(raw, digest_size=8).digest(), signed=True)
 
@@ -124,7 +124,7 @@ def _key(agent: str, path: str) -> int:
 
 
 def tokens_of(agent: str, term: str, language: str) -> list[int]:
-    """Return what an entry must hold, all of it, to hold a word of a query."""
+    """Return the terms that an entry must all hold to hold a word of a query."""
     if is_unspaced(term):
         tokens = [f"{term}*"] if len(term) == 1 else [stem(pair, language) for pair in pairs(term)[:-1]]
     else:
@@ -167,12 +167,12 @@ def _said(value: Any) -> str:
 
 
 def facts_of_keys(agent: str, keys: Iterable[str]) -> list[int]:
-    """Return digests of which an entry has one at least where it has one of the keys."""
+    """Return digests; an entry with one of the keys has at least one of them."""
     return [digest(agent, key) for key in (*keys, "")]
 
 
 def facts_wanted(agent: str, conditions: Iterable[Comparison]) -> list[list[int]]:
-    """Return lists of digests, of each of which an entry has one at least where it meets all conditions.
+    """Return lists of digests; an entry that meets all conditions has at least one of each list.
 
     An entry with too many values has the digest of the empty key instead, which is in every list.
     """

@@ -1,7 +1,7 @@
-"""Changes of a home, for those who watch: from the rows that each write leaves, woken by NOTIFY.
+"""Changes of a home for watchers, from the event rows of each write; NOTIFY wakes the watchers.
 
-A cursor names two states of the database and a number: all that the first state has was told, and of what
-the second one has beside it, all up to the number. So what commits late is never left out.
+A cursor names two states of the database and a number: all events of the first state were reported, and of
+the further events of the second state those up to the number. So an event that commits late is not left out.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from keepstone.store.postgres.session_lines import tell
 from keepstone.store.removal_marks import digest
 
 KEPT = "7 days"
-"""How long what happened is kept for those who go on from a cursor."""
+"""How long events are kept for callers that go on from a cursor."""
 _SECONDS = 1.0
 """Seconds after which a watch looks also where nothing woke it: a notice may be lost."""
 _SNAPSHOT = re.compile(r"\d+:\d+:[\d,]*")
@@ -83,12 +83,12 @@ class PostgresChanges:
         return first, second, number
 
     def poll(self) -> list[Change]:
-        """Return what changed since the last poll."""
+        """Return the changes since the last poll."""
         if not self._is_woken() and time.monotonic() - self._polled < _SECONDS:
             return []
         found, now = self._connections.run(self._read_events)
         if any(kind == "purge" for *_, kind in found):
-            self._is_woken()  # The notice of what was found has arrived.
+            self._is_woken()  # The notice of the events found here has arrived.
         self._polled = time.monotonic()
         first, self._place = self._place[0], (now, now, 0)
         changes: list[Change] = []
@@ -109,7 +109,7 @@ class PostgresChanges:
         ]
 
     def _read_events(self, connection: Connection) -> tuple[list[Found], str]:
-        """Return what is new, in the order of writing, and the state of the database that has it."""
+        """Return the new events, in the order of writing, and the state of the database that has them."""
         first, second, number = self._place
         with connection.transaction():
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
@@ -143,7 +143,7 @@ class PostgresChanges:
                 self._listener.execute(f"SELECT pg_advisory_lock_shared({WATCH_LOCK})")
                 [(channel,)] = self._listener.execute(f"SELECT {CHANNEL}".encode()).fetchall()
                 self._listener.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
-            # Numbers are given before the commit, so the last one tells of what no notice has come of yet.
+            # Numbers are given before the commit: the last one may be of an event without a notice yet.
             [(last,)] = self._listener.execute("SELECT last_value FROM events_number_seq").fetchall()
             is_new, self._last = last != self._last, last
             notices = [notice.payload for notice in self._listener.notifies(timeout=0)]

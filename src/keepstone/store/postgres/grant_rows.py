@@ -15,7 +15,7 @@ _FORGET_LATER = 'DELETE FROM grants WHERE agent = %s AND "to" = %s AND ts > %s'
 _COLUMNS = 'agent, "to", may, types, tags, until, by, ts'
 _ADD = f"INSERT INTO grants ({_COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s, %s)"
 FORGET_RECEIVED = 'DELETE FROM grants WHERE "to" = %s'
-"""Removes what others granted to the agent of the connection."""
+"""Removes the grants of others to the agent of the connection."""
 POLICIES = (
     "entries granted_reading",
     "entries granted_adding",

@@ -1,4 +1,4 @@
-"""Work of several threads that is done together: what begins while other work is done waits for it."""
+"""Groups of several threads' work: items that arrive during a group's work form the next group."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _AT_WORK = 2
 """Groups at a time: with one the database waits while the next one is made, with more they are small."""
 _LARGEST = 50
 _PATIENCE = 0.02
-"""Seconds after which those who wait are a group, whatever holds up the others."""
+"""Seconds after which the waiting items form a group, even if the running one is not done."""
 _LONGEST = 30.0
 """Seconds after which a group is given up: its thread was interrupted before it could tell the others."""
 

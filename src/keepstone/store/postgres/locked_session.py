@@ -42,7 +42,7 @@ BEGUN = (
 locally by Citus."""
 
 
-class Held(NamedTuple):
+class EntryRow(NamedTuple):
     """The row of an entry before a change."""
 
     key: int
@@ -61,13 +61,13 @@ class LockedSession:
     next_seq: int
     language: str
     is_watched: bool = False
-    """Whether anybody waits for a notice of what is written."""
+    """Whether any process waits for a notice of writes."""
     token: int = field(default_factory=lambda: random.getrandbits(63))
     """Marks the rows of events that this transaction writes."""
     met: bool = False
     entries: dict[str, Folded] = field(default_factory=dict)
     """The live entries that were looked up."""
-    held: dict[str, Held] = field(default_factory=dict)
+    rows: dict[str, EntryRow] = field(default_factory=dict)
     _queue: list[Statement] = field(default_factory=list)
 
     def do(self, sql: str, values: Sequence[Any] = ()) -> None:
@@ -75,7 +75,7 @@ class LockedSession:
         self._queue.append((sql, values))
 
     def insert(self, table: str, columns: str, rows: Sequence[tuple[Any, ...]], rule: str = "") -> None:
-        """Insert rows; many are sent as arrays of their columns. ``rule`` stands before the values."""
+        """Insert rows; many are sent as arrays of their columns. ``rule`` precedes the values."""
         into = f"INSERT INTO {table} ({columns}) {rule}"
         if len(rows) > _FEW:
             for at, (selection, arrays) in enumerate(selections(columns.split(", "), rows)):
@@ -109,7 +109,7 @@ class LockedSession:
     def _take(self, rows: Sequence[tuple[Any, ...]]) -> None:
         for name, key, seq, total, length, raw, pristine in rows:
             entry_id = shown(name)
-            self.held[entry_id] = Held(key, total, length)
+            self.rows[entry_id] = EntryRow(key, total, length)
             self.entries[entry_id] = Folded(record_of(raw), seq, pristine=pristine)
 
     def last_life(self, entry_id: str) -> int:
@@ -156,7 +156,7 @@ def locked(
     """Do something with a session while no other writer can change it, all or nothing.
 
     ``work`` gets the session with its live entries of these ids (None: all), or None if it is missing and
-    ``create`` does not make it. It may be called again, where the database has undone what it did.
+    ``create`` does not make it. It may be called again after the database has undone its work.
     """
     settle: list[tuple[LockedSession, T]] = []
 

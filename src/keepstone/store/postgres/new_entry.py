@@ -56,15 +56,15 @@ _SMALL = 65_536
 
 @dataclass(slots=True)
 class _Add:
-    """An entry to add, and what came of it."""
+    """An entry to add, and its outcome."""
 
     place: tuple[str, str]
     token: int
     values: tuple[Any, ...]
     is_written: bool | None = None
-    """None until an answer of the database tells."""
+    """Whether it is committed; None until the database has answered."""
     may_be_written: bool = False
-    """Whether it was sent, and no answer told that it failed."""
+    """Whether it may be committed: it was sent and no error came back."""
 
 
 def add_new(connections: Connections, agent: str, session: str, written: Written) -> Entry | None:
@@ -81,7 +81,7 @@ def add_new(connections: Connections, agent: str, session: str, written: Written
     columns = columns_of(entry, connections.language)
     place, token = (agent, stored(session)), random.getrandbits(63)
     counts = (columns.sum is not None, columns.length, len(written.raw))
-    # An id that was given may have had lives, of which a new one has to take the number.
+    # An id that a caller gave may have had lives, after which a new one must be numbered.
     had = (isinstance(written.record["id"], NewId), stored(entry.id), digest(session, entry.id))
     values = (*place, *had, stored(entry.id), *columns, written.raw[:-1], token, *counts, *place)
     add = _Add(place, token, values)
@@ -108,7 +108,7 @@ def _write_group(connections: Connections, adds: Sequence[_Add]) -> None:
         add.may_be_written = True
     try:
         connections.once(partial(_write, connections, adds, _BRIEFLY))
-    except psycopg.Error as error:  # Each thread writes its own, and says what fails.
+    except psycopg.Error as error:  # Each thread writes its own entry, and raises its own error.
         for add in adds:
             add.may_be_written = is_cut(error)
 

@@ -1,4 +1,4 @@
-"""Maintenance of a home in PostgreSQL: graphs, rebuilding what is derived, and the doctor."""
+"""Maintenance of a home in PostgreSQL: graphs, rebuilding derived tables, and the doctor."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class PostgresMaintenance:
         return [name for (name,) in self._connections.read("", "SELECT agent FROM agents ORDER BY agent")]
 
     def analyze(self) -> None:
-        """Let the database count what its tables hold, and take in what its GIN indexes still list.
+        """Let the database update its statistics, and merge the pending lists of its GIN indexes.
 
         Responses that are kept for retries go when their time is over.
         """

@@ -1,7 +1,7 @@
-"""The reader of an agent in PostgreSQL: what a recall asks, in three round trips for most questions.
+"""The reader of an agent in PostgreSQL: the queries of a recall, in three round trips for most questions.
 
-They are the words (with what has no vector yet), the vectors (with the neighbours of all candidates, how
-near they are, and how they begin), and the entries that are shown. What one of them brought is remembered.
+They are the words (with the number of entries without a vector), the vectors (with the neighbours of all
+candidates, their nearness and their beginnings), and the entries that are shown. Results are remembered.
 Words that no entry holds take another one, to look for typing errors; so does an identifier of common words.
 Where filters that are compared on loaded entries refuse most of them, longer lists are asked for in turn.
 """
@@ -32,7 +32,7 @@ _NEVER = 1 << 62
 
 
 class PostgresReader:
-    """A ``Reader`` of what an agent's sessions hold now. A key is never given to another entry."""
+    """A ``Reader`` of the present state of an agent's sessions. A key is never given to another entry."""
 
     stale = False
 
@@ -77,16 +77,16 @@ class PostgresReader:
         answers = self._read_all([*queries.values(), *phrases.values()])
         for word, rows in zip(phrases, answers[len(queries) :], strict=True):
             self._holders[word] = scope, self._with_phrase(word, rows)
-        told = dict(zip(queries, answers, strict=False))
-        self._spaces.home.take(told["home"])
+        rows_of = dict(zip(queries, answers, strict=False))
+        self._spaces.home.take(rows_of["home"])
         if space is not None:
-            self._pending = (space.id, scope, told["pending"][0][0])
-            self._sizes.take(space.id, scope, told["sizes"])
-        if "spaces" in told:
-            self._spaces.take(self._agent, writes, told["spaces"])
-        if "sample" in told:
-            self._counts.common.take(self._agent, told["sample"])
-        ranked = query.ranked(told["words"])
+            self._pending = (space.id, scope, rows_of["pending"][0][0])
+            self._sizes.take(space.id, scope, rows_of["sizes"])
+        if "spaces" in rows_of:
+            self._spaces.take(self._agent, writes, rows_of["spaces"])
+        if "sample" in rows_of:
+            self._counts.common.take(self._agent, rows_of["sample"])
+        ranked = query.ranked(rows_of["words"])
         if query.is_refused:
             return self.search(terms, scope, limit, names)
         self._searched.append((scope, query))
@@ -94,7 +94,7 @@ class PostgresReader:
         return Matches([Candidate(match.key, match.score) for match in ranked], *query.counted())
 
     def _queries_with(self, query: WordQuery, scope: Scope, space: Space | None) -> dict[str, Query]:
-        """Return the query of words with others that a recall needs, by what they are about."""
+        """Return the query of words with others that a recall needs, by their names."""
         queries: dict[str, Query] = {"words": (query.sql, query.values), "home": self._spaces.home.query}
         if space is not None:
             queries["pending"] = _pending_count(space.id, scope)
@@ -117,8 +117,8 @@ class PostgresReader:
             word: self._holders[word][1] for word in words if self._holders.get(word, ())[:1] == (scope,)
         }
         for word in {*words} - found.keys():
-            told = (query.holding(word) for within, query in self._searched if within == scope)
-            known = next((keys for keys in told if keys is not None), None)
+            known_holders = (query.holding(word) for within, query in self._searched if within == scope)
+            known = next((keys for keys in known_holders if keys is not None), None)
             if known is not None:
                 found[word] = known
         phrases = self._phrases([word for word in words if word not in found], scope)
@@ -165,7 +165,7 @@ class PostgresReader:
     ) -> Similar:
         """Return the entries in scope whose vectors of a space are nearest, best first.
 
-        What is asked next comes with the same round trip.
+        The next queries' results come with the same round trip.
         """
         if not limit:
             return Similar()
@@ -235,7 +235,7 @@ class PostgresReader:
         if not is_whole or dim > vector_rows.MOST_DIMENSIONS:
             return False, False
         count, is_there = self._sizes.get(space, scope) or (hnsw_from, False)
-        if count >= hnsw_from and not is_there:  # Asked again, as one may have been made.
+        if count >= hnsw_from and not is_there:  # Asked again, as a graph may have been made.
             [rows] = self._read_all([vector_rows.sizes(space, scope)])
             self._sizes.take(space, scope, rows)
             [(count, is_there)] = rows

@@ -1,4 +1,4 @@
-"""The store in PostgreSQL. It keeps the contract of ``Store``, whose docstrings say what each method does."""
+"""The store in PostgreSQL. It keeps the contract of ``Store``, whose docstrings describe each method."""
 
 from __future__ import annotations
 
@@ -318,7 +318,7 @@ class PostgresStore:
                 agent, states, partial(vector_rows.vectors_today, self._connections, agent), self.language
             )
             return
-        # Counts of what another agent shares are not those of all its entries.
+        # Counts of another agent's shared entries are not those of all its entries.
         counts = self._counts if ACTING.get() is None else HolderCounts()
         yield PostgresReader(
             self._connections, agent, counts, self._due, self._spaces, self._samples, self._sizes

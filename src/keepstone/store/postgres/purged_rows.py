@@ -1,4 +1,4 @@
-"""Digests of purged ids, and marks of dropped sessions, which the database keeps of what is gone."""
+"""Digests of purged ids, and marks of dropped sessions, which the database keeps after their removal."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ADD = (
 
 
 def purged(connections: Connections, agent: str) -> PurgedIds:
-    """Return what is recorded of an agent's purges."""
+    """Return the records of an agent's purges."""
     rows = connections.read(agent, "SELECT digest, vanished, life FROM purged WHERE agent = %s", (agent,))
     # Earlier versions had a row without a digest.
     own, whole = (
@@ -38,7 +38,7 @@ def purged(connections: Connections, agent: str) -> PurgedIds:
 
 
 def take(connections: Connections, agent: str, found: PurgedIds) -> None:
-    """Add what another home recorded of an agent's purges."""
+    """Add another home's records of an agent's purges."""
     named = [(_VANISHED, (f"{_PREFIX}{agent}",))] if found.vanished else []
     connections.read_all(
         agent,

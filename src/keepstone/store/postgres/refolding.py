@@ -47,14 +47,14 @@ def line_of(seq: int, raw: bytes, name: str | None, ts: datetime | None) -> Line
 
 
 class Unfolded(NamedTuple):
-    """The live entries of a session, and the vectors that were given with what they say."""
+    """The live entries of a session, and the vectors that were given for their present texts."""
 
     fold: Fold
     given: dict[str, Embedding]
 
 
 def unfold(lines: Iterable[Line]) -> Unfolded:
-    """Return what lines come to."""
+    """Return the live entries of lines, and their vectors."""
     fold, given = Fold(), dict[str, Embedding]()
     for line in lines:
         entry_id = id_of(line.record or {})

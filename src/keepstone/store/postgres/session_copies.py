@@ -65,7 +65,7 @@ def _compact(locked: LockedSession, decay: Decay | None) -> Compacted:
         and not only_counts(line)
     }
     titles = (line.offset for line, _ in rows if is_title(line.record or {}))
-    title = max(titles, default=None)  # Those before the last one say nothing any more.
+    title = max(titles, default=None)  # Earlier titles have no effect.
     archive, dropped = [], []
     for line, is_folded in rows:
         entry_id = id_of(line.record or {})
@@ -277,7 +277,7 @@ def take(connections: Connections, agent: str, session: str, lines: Sequence[Raw
         for seq, (line, is_archived) in enumerate(lines, 1):
             entry_id = id_of(line.record or {})
             moment = read_time((line.record or {}).get("ts"))
-            # What a compaction folded repeats the archive, and stands first in the log.
+            # The lines that a compaction folded repeat the archive, and come first in the log.
             folded = (
                 not is_archived and entry_id is not None and entry_id in archived and entry_id not in seen
             )

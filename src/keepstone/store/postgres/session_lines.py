@@ -1,4 +1,4 @@
-"""The lines that are added to a session, and what they come to, written in one transaction."""
+"""New lines of a session, and the rows derived from them, written in one transaction."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from keepstone.log.scan import Line
 from keepstone.model import Record
 from keepstone.store.changes import Kind
 from keepstone.store.postgres.entry_rows import Columns, kept_record, stored
-from keepstone.store.postgres.locked_session import Held, LockedSession
+from keepstone.store.postgres.locked_session import EntryRow, LockedSession
 from keepstone.store.resolving import Written
 from keepstone.vector import Embedding, Vector, decode
 
@@ -22,7 +22,7 @@ _UNTOLD = frozenset({"access", "batch", "deleted", "modified"})
 """Reserved keys whose change is not a change of the entry, or is reported otherwise."""
 _VECTORS_AT_ONCE = 200
 _ADD_VECTORS = (
-    # Each vector is read once, and each entry looked up by its id, whatever the planner knows of the tables.
+    # Each vector is read once, and each entry looked up by its id, also if the planner has poor statistics.
     "WITH given AS MATERIALIZED (SELECT n.id, n.embedding::vector AS embedding "
     "FROM unnest(%s::text[], %s::text[]) AS n(id, embedding)), "
     "found AS MATERIALIZED (SELECT e.*, given.embedding FROM given CROSS JOIN LATERAL "
@@ -51,7 +51,7 @@ class _Planned:
 
 
 def write(locked: LockedSession, written: Sequence[Written]) -> dict[str, Folded | None]:
-    """Add lines to a session; return what each entry that they name is afterwards."""
+    """Add lines to a session; return the resulting state of each entry that they name."""
     planned = _Planned()
     for at, line in enumerate(written):
         _plan(locked, planned, locked.next_seq + at, line)
@@ -107,13 +107,13 @@ def insert_lines(locked: LockedSession, rows: Sequence[tuple[Any, ...]]) -> None
 
 
 def _save(locked: LockedSession, planned: _Planned) -> tuple[int, int, int]:
-    """Bring the rows of entries to what the lines come to; return how many entries, texts and words more."""
+    """Update the rows of entries by the lines; return the changes in counts of entries, texts and words."""
     gone: list[int] = []
-    changed: list[tuple[Held, Folded, Columns]] = []
+    changed: list[tuple[EntryRow, Folded, Columns]] = []
     new: list[tuple[str, Folded, Columns]] = []
     count = texts = words = 0
     for entry_id, after in planned.entries.items():
-        row = locked.held.get(entry_id)
+        row = locked.rows.get(entry_id)
         columns = None if after is None else locked.columns_of(after.record)
         if row is not None:
             count, texts, words = count - 1, texts - (row.sum is not None), words - row.length
@@ -130,9 +130,9 @@ def _save(locked: LockedSession, planned: _Planned) -> tuple[int, int, int]:
             changed.append((row, after, columns))
     stale = [row.key for row, _, columns in changed if row.sum != columns.sum]
     stale += [
-        locked.held[entry_id].key
+        locked.rows[entry_id].key
         for entry_id in planned.given
-        if entry_id in locked.held and entry_id not in planned.begun
+        if entry_id in locked.rows and entry_id not in planned.begun
     ]
     remove_vectors(locked, [*gone, *stale])
     if gone:
@@ -163,7 +163,7 @@ def insert_entries(
     locked.insert("entries", names, rows[False])
 
 
-def _update(locked: LockedSession, row: Held, after: Folded, columns: Columns) -> None:
+def _update(locked: LockedSession, row: EntryRow, after: Folded, columns: Columns) -> None:
     locked.do(
         "UPDATE entries SET seq = %s, record = %s, ts = %s, type = %s, pinned = %s, tags = %s, targets = %s, "
         "facts = %s, head = %s, sum = %s, length = %s, terms = %s, times = %s WHERE agent = %s AND key = %s",
@@ -222,7 +222,7 @@ def literal(vector: Vector) -> str:
 
 
 def tell(locked: LockedSession, events: Sequence[tuple[Kind, str | None]]) -> None:
-    """Note what happened, for those who watch."""
+    """Record the events, for processes that watch."""
     rows = [
         (*locked.place, None if entry_id is None else stored(entry_id), kind, locked.xid, locked.token)
         for kind, entry_id in events

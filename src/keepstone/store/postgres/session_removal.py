@@ -22,96 +22,101 @@ SESSION_TABLES = ("vectors", "spaces", "entries", "lines")
 
 def purge(connections: Connections, agent: str, session: str, ids: Ids) -> int:
     """Remove every line and row of entries; return how many there were."""
-    asked, scope = ids_and_scope(ids)
-    asked = list(dict.fromkeys(asked))
+    listed, scope = ids_and_scope(ids)
+    listed = list(dict.fromkeys(listed))
 
-    def work(held: LockedSession | None) -> int:
-        if held is None:
+    def work(locked: LockedSession | None) -> int:
+        if locked is None:
             return 0
-        wanted = asked if scope is None else held.live(asked, scope)
-        suggestion_rows.forget(held, wanted)
+        wanted = listed if scope is None else locked.live(listed, scope)
+        suggestion_rows.forget(locked, wanted)
         names = [stored(entry_id) for entry_id in wanted]
-        there = held.connection.execute(
+        matches = locked.connection.execute(
             "SELECT DISTINCT id FROM lines WHERE agent = %s AND session = %s AND id = ANY(%s)",
-            (*held.place, names),
+            (*locked.place, names),
         ).fetchall()
-        damaged = _damaged(held, frozenset(wanted))
-        found = {shown(name) for (name,) in there}
+        damaged = _damaged(locked, frozenset(wanted))
+        found = {shown(name) for (name,) in matches}
         if not found and not damaged:
             return 0
-        keys = [row.key for entry_id, row in held.held.items() if entry_id in found]
-        remove_vectors(held, keys)
-        held.do(
-            "DELETE FROM entries WHERE agent = %s AND session = %s AND id = ANY(%s)", (*held.place, names)
+        keys = [row.key for entry_id, row in locked.rows.items() if entry_id in found]
+        remove_vectors(locked, keys)
+        locked.do(
+            "DELETE FROM entries WHERE agent = %s AND session = %s AND id = ANY(%s)", (*locked.place, names)
         )
-        held.do("DELETE FROM lines WHERE agent = %s AND session = %s AND id = ANY(%s)", (*held.place, names))
-        held.do(
-            "DELETE FROM lines WHERE agent = %s AND session = %s AND seq = ANY(%s)", (*held.place, [*damaged])
+        locked.do(
+            "DELETE FROM lines WHERE agent = %s AND session = %s AND id = ANY(%s)", (*locked.place, names)
         )
-        held.do("DELETE FROM events WHERE agent = %s AND session = %s AND id = ANY(%s)", (*held.place, names))
-        recount(held)
-        event_rows.tell_purge(held, [entry_id for entry_id in wanted if entry_id in found])
-        gone = found | {one for names in damaged.values() for one in names}
-        lives = dict.fromkeys(sorted(gone), 1) | purged_rows.lives_of(held, sorted(found))
-        purged_rows.forget(connections, held, lives)
+        locked.do(
+            "DELETE FROM lines WHERE agent = %s AND session = %s AND seq = ANY(%s)",
+            (*locked.place, [*damaged]),
+        )
+        locked.do(
+            "DELETE FROM events WHERE agent = %s AND session = %s AND id = ANY(%s)", (*locked.place, names)
+        )
+        recount(locked)
+        event_rows.tell_purge(locked, [entry_id for entry_id in wanted if entry_id in found])
+        gone = found | {entry_id for names in damaged.values() for entry_id in names}
+        lives = dict.fromkeys(sorted(gone), 1) | purged_rows.lives_of(locked, sorted(found))
+        purged_rows.forget(connections, locked, lives)
         return len(gone)
 
-    return locked(connections, agent, session, asked, work)
+    return locked(connections, agent, session, listed, work)
 
 
-def _damaged(held: LockedSession, ids: frozenset[str]) -> dict[int, set[str]]:
+def _damaged(locked: LockedSession, ids: frozenset[str]) -> dict[int, set[str]]:
     """Return the damaged lines that name one of the ids, and which."""
-    rows = held.connection.execute(
-        "SELECT seq, line FROM lines WHERE agent = %s AND session = %s AND id IS NULL", held.place
+    rows = locked.connection.execute(
+        "SELECT seq, line FROM lines WHERE agent = %s AND session = %s AND id IS NULL", locked.place
     )
     named = {seq: named_in_damage(raw) & ids for seq, raw in rows}
     return {seq: names for seq, names in named.items() if names}
 
 
-def recount(held: LockedSession) -> None:
-    """Bring what the session's row counts to what its rows are."""
-    held.do(
+def recount(locked: LockedSession) -> None:
+    """Update the counts in the session's row from its entries and lines."""
+    locked.do(
         "UPDATE sessions s SET entries = e.entries, texts = e.texts, words = e.words, size = l.size, "
         "modified = statement_timestamp() FROM (SELECT count(*) AS entries, count(sum) AS texts, "
         "coalesce(sum(length), 0) AS words FROM entries WHERE agent = %s AND session = %s) e, "
         "(SELECT coalesce(sum(length(line) + 1), 0) AS size FROM lines WHERE agent = %s AND session = %s "
         "AND NOT archived) l WHERE s.agent = %s AND s.session = %s",
-        held.place * 3,
+        locked.place * 3,
     )
 
 
-def info_in(held: LockedSession) -> SessionInfo:
+def info_in(locked: LockedSession) -> SessionInfo:
     """Return the state of a session."""
-    row = held.connection.execute(
-        "SELECT modified, size FROM sessions WHERE agent = %s AND session = %s", held.place
+    row = locked.connection.execute(
+        "SELECT modified, size FROM sessions WHERE agent = %s AND session = %s", locked.place
     ).fetchone()
     modified, size = row or (datetime.now(UTC), 0)
-    return SessionInfo(held.name, modified.astimezone(UTC), size)
+    return SessionInfo(locked.name, modified.astimezone(UTC), size)
 
 
-def _erase(connections: Connections, held: LockedSession) -> None:
-    suggestion_rows.forget(held, None)
-    purged_rows.forget_all(connections, held)
+def _erase(connections: Connections, locked: LockedSession) -> None:
+    suggestion_rows.forget(locked, None)
+    purged_rows.forget_all(connections, locked)
     for table in (*SESSION_TABLES, "events"):
-        held.do(f"DELETE FROM {table} WHERE agent = %s AND session = %s", held.place)
+        locked.do(f"DELETE FROM {table} WHERE agent = %s AND session = %s", locked.place)
 
 
 def clear(connections: Connections, agent: str, session: str, check: SessionCheck | None) -> int | None:
     """Remove all of a session's lines; return how long it was, None if it is missing."""
 
-    def work(held: LockedSession | None) -> int | None:
-        if held is None:
+    def work(locked: LockedSession | None) -> int | None:
+        if locked is None:
             return None
-        info = info_in(held)
+        info = info_in(locked)
         if check is not None:
             check(info)
-        _erase(connections, held)
-        held.do(
+        _erase(connections, locked)
+        locked.do(
             "UPDATE sessions SET entries = 0, texts = 0, words = 0, size = 0, compacted = 0, "
             "modified = statement_timestamp() WHERE agent = %s AND session = %s",
-            held.place,
+            locked.place,
         )
-        tell(held, [("clear", None)])
+        tell(locked, [("clear", None)])
         return info.size
 
     return locked(connections, agent, session, [], work)
@@ -125,22 +130,22 @@ def remove(
     ``dropped`` is the time of a mark that it was dropped, which is kept.
     """
 
-    def work(held: LockedSession | None) -> int | None:
-        if held is None:
+    def work(locked: LockedSession | None) -> int | None:
+        if locked is None:
             return None
         if check is not None:
-            check(info_in(held))
-        [(live,)] = held.connection.execute(
-            "SELECT entries FROM sessions WHERE agent = %s AND session = %s", held.place
+            check(info_in(locked))
+        [(live,)] = locked.connection.execute(
+            "SELECT entries FROM sessions WHERE agent = %s AND session = %s", locked.place
         ).fetchall()
-        _erase(connections, held)
-        held.do("DELETE FROM sessions WHERE agent = %s AND session = %s", held.place)
+        _erase(connections, locked)
+        locked.do("DELETE FROM sessions WHERE agent = %s AND session = %s", locked.place)
         if dropped is not None:
-            held.do(
+            locked.do(
                 "INSERT INTO dropped VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
-                (*held.place, read_time(dropped)),
+                (*locked.place, read_time(dropped)),
             )
-        tell(held, [("remove", None)])
+        tell(locked, [("remove", None)])
         return int(live)
 
     return locked(connections, agent, session, [], work)

@@ -45,11 +45,11 @@ from keepstone.store.versions import deleted_in
 def add(
     connections: Connections, agent: str, session: str, records: Sequence[Record], on_conflict: OnConflict
 ) -> list[Entry]:
-    """Write records, all or none; ``on_conflict`` says what a record makes of an entry with its id."""
+    """Write records, all or none; ``on_conflict`` resolves a record against an entry with its id."""
     written = [Written(record, dump(record)) for record in records]
     if not written:
         return []
-    # What is added for another agent is not written together with what others add: its grant binds it alone.
+    # Entries added for another agent are not grouped with those of others, as the grant binds them alone.
     if len(written) == 1 and on_conflict is refuse_other and ACTING.get() is None:
         added = add_new(connections, agent, session, written[0])
         if added is not None:
@@ -91,7 +91,7 @@ def set_title(connections: Connections, agent: str, session: str, line: Record) 
 
 
 def modify(connections: Connections, agent: str, session: str, entry_id: str, change: Modification) -> Entry:
-    """Change one live entry by what it says at that moment, and return it as it is then."""
+    """Change one live entry by its present state, and return the changed entry."""
 
     def work(locked: LockedSession | None) -> Entry:
         current = None if locked is None else locked.get(entry_id)
@@ -174,7 +174,7 @@ class _Live:
 def revise(
     connections: Connections, agent: str, session: str, revision: Revision, ids: Sequence[str] = ()
 ) -> list[Entry]:
-    """Write the lines that a revision makes of a session's live entries, and return what is live then."""
+    """Write the lines that a revision makes of a session's live entries; return those that are live then."""
 
     def work(locked: LockedSession | None) -> list[Entry]:
         if locked is None:

@@ -18,7 +18,7 @@ def lines(connections: Connections, agent: str) -> list[bytes]:
 
 
 def change(connections: Connections, agent: str, revision: Callable[[list[bytes]], list[bytes]]) -> None:
-    """Write what a function makes of the lines, in one transaction that holds the agent's row."""
+    """Write the lines that a function returns, in one transaction that holds the agent's row."""
 
     def work(connection: Connection) -> None:
         with connection.transaction():
@@ -39,7 +39,7 @@ def forget(locked: LockedSession, ids: Collection[str] | None) -> None:
 
 
 def _revise(connection: Connection, agent: str, revision: Callable[[list[bytes]], list[bytes]]) -> bool:
-    """Write what a function makes of the lines; return whether any of them went."""
+    """Write the lines that a function returns; return whether any were removed."""
     connection.execute("SELECT 1 FROM agents WHERE agent = %s FOR UPDATE", (agent,))
     old = [bytes(line) for (line,) in connection.execute(_LINES.encode(), (agent,)).fetchall()]
     new = revision([*old])

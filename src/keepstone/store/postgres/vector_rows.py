@@ -32,7 +32,7 @@ _DROP = sql.SQL("DROP INDEX CONCURRENTLY IF EXISTS {}")
 _SPACES = "SELECT space, max(dim) FROM spaces WHERE agent = %s AND vectors > 0 GROUP BY space ORDER BY space"
 _TABLE = own("'vectors'")
 _FRESH = 1.0
-"""Seconds for which what was read counts."""
+"""Seconds for which a read value counts."""
 
 
 _Sized: TypeAlias = "tuple[str, str, tuple[str, ...] | None]"
@@ -42,14 +42,14 @@ _Sized: TypeAlias = "tuple[str, str, tuple[str, ...] | None]"
 class Sizes:
     """How many vectors scopes had when they were searched last, and whether their space had a graph.
 
-    What is a little old may only choose the slower of two ways to the same answer.
+    A value that is a little old can only select the slower of two ways to the same answer.
     """
 
     def __init__(self) -> None:
         self._known: dict[_Sized, tuple[int, bool, float]] = {}
 
     def get(self, space: str, scope: Scope) -> tuple[int, bool] | None:
-        """Return what is known of a scope."""
+        """Return the cached sizes of a scope."""
         known = self._known.get((space, scope.agent, scope.sessions))
         return None if known is None else known[:2]
 
@@ -134,7 +134,7 @@ class AgentSpaces:
         return self.take(agent, writes, rows)
 
     def query(self, agent: str) -> Query:
-        """Return what brings an agent's spaces, with the first queries of a recall."""
+        """Return the statement for an agent's spaces, sent with the first queries of a recall."""
         return _SPACES, (agent,)
 
     def is_due(self, agent: str) -> bool:
@@ -143,7 +143,7 @@ class AgentSpaces:
         return written != self._connections.writes or time.monotonic() - at >= _FRESH
 
     def take(self, agent: str, writes: int, rows: Sequence[tuple[Any, ...]]) -> list[Space]:
-        """Take what the query brought, which began after this number of writes."""
+        """Take in the result of the query, which began after this number of writes."""
         found = [Space(shown(name), dim) for name, dim in rows]
         self._known = {agent: (time.monotonic(), writes, found)}
         return list(found)
@@ -279,7 +279,7 @@ def graph_name(agent: str, space: str) -> str:
 
 
 def graph_settings(limit: int) -> str:
-    """Return the statement that lets a graph go on until a filter has let enough through."""
+    """Return the statement that lets a graph search go on until enough rows pass the filter."""
     width = max(200, min(4 * limit, 1000))
     return (
         f"SELECT set_config('hnsw.ef_search', '{width}', true), "

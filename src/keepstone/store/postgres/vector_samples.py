@@ -1,4 +1,4 @@
-"""Samples of an agent's vectors, which tell what cosines are usual."""
+"""Samples of an agent's vectors, which show the usual cosines."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _sampled(agent: str, space: str, what: str, *values: object) -> Statement:
 
 
 class VectorSamples:
-    """Sampled vectors of agents that have many, kept for a time: they hardly change what is usual."""
+    """Sampled vectors of agents that have many, kept for a time, as the usual cosines hardly change."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], tuple[float, Any]] = {}

@@ -69,7 +69,7 @@ class HolderCounts:
         return [None if cached is None or now - cached[0] > _SECONDS else cached[1] for cached in found]
 
     def keep(self, agent: str, tokens: Sequence[int], counts: Sequence[int], entries: float) -> None:
-        """Remember what a query counted."""
+        """Remember the counts of a query."""
         if entries < _LARGE:
             return
         now = time.monotonic()
@@ -119,10 +119,10 @@ class WordQuery:
                 holders.append(f"{count}::bigint AS d{at}")
         idf = "ln(greatest(n - {d} + 0.5, 0.5) / ({d} + 0.5))"
         factor = _SATURATION + 1
-        told = f"(n < {_FEW} OR d{{at}} * 2 < n)"
-        any_telling = " OR ".join(f"({told.format(at=at)} AND d{at} > 0)" for at in range(len(tokens)))
+        is_telling = f"(n < {_FEW} OR d{{at}} * 2 < n)"
+        any_telling = " OR ".join(f"({is_telling.format(at=at)} AND d{at} > 0)" for at in range(len(tokens)))
         weights = [
-            f"CASE WHEN NOT {told.format(at=at)} AND ({any_telling}) THEN 0 "
+            f"CASE WHEN NOT {is_telling.format(at=at)} AND ({any_telling}) THEN 0 "
             f"WHEN {idf.format(d=f'd{at}')} > 0 THEN {idf.format(d=f'd{at}')} ELSE {_LEAST} END "
             f"* {factor} AS w{at}"
             for at in range(len(tokens))
@@ -141,8 +141,8 @@ class WordQuery:
             sums.append(f"CASE WHEN {has_all} THEN {parts} ELSE 0 END")
         is_whole = replace(scope, where=()) == Scope(agent)
         chosen = choose(tokens, common) if common is not None and is_whole else Chosen([*tokens], [], [])
-        asked = ", ".join(
-            f"CASE WHEN {told.format(at=place[token])} THEN %s::bigint END" for token in chosen.any
+        asked_tokens = ", ".join(
+            f"CASE WHEN {is_telling.format(at=place[token])} THEN %s::bigint END" for token in chosen.any
         )
         damping = f"{_SATURATION} * ({1 - _BY_LENGTH} + {_BY_LENGTH} * e.length / weight.average)"
         hardly = " + ".join(["0", *(f"d{place[token]}" for token in chosen.any)])
@@ -155,7 +155,7 @@ class WordQuery:
             f"held AS MATERIALIZED (SELECT {', '.join(holders)}), "
             # Words that half of all entries hold have no weight; finding their holders is most of the work.
             f"weight AS MATERIALIZED (SELECT *, {', '.join(weights)}, "
-            f"CASE WHEN {any_telling} THEN array_remove(ARRAY[{asked}]::bigint[], NULL) "
+            f"CASE WHEN {any_telling} THEN array_remove(ARRAY[{asked_tokens}]::bigint[], NULL) "
             "ELSE %s::bigint[] END AS asked "
             "FROM total, held), "
             f"taken AS ({taken}), "
@@ -193,7 +193,7 @@ class WordQuery:
         return sql, values
 
     def ranked(self, rows: Sequence[tuple[Any, ...]]) -> list[Ranked]:
-        """Return what the rows of the query say, best first."""
+        """Return the candidates in the query's rows, best first."""
         found = [row for row in rows if row[4] is not None]
         if found:
             self._entries, self._length, holders = int(found[0][4]), found[0][5], found[0][6]

@@ -1,1 +1,1 @@
-"""Sharing: what one agent lets another one read and write, and the one check of it."""
+"""Sharing: grants of one agent to another to read and write, and their single check."""

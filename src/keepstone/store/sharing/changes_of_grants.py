@@ -74,7 +74,7 @@ def grants_now(store: Store, agent: str, now: datetime) -> list[Grant]:
 
 
 def copy_of(entry: Entry) -> Record:
-    """Return the record of a copy for another agent: what the entry says, and a link to it.
+    """Return the record of a copy for another agent: the entry's content, and a link to it.
 
     Its id follows from the entry's, so that there is one copy of it.
     """

@@ -2,7 +2,7 @@
 
 ``Reach.check`` is the one check of grants; libraries, servers and commands call nothing else. It reads the
 grants each time, so that a revocation holds from the next call on, also for sessions, cursors and iterators
-that were made before. ``GrantedStore`` offers what a grant can cover, and refuses every other method.
+that were made before. ``GrantedStore`` has the methods that a grant can cover, and refuses all others.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Reach:
 class GrantedStore:
     """The ``Store`` of one agent's memory for another agent; cast to ``Store`` by ``granted``.
 
-    What the grant does not cover reads as missing, and what it does not allow raises ``NotGrantedError``.
+    Entries outside the grant read as missing, and a call that it does not allow raises ``NotGrantedError``.
     """
 
     def __init__(self, reach: Reach) -> None:
@@ -130,7 +130,7 @@ class GrantedStore:
     def records(
         self, agent: str, session: str, *, as_of: datetime | None = None, archived: bool = False
     ) -> Sequence[Record]:
-        """Return what ``entries`` does as records."""
+        """Return the result of ``entries`` as records."""
         found = self.entries(agent, session, None, None, as_of=as_of, archived=archived)
         return [entry.line for entry in found]
 
@@ -167,8 +167,8 @@ class GrantedStore:
         with self._reach.access(WRITE) as grant:
             for record in records:
                 self._check_line(grant, record, None)
-                for there in self._store.find(agent, record["id"], session):
-                    self._check_there(grant, there)
+                for existing in self._store.find(agent, record["id"], session):
+                    self._check_existing(grant, existing)
             return self._store.append(agent, session, [*map(self._signed, records)])
 
     def put(self, agent: str, session: str, records: Sequence[Record]) -> list[Entry]:
@@ -197,10 +197,10 @@ class GrantedStore:
             def checked(live: LiveSession) -> Sequence[Record]:
                 lines = revision(_Covered(live, grant))
                 for line in lines:
-                    there = live.get(line["id"])
-                    if there is not None:
-                        self._check_there(grant, there)
-                    self._check_line(grant, line, there)
+                    existing = live.get(line["id"])
+                    if existing is not None:
+                        self._check_existing(grant, existing)
+                    self._check_line(grant, line, existing)
                 return [*map(self._signed, lines)]
 
             if self._store.session(agent, session) is None:
@@ -216,7 +216,11 @@ class GrantedStore:
         gone: list[Record] = []
 
         def hide(live: LiveSession) -> Sequence[Record]:
-            gone[:] = [{"id": one, "deleted": True, "ts": ts} for one in ids if live.get(one) is not None]
+            gone[:] = [
+                {"id": entry_id, "deleted": True, "ts": ts}
+                for entry_id in ids
+                if live.get(entry_id) is not None
+            ]
             return gone
 
         if self._is_empty(agent, session):
@@ -229,17 +233,17 @@ class GrantedStore:
         self._reach.check(WRITE)
         return not self.select_count(Scope(agent, (session,)))
 
-    def _check_there(self, grant: Grant, entry: Entry) -> None:
+    def _check_existing(self, grant: Grant, entry: Entry) -> None:
         """Raise for an entry that a writer would replace without seeing it."""
         if not grant.covers_entry(entry):
             raise EntryExistsError(f"entry {entry.id!r:.80} exists: choose another id, or none")
 
-    def _check_line(self, grant: Grant, line: Record, there: Entry | None) -> None:
+    def _check_line(self, grant: Grant, line: Record, existing: Entry | None) -> None:
         """Raise unless a line leaves an entry that the grant covers, or hides one."""
-        if there is not None and is_tombstone(line):
+        if existing is not None and is_tombstone(line):
             return
-        kind = type_of(line) or (DEFAULT_TYPE if there is None else there.type)
-        tags = line.get("tags") if "tags" in line or there is None else there.tags
+        kind = type_of(line) or (DEFAULT_TYPE if existing is None else existing.type)
+        tags = line.get("tags") if "tags" in line or existing is None else existing.tags
         if not grant.covers(kind, tags or ()):
             wanted = [f"of type {' or '.join(grant.types) or 'none'}"] if grant.types is not None else []
             wanted += [f"tagged {', '.join(grant.tags)}"] if grant.tags else []
@@ -249,7 +253,7 @@ class GrantedStore:
             )
 
     def _signed(self, line: Record) -> Record:
-        """Return a line that says who wrote what is new in it."""
+        """Return a line that names the writer of its new content."""
         if "origin" not in RESERVED or not is_put(line):
             return line
         given = line.get("origin") or {}
@@ -298,5 +302,5 @@ def _missing(entry_id: str, session: str) -> EntryNotFoundError:
 
 
 def granted(reach: Reach) -> Store:
-    """Return another agent's store as far as grants reach."""
+    """Return another agent's store, restricted to what grants allow."""
     return cast("Store", GrantedStore(reach))

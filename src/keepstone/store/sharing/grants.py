@@ -136,7 +136,8 @@ def in_force(grants: Iterable[Grant], now: datetime) -> list[Grant]:
     Grants of the future do not count yet; of two with the same time the later line counts.
     """
     newest: dict[str, Grant] = {}
-    for grant in sorted((one for one in grants if one.ts <= now), key=lambda one: one.ts):
+    past = (grant for grant in grants if grant.ts <= now)
+    for grant in sorted(past, key=lambda grant: grant.ts):
         newest[grant.to] = grant
     return [
         grant

@@ -41,7 +41,7 @@ class GrantsFile:
         self._change(lambda text: with_grant(text, grant, drop_later=drop_later), create=True)
 
     def revise(self, change: Callable[[bytes], bytes]) -> None:
-        """Write what a function makes of the file, in one step; it may raise. Errors as for ``read``."""
+        """Replace the file by the result of a function, in one step; it may raise. Errors as for ``read``."""
         self._change(change, create=True)
 
     def forget(self, to: str) -> None:
@@ -92,7 +92,7 @@ class GrantsFile:
 
 
 def forget_grants_to(root: Path, layout: Layout, to: str) -> None:
-    """Remove what all agents of a home granted to one."""
+    """Remove the grants of all agents of a home to one."""
     for agent in layout.agents(root) if layout.has_agents else ():
         GrantsFile(root, layout, agent).forget(to)
 

@@ -21,9 +21,9 @@ _STREAMED = 1_000
 
 
 class SharedLists:
-    """The entries that a scope selects of one agent, and of others as far as they share them.
+    """The entries that a scope selects of one agent, and of others that share them.
 
-    Every call checks the grants, and an iterator those of each entry that it gives.
+    Every call checks the grants; an iterator checks them again for each entry that it returns.
     """
 
     def __init__(self, store: Store, scope: Scope, reaches: Sequence[Reach]) -> None:

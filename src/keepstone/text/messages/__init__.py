@@ -1,1 +1,1 @@
-"""Chat messages of model providers and frameworks: what they say, and how one is turned into another's."""
+"""Chat messages of model providers and frameworks: their texts, and conversion between their forms."""

@@ -22,9 +22,9 @@ class Dialect:
     takes: Callable[[Record], bool]
     """Return whether a message has the form already."""
     given: Callable[[Record], Record]
-    """Returns such a message without what only an answer of the provider has."""
+    """Returns such a message without keys that only a provider's answers have."""
     write: Callable[[Turn, Record | None], Iterator[Record]]
-    """Yields a turn as messages. Of a message that has the form and was cut, the message stands beside it."""
+    """Yields a turn as messages. The second argument is the whole message if it has the form and was cut."""
     merges_calls: bool = True
     """Whether consecutive calls must be in one message."""
     is_alternating: bool = False
@@ -73,7 +73,7 @@ def has_blocks_of(content: Any, keys: dict[str, str]) -> bool:
 
 
 def returned_text(value: Any) -> str:
-    """Return what a tool returned as one text."""
+    """Return the result of a tool as one text."""
     if isinstance(value, str):
         return value
     blocks = value if isinstance(value, list) else [value]

@@ -35,14 +35,14 @@ def message_text(payload: Record, kind: object) -> str | None:
 
     Args:
         payload: The message.
-        kind: The type that its log line names, if the payload stands flat in it.
+        kind: The type that its log line names, if the line holds the payload flat.
     """
     parts = spoken(payload, kind)
     return None if parts is None else joined(line for part in parts for line in _lines_of(part, 0))
 
 
 def _lines_of(part: Part, depth: int) -> Iterator[str]:
-    """Yield what a part says, line by line."""
+    """Yield the text of a part, line by line."""
     if part.kind in ("text", "reasoning"):
         text = _DATA_URL.sub("", part.text) if "base64," in part.text else part.text
         if text:
@@ -73,7 +73,7 @@ def _file(block: Record, depth: int) -> Iterator[str]:
 
 
 def _returned(value: Any, depth: int) -> Iterator[str]:
-    """Yield what a tool returned: texts of blocks, otherwise the values with their keys."""
+    """Yield the result of a tool: texts of blocks, otherwise the values with their keys."""
     blocks = value if isinstance(value, list) else [value]
     if blocks and all(map(is_known_block, blocks)) and not isinstance(value, str):
         for part in parts_of(blocks) if depth < _DEEPEST else ():
@@ -106,7 +106,7 @@ def _labelled(value: Any, label: str, depth: int, *, frame: frozenset[str]) -> I
 
 
 def _said(value: Any) -> str:
-    """Return a string, or a number as text, without what is base64; nothing for any other value."""
+    """Return a string, or a number as text, without base64; empty for any other value."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         try:
             return str(value)

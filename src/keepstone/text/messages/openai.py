@@ -58,7 +58,7 @@ def _takes_item(message: Record) -> bool:
 def _given_item(item: Record) -> Record:
     if "role" in item and item.get("type") != "message":
         return item
-    # What a response leaves empty, a request must not name.
+    # A request must not have keys that are empty in the response.
     return {key: value for key, value in item.items() if value is not None}
 
 

@@ -18,7 +18,7 @@ def paired(turns: Sequence[Turn], *, merge: bool) -> list[Turn]:
 
     Args:
         turns: In their order.
-        merge: Put consecutive turns of the assistant into one, calls last, where one of them would stand
+        merge: Merge consecutive turns of the assistant into one, calls last, if one of them would come
             between a call and its result.
     """
     results = _results_of_calls(turns)

@@ -15,7 +15,7 @@ from keepstone.model import Record
 Kind = Literal["text", "reasoning", "call", "result", "file", "step", "other"]
 
 _DEEPEST = 40
-"""Levels of blocks and values that are read; what nests deeper has no text."""
+"""Levels of blocks and values that are read; deeper ones are ignored."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,7 +102,7 @@ def _other(block: Record) -> Iterator[Part]:
 
 
 def _served(block: Record) -> Iterator[Part]:
-    """Read a call of a tool that the provider runs itself: its result stands beside it."""
+    """Read a call of a tool that the provider runs itself: its result is a block beside it."""
     yield Part("other", name=_string(block, "name"), value=block.get("input"), block=block)
 
 
@@ -134,8 +134,8 @@ def _result(id_key: str, value: str, older: str = "") -> Reader:
 
 def _reasoning(block: Record) -> Iterator[Part]:
     found = _string(block, "thinking", "text", "reasoning")
-    told = [part.text for key in ("summary", "content") for part in parts_of(block.get(key) or [])]
-    yield Part("reasoning", "\n".join(filter(None, [found, *told])), block=block)
+    texts = [part.text for key in ("summary", "content") for part in parts_of(block.get(key) or [])]
+    yield Part("reasoning", "\n".join(filter(None, [found, *texts])), block=block)
 
 
 def _function(block: Record) -> Iterator[Part]:

@@ -91,12 +91,12 @@ def _parts(message: Record, kind: object, content: Any) -> Iterator[Part]:
         if isinstance(text, str):
             yield Part("text", text)
     for found in tool_calls_of(message):
-        # LangChain's messages name the calls of their blocks once more.
+        # LangChain's messages repeat here the calls that their blocks have.
         yield from (part for part in parts_of(_as_block(found)) if part.call not in seen)
 
 
 def tool_calls_of(message: Record) -> list[Any]:
-    """Return what a message has at ``tool_calls``."""
+    """Return the ``tool_calls`` of a message."""
     calls = message.get("tool_calls")
     return calls if isinstance(calls, list) else []
 

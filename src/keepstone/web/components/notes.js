@@ -1,4 +1,4 @@
-// The notes of one file. Each can be edited where it stands; what is being edited stays when the list changes,
+// The notes of one file. Each can be edited in place; what is being edited stays when the list changes,
 // even if its note goes.
 export default {
   props: { notes: Array, readOnly: Boolean, label: String },

@@ -1,4 +1,4 @@
-"""The agents page: what each agent holds; search, switch, create and purge."""
+"""The agents page: counts of each agent; search, switch, create and purge."""
 
 from __future__ import annotations
 
@@ -51,19 +51,19 @@ class Facts:
 
 
 def facts_of(agent: Agent) -> Facts:
-    """Return what an agent holds."""
+    """Return the counts of an agent."""
     infos, summaries = agent.sessions(), agent.session_summaries(texts=False)
     return Facts(
         len(infos),
-        sum(one.entries for one in summaries),
-        max((one.changed for one in summaries if one.entries), default=None),
+        sum(summary.entries for summary in summaries),
+        max((summary.changed for summary in summaries if summary.entries), default=None),
         sum(info.size for info in infos),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The agents, and what those that are shown hold; a text is why that could not be read."""
+    """The agents, with the counts of those shown, or the error as text."""
 
     found: Sequence[str]
     facts: Mapping[str, Facts | str]
@@ -81,7 +81,7 @@ class AgentsPage:
         self.counts = False
 
     async def build(self) -> None:
-        """Draw the page with the agents' names; what they hold is read once it is open."""
+        """Draw the page with the agents' names; their counts are read once it is open."""
         with frame(self.place, "agents", "Agents", _LEAD) as head:
             if not self.place.read_only:
                 with head:
@@ -166,13 +166,13 @@ class AgentsPage:
         await self.live.refresh()
 
     async def _typed(self, slug: str) -> Any:
-        """Ask for the agent's name, and return what was typed; None if the dialog was closed."""
+        """Ask for the agent's name, and return the typed text; None if the dialog was closed."""
         facts = self.loaded.facts.get(slug)
-        held = ""
+        counts = ""
         if isinstance(facts, Facts):
-            held = f" It holds {counted(facts.sessions, 'session')} and {counted(facts.entries, 'entry')}."
+            counts = f" It holds {counted(facts.sessions, 'session')} and {counted(facts.entries, 'entry')}."
         with dialog(f"Purge agent {slug}?") as question:
-            say("p", f"Every session, file and index of “{slug}” is removed.{held} This cannot be undone.")
+            say("p", f"Every session, file and index of “{slug}” is removed.{counts} This cannot be undone.")
             line = field(f"Type {slug} to purge it").props("autofocus autocomplete=off")
             with box(classes="row-end"):
                 button("Cancel", lambda: question.submit(None))

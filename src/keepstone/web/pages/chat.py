@@ -152,11 +152,11 @@ class Chat:
         ui.navigate.to(self.place.link(page, **query))
 
     def _help(self) -> None:
-        with dialog("Commands") as asked, box(classes="keys"):
+        with dialog("Commands") as window, box(classes="keys"):
             for name in _COMMANDS:
                 say("kbd", f"/{name} {COMMANDS[name].argument}".rstrip())
                 say("span", COMMANDS[name].help)
-        asked.open()
+        window.open()
 
     def _switch(self, slug: str) -> None:
         agent = self.place.site.home.agent(slug) if slug else None
@@ -181,9 +181,9 @@ class Chat:
         answerer, loop = self.place.site.answerer, asyncio.get_running_loop()
 
         def ask(text: str, kind: str) -> bool:
-            asked = asyncio.run_coroutine_threadsafe(self._may_save(text, kind), loop)
+            answer = asyncio.run_coroutine_threadsafe(self._may_save(text, kind), loop)
             try:
-                return asked.result()
+                return answer.result()
             except futures.CancelledError:  # The page was closed.
                 return False
 
@@ -239,7 +239,7 @@ class Chat:
             self.where.props.update(href=self.place.link("session", id=self.session.id))
 
     async def _noted(self, left: str) -> None:
-        """Go on after a note; one that was cancelled comes back, before what was typed since."""
+        """Go on after a note; a cancelled note is put back in front of text typed since."""
         self.input.value = "\n".join(filter(None, (left, self.input.value)))
         await self._focus()
 

@@ -84,7 +84,7 @@ class ContextPage:
                 _draw_prompt(pieces)
 
     def _parts(self, context: Context, begin: int, end: int) -> None:
-        """Draw what is in the prompt, and what was left out."""
+        """Draw the parts of the prompt, and the entries left out of it."""
         with box("table", "list plain-table"):
             _row("th", "Part", "Tokens", "Source", "How much")
             _row("td", "instructions", f"{begin:,}", "the chat", "whole")
@@ -122,7 +122,7 @@ def _draw_prompt(pieces: list[tuple[str, str]]) -> None:
 
 
 def pieces_of(context: Context) -> list[tuple[str, str]]:
-    """Return the parts of a context and what stands between them; joined, the texts are the context's."""
+    """Return the parts of a context and the texts between them; joined, they are the context's text."""
     pieces: list[tuple[str, str]] = []
     end = 0
     for part in context.parts:

@@ -46,8 +46,8 @@ class Seen:
 
     paths: tuple[str, ...]
     content: str | None
-    told: str = ""
-    """How the content differs from what the field was filled with."""
+    difference: str = ""
+    """How the content differs from the text that the field was filled with."""
 
 
 class FilesPage:
@@ -151,12 +151,12 @@ class FilesPage:
         self.more.text = f"{counted(rest, 'file')} more: search for them" if rest > 0 else ""
 
     def _item(self, path: str) -> dict[str, object]:
-        here = path == self.path
+        is_current = path == self.path
         return {
             "href": self.place.link("files", path=path),
             "name": shown(path),
             "detail": "",
-            "current": here,
+            "current": is_current,
         }
 
     def _draw_file(self, seen: Seen) -> None:
@@ -165,7 +165,7 @@ class FilesPage:
         self.told.clear()
         if edited and content != self.base:
             with self.told:
-                say("p", seen.told, "told")
+                say("p", seen.difference, "told")
         elif content is not None:
             self.base = content
             if self.text.value != _editable(content):
@@ -227,7 +227,7 @@ class FilesPage:
         await self.live.refresh()
 
     async def _undo(self, before: str | None, saved: str) -> None:
-        """Write what the file held before it was saved, unless it has changed since."""
+        """Write the file's content of before the save again, unless it has changed since."""
         if before is None or not await aside(self._write, self.path, before, saved):
             tell(f"Not undone: {self.path} is new, or has changed since")
             return

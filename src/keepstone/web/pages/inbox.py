@@ -1,4 +1,4 @@
-"""The inbox: what waits for a person, with the buttons that decide it, and what was decided."""
+"""The inbox: items that wait for a person, with buttons for decisions, and past decisions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _KINDS: dict[Kind, tuple[str, str]] = {
     "stale": ("This may not hold any more", "stale entry"),
     "test": ("A test of memory fails", "failed test"),
 }
-"""The title of an item, and what it is called in the count."""
+"""The title of an item, and its noun in the count."""
 _VERBS = {"vouch": "I confirm this", "edit": "Edit", "delete": "Delete", "purge": "Purge"}
 _OF_SECRETS = "An edit keeps the secret in the history; a purge removes every byte of it."
 _GONE = "Done: the other one is no longer recalled."
@@ -63,7 +63,7 @@ class Shown:
 
 
 class InboxPage:
-    """State of the page: what was found last."""
+    """State of the page: the items found last."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -104,13 +104,14 @@ class InboxPage:
     def _load(self) -> Shown:
         agent = self.place.agent
         every = agent.suggestions(None)
-        found = [one for one in every if one.state == "open"]
-        decided = [one for one in every if one.state != "open"]
+        proposals = [suggestion for suggestion in every if suggestion.state == "open"]
+        decided = [suggestion for suggestion in every if suggestion.state != "open"]
         budget = Budget()
         pairs = [
-            (one, [changed_words(each, budget) for each in effects(agent, one)]) for one in found[:_MOST]
+            (suggestion, [changed_words(effect, budget) for effect in effects(agent, suggestion)])
+            for suggestion in proposals[:_MOST]
         ]
-        return Shown(pairs, max(0, len(found) - _MOST), decided[: -_MOST - 1 : -1])
+        return Shown(pairs, max(0, len(proposals) - _MOST), decided[: -_MOST - 1 : -1])
 
     def _draw(self, found: Shown) -> None:
         self.suggested = found
@@ -182,16 +183,21 @@ class InboxPage:
             )
         if item.kind != "secret" and item.proposal is not None and self.place.is_admin:
             keep = "Keep the newer" if item.kind == "contradiction" else "Keep one"
-            found: list[tuple[str, Callable[[], Awaitable[object]]]]
-            found = [(keep, partial(self._resolve, item.proposal, _GONE, accept=True))]
+            buttons: list[tuple[str, Callable[[], Awaitable[object]]]]
+            buttons = [(keep, partial(self._resolve, item.proposal, _GONE, accept=True))]
             if item.kind == "contradiction":
-                found.append(("Keep the older", self._asks("delete", item.entries[0])))
-            return [*found, ("Keep both", partial(self._resolve, item.proposal, "Both stay.", accept=False))]
+                buttons.append(("Keep the older", self._asks("delete", item.entries[0])))
+            return [
+                *buttons,
+                ("Keep both", partial(self._resolve, item.proposal, "Both stay.", accept=False)),
+            ]
         verbs = {"stale": ("vouch", "edit", "delete"), "secret": ("purge", "edit")}.get(item.kind, ("edit",))
-        asked = [(_VERBS[verb], self._asks(verb, item.entries[0])) for verb in verbs]
+        buttons = [(_VERBS[verb], self._asks(verb, item.entries[0])) for verb in verbs]
         if item.kind == "secret" and item.proposal is not None and self.place.is_admin:
-            asked.append(("This is no secret", partial(self._resolve, item.proposal, _CLEARED, accept=False)))
-        return asked
+            buttons.append(
+                ("This is no secret", partial(self._resolve, item.proposal, _CLEARED, accept=False))
+            )
+        return buttons
 
     def _asks(self, verb: str, entry: Entry) -> Callable[[], Awaitable[object]]:
         keys = {"entry": key_of(entry.id), "session": key_of(entry.session)}
@@ -201,7 +207,7 @@ class InboxPage:
         ui.navigate.to(address)
 
     async def _resolve(self, proposal: Proposal, done: str, *, accept: bool) -> None:
-        """Carry out what resolves a pair, or keep that both stay: as a suggestion that is decided at once."""
+        """Resolve a pair, or record that both stay, by a suggestion that is decided at once."""
         agent = self.place.agent
         with attempt():
             await self.place.check_admin()
@@ -250,7 +256,7 @@ class InboxPage:
 
 
 def _title(suggestion: Suggestion) -> str:
-    """Return what a suggestion would do, such as "Add the tags auth, web to 2 entries"."""
+    """Return the action of a suggestion, such as "Add the tags auth, web to 2 entries"."""
     count = counted(len(suggestion.entries), "entry")
     if suggestion.do == "tag":
         return f"Add the tags {', '.join((suggestion.item or {})['tags'])} to {count}"
@@ -263,14 +269,14 @@ def changed_words(change: Effect, budget: Budget) -> ChangedWords:
 
 
 def draw_change(change: ChangedWords) -> None:
-    """Show the words of an entry that go and come."""
+    """Show the removed and added words of an entry."""
     with box("pre", "diff", tabindex="0", aria_label=f"Change of {change.id}"):
         for kind, text in change.parts:
             say(kind or "span", text)
 
 
 def _words(line: Record | None) -> str:
-    """Return an entry's text, with what else a suggestion may change."""
+    """Return an entry's text, with its other values that a suggestion may change."""
     if line is None:
         return ""
     also = [f"\nTags: {', '.join(map(str, line['tags']))}"] if line.get("tags") else []

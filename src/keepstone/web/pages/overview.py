@@ -36,7 +36,7 @@ _FADING = (
 _DISK = ("Size on disk", "The index can be rebuilt from the logs.")
 _MOST_ENTRIES = 200_000
 _MOST_SESSIONS = 500
-"""Limits of what is read for the charts, starting with the session changed last."""
+"""Limits of reading for the charts, starting with the session changed last."""
 _MOST_CHECKED = 20_000
 """Entries up to which opening the page also checks the home, with as many sessions as the charts read."""
 
@@ -198,7 +198,7 @@ class OverviewPage:
 
 
 def _placeholder() -> None:
-    """Show what is being read, in the room that it takes, so that the layout does not shift."""
+    """Show a placeholder of the same size during reading, so that the layout does not shift."""
     with box(classes="charts"):
         for title, hint in ((_OVER_TIME, ""), (_TYPES, ""), _FADING, _DISK):
             with _chart(title, hint):

@@ -45,7 +45,7 @@ class SessionSlice:
 
 
 class SessionEntriesPage:
-    """State of the page: its position, and what is expanded."""
+    """State of the page: its position, and the expanded entries."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -61,10 +61,10 @@ class SessionEntriesPage:
     async def build(self) -> None:
         """Draw the page."""
         try:
-            found = await aside(self.place.agent.session_summaries, [self.session.id])
+            summaries = await aside(self.place.agent.session_summaries, [self.session.id])
         except EXPECTED:
-            found = []  # The list of entries says what is wrong.
-        title = next((one.title for one in found if one.title), None)
+            summaries = []  # The list of entries shows the error.
+        title = next((summary.title for summary in summaries if summary.title), None)
         with frame(self.place, "sessions", shown(title or self.session.id)) as head:
             if self.place.sees_notes:
                 with head:
@@ -119,13 +119,13 @@ class SessionEntriesPage:
 
     def _pick(self, key: str) -> None:
         self.chosen = (
-            [one for one in self.chosen if one != key] if key in self.chosen else [*self.chosen, key]
+            [chosen for chosen in self.chosen if chosen != key] if key in self.chosen else [*self.chosen, key]
         )
         self._draw(self.views)
 
     async def _act_on_picked(self, verb: str) -> None:
-        there = {key_of(entry.id): entry.id for entry in self.views.entries}
-        ids = [there[key] for key in self.chosen if key in there]
+        id_of = {key_of(entry.id): entry.id for entry in self.views.entries}
+        ids = [id_of[key] for key in self.chosen if key in id_of]
         await self.details.correcting.act_on_many(verb, self.session, ids)
         self.chosen = []
         self._draw(self.views)
@@ -248,7 +248,7 @@ def _deleted(agent: Agent, session: Session) -> list[Entry]:
     found: list[Entry] = []
     for entry_id in gone:
         with suppress(EntryNotFoundError):
-            lived = [one for one in agent.history(entry_id, session.id) if not one.deleted]
+            lived = [version for version in agent.history(entry_id, session.id) if not version.deleted]
             found += lived[-1:]
     return sorted(found, key=lambda entry: entry.ts)
 

@@ -47,7 +47,7 @@ _FIRST_ORDER = {"id": False, "entries": True, "modified": True, "size": True}
 
 
 class Act(Protocol):
-    """Clears or removes a session, and return whether it existed."""
+    """Clears or removes a session, and returns whether it existed."""
 
     def __call__(self, session: Session, /, *, check: SessionCheck) -> bool:
         """Do it if ``check``, called inside the session's lock, does not raise."""
@@ -69,7 +69,7 @@ class Loaded:
     minute: int
     """The minute, so that relative times are drawn again."""
     in_empty_home: bool = False
-    """Whether there is no agent at all, as far as a reader of all agents sees."""
+    """Whether a reader of all agents sees none at all."""
 
 
 class SessionsPage:
@@ -134,11 +134,11 @@ class SessionsPage:
         """Return the sessions that pass the search, with titles and previews for one page of them."""
         agent = self.place.agent
         infos = agent.sessions()
-        known = {one.id: one for one in agent.session_summaries(texts=False)}
+        known = {summary.id: summary for summary in agent.session_summaries(texts=False)}
         chosen = self._chosen(self._of_kind(infos), known)
         self.at = min(self.at, max(0, (len(chosen) - 1) // _PAGE))
         page = chosen[self.at * _PAGE : (self.at + 1) * _PAGE]
-        texts = {one.id: one for one in agent.session_summaries([info.id for info in page])}
+        texts = {summary.id: summary for summary in agent.session_summaries([info.id for info in page])}
         rows = [(info, texts.get(info.id)) for info in page]
         in_empty_home = not infos and self.place.is_home_empty()
         return Loaded(len(infos), chosen, rows, int(time.time() // 60), in_empty_home)
@@ -147,7 +147,7 @@ class SessionsPage:
         """Return chats or other sessions only, which takes reading the beginning of each."""
         if self.kind not in ("chats", "sessions"):
             return infos
-        chats = {one.id for one in self.place.agent.session_summaries() if one.is_chat}
+        chats = {summary.id for summary in self.place.agent.session_summaries() if summary.is_chat}
         return [info for info in infos if (info.id in chats) == (self.kind == "chats")]
 
     def _draw(self, loaded: Loaded) -> None:
@@ -164,7 +164,7 @@ class SessionsPage:
         chosen = list(infos)
         if self.wanted:
             said = {hit.entry.session for hit in self.place.agent.recall(self.wanted, limit=_FOUND)}
-            titles = {one.id: (one.title or "").casefold() for one in known.values()}
+            titles = {summary.id: (summary.title or "").casefold() for summary in known.values()}
             chosen = [
                 info
                 for info in infos
@@ -189,8 +189,8 @@ class SessionsPage:
         self.where.text = words if last else f"{counted(len(chosen), 'session')}, {total}"
         self.back.props.update(disabled=self.at == 0)
         self.on.props.update(disabled=self.at == last)
-        for one in (self.back, self.on):
-            one.set_visibility(last > 0)
+        for control in (self.back, self.on):
+            control.set_visibility(last > 0)
         self.pager.set_visibility(count > 0)
         self.none.clear()
         if not count:
@@ -267,7 +267,7 @@ class SessionsPage:
         name = self._named(key)
         if name is None:
             return
-        here = self.place.agent
+        agent = self.place.agent
         words = (
             f"“{name}” leaves this agent with its entries as they are now; earlier versions and deleted "
             "entries are not moved."
@@ -276,8 +276,8 @@ class SessionsPage:
             slug = await pick_agent(self.place, "Move this session to another agent", words)
             if slug is not None:
                 target = self.place.other(slug)
-                moved = await aside(move_session, here.session(name), here, target)
-                undo = undoing(partial(move_session, moved, target, here), self.live.refresh)
+                moved = await aside(move_session, agent.session(name), agent, target)
+                undo = undoing(partial(move_session, moved, target, agent), self.live.refresh)
                 tell(f"Moved to {slug}.", undo, [("Show it there", address(slug, "session", id=name))])
         await self.live.refresh()
 

@@ -77,7 +77,7 @@ class SettingsPage:
             say("p", "Answers in the chat: by the application that shows these pages")
 
     async def _look(self) -> None:
-        """Show the state of the embedder, which a recall tells."""
+        """Show the state of the embedder, which the result of a recall includes."""
         try:
             hits = await aside(self.place.agent.recall, "memory", limit=1)
         except EXPECTED as error:
@@ -175,12 +175,12 @@ class SettingsPage:
 
 
 async def _show_once(secret: str, token: Token) -> None:
-    with dialog("Your new token") as told:
+    with dialog("Your new token") as window:
         say("p", f"Copy it now: it is not shown again. It is listed as {_named(token)}.")
         command(secret, "Token")
         with box(classes="row-end"):
-            button("Done", lambda: told.submit(None), "main", autofocus=True)
-    await answer_of(told)
+            button("Done", lambda: window.submit(None), "main", autofocus=True)
+    await answer_of(window)
 
 
 def _named(token: Token) -> str:
@@ -193,7 +193,7 @@ def _rights(token: Token) -> str:
 
 
 def _embedder(hits: Hits) -> str:
-    """Return how recall searches, and what is missing."""
+    """Return how recall searches, and which parts are missing."""
     if hits.lexical_only:
         said = f"Recall is by words only: {hits.reason}"
     else:

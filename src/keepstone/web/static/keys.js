@@ -13,7 +13,7 @@
   system.addEventListener("change", paint);
   window.addEventListener("load", () => setTimeout(settle, 0));
 
-  // What stands beside the page where it is wide, and folds above it where it is not.
+  // The parts that are beside a wide page, and fold above a narrow one.
   const wide = matchMedia("(min-width: 1400px)");
   const unfold = () => wide.matches && document.querySelectorAll("details[data-wide]").forEach((one) => (one.open = true));
   wide.addEventListener("change", unfold);
@@ -173,7 +173,7 @@
     }
   });
 
-  // Between a select's list box and its options stands an element that takes the focus; ARIA allows only a group there.
+  // An element between a select's list box and its options takes the focus; ARIA allows only a group there.
   const groups = new MutationObserver((changes) => {
     for (const node of changes.flatMap((one) => [...one.addedNodes])) {
       if (node.parentElement === document.body) groups.observe(node, { childList: true, subtree: true });

@@ -45,7 +45,7 @@ from keepstone.store.protocol import Store
 from keepstone.store.sharing.grants_file import GrantsFile
 
 _ROUNDS = 10
-"""How often is looked for what was rewritten since it was copied, before the backup gives up."""
+"""Maximum passes over files that were rewritten during the backup."""
 
 _AT_ONCE = 1_000
 """Entries whose vectors are copied at a time."""
@@ -83,7 +83,7 @@ class BackupRun:
         return replace(info, folder=target)
 
     def _copied(self, made: Path, progress: Progress | None, *, vectors: bool) -> BackupInfo:
-        # Before the files: what a home knows of them may be older than they are, never newer.
+        # Before the files: the state of syncs may be older than the files, never newer.
         self._copy_state(made, of_sync=True)
         for _ in range(_ROUNDS):
             self._copy_all(made, progress)
@@ -91,7 +91,7 @@ class BackupRun:
             if not vectors:
                 return info
             self._copy_vectors(made)
-            # What was purged since must not stay in the indexes either: they are made again then.
+            # Entries purged since must not stay in the indexes either: they are made again then.
             if not self._copy_round(made, lambda _: None):
                 return info
         raise self._rewritten()
@@ -128,7 +128,7 @@ class BackupRun:
         return sum(info.size for agent in agents for info in self._source.sessions(agent))
 
     def _copy_round(self, made: Path, tell: Callable[[int], None]) -> bool:
-        """Copy what is new or was rewritten since the last round; return whether there was any."""
+        """Copy new and rewritten files since the last round; return whether there were any."""
         agents = self._layout.agents(self._root)
         changed = [self._copy_agent(agent, made, tell) for agent in agents]
         return any([*changed, self._copy_tests(made, tell), self._leave_only(agents, made)])
@@ -189,7 +189,7 @@ class BackupRun:
         return self._copies.setdefault(place, Copy(place, made, tell))
 
     def _check(self, made: Path) -> BackupInfo:
-        """Read the copy back, then open it as anybody would; return what there is in it."""
+        """Read the copy back, then open it like any home; return its counts."""
         wrong = [name for copy in self._copies.values() for name in copy.wrong()]
         if wrong:
             raise StoreError(f"the copy of {wrong[0]} is not what was read: check the disk, and try again")
@@ -206,7 +206,7 @@ class BackupRun:
         return BackupInfo(made, len(agents), len(sessions), entries, files, size, findings)
 
     def _copy_state(self, made: Path, *, of_sync: bool) -> None:
-        """Copy what the home must not forget beside its memory; its space names it, and is made again."""
+        """Copy the home's state beside its memory, except its space, which is recorded again."""
         for path in sorted((self._root / STATE).rglob("*")):
             if path.is_relative_to(self._root / SYNC) != of_sync:
                 continue
@@ -241,7 +241,7 @@ class BackupRun:
 
 
 def session_units(logs: AgentLogs) -> dict[str, Unit]:
-    """Return what belongs together in an agent's folder of sessions."""
+    """Return the files of an agent's folder of sessions that belong together."""
     units = {}
     for session, name, _ in logs.files():
         units[f"session {session}"] = _session_unit(logs, session, name)
@@ -270,7 +270,7 @@ def _locked_session(log: Log) -> Iterator[None]:
 
 
 def _others(logs: AgentLogs, taken: Collection[str]) -> list[str]:
-    """Return what else looks like a log or an archive: a second file for a session, an archive alone."""
+    """Return other files that look like logs or archives: a second file for a session, an archive alone."""
     found = []
     for sub in ("", f"{ARCHIVE}/"):
         with suppress(FileNotFoundError, NotADirectoryError):

@@ -36,7 +36,7 @@ class Checkup:
     def run(
         self, *, deep: bool, fix: bool, progress: Callable[[int, int], None] | None = None
     ) -> list[Finding]:
-        """Return what was mended, then what there is to say now."""
+        """Return the repairs, then the remaining findings."""
         total = self._size() if progress else 0
 
         def tell(size: int) -> None:
@@ -68,7 +68,7 @@ class Checkup:
         return total
 
     def _each(self, act: Callable[[AgentLogs], list[Finding]]) -> list[Finding]:
-        """Return what comes of all agents; one that cannot be opened does not keep us from the others."""
+        """Return the findings of all agents; an agent that cannot be opened does not hide the others."""
         findings: list[Finding] = []
         for agent in self._agents:
             try:
@@ -82,7 +82,7 @@ class Checkup:
 
 
 def _faster_search() -> list[Finding]:
-    """Say what would make vector search faster, which finds the same without it."""
+    """Return findings about packages that would make vector search faster, with the same results."""
     if not (names := packages.missing()):
         return []
     message = f"vectors are compared by NumPy alone: {' and '.join(names)} not installed"

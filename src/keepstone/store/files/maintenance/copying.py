@@ -1,4 +1,8 @@
-"""Copying what belongs together under its lock, and telling later whether the copy still fits."""
+"""Copying files that belong together under their lock, and checking later that the copy still fits.
+
+A lock is held for one unit only, such as a log with its archive, so writers need not wait for the backup. A
+later pass finds units that were rewritten since, and copies them again.
+"""
 
 from __future__ import annotations
 
@@ -33,13 +37,13 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """A file of the copy, and what it was copied from."""
+    """A file of the copy, and its source."""
 
     inode: int
     mtime: int
     size: int
     tail: int
-    """The checksum of the end of what was copied."""
+    """The checksum of the end of the copied bytes."""
     crc: int
     """The checksum of all of it."""
 
@@ -70,7 +74,7 @@ class Copy:
         return changed
 
     def wrong(self) -> Iterator[str]:
-        """Read the copy back and yield the names of files that are not what was read from the source."""
+        """Read the copy back and yield the names of files that differ from the bytes read from the source."""
         with Folder(self._place, root=self._root) as target:
             for name, copied in chain.from_iterable(unit.items() for unit in self._units.values()):
                 fd = target.open(name, os.O_RDONLY)
@@ -107,7 +111,7 @@ class Copy:
             os.close(fd)
 
     def _write(self, target: Folder, name: str, chunks: Iterator[bytes]) -> int:
-        """Write a file, synced, and return the checksum of what was written."""
+        """Write a file, synced, and return the checksum of its content."""
         if "/" in name:
             target.make_folder(name.rpartition("/")[0])
         fd = target.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -160,7 +164,7 @@ def _is_same(source: Folder, name: str, copied: Copied, *, is_log: bool) -> bool
                 copied.mtime,
                 copied.size,
             )
-        # Neither rewritten nor emptied: what was purged during the copy must not stay in it.
+        # A rewritten or emptied log is copied again, as an entry purged during the copy must not stay in it.
         grew = status.st_ino == copied.inode and status.st_size >= copied.size
         return grew and checksum(fd, copied.size) == copied.tail
     finally:

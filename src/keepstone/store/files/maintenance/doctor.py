@@ -51,7 +51,7 @@ def examine(
     deep: bool = False,
     progress: Callable[[int], None] = lambda _: None,
 ) -> list[Finding]:
-    """Return what was looked at of an agent, and what is wrong. ``progress`` receives bytes of logs."""
+    """Return counts of an agent's checked parts, and its findings. ``progress`` receives bytes of logs."""
     findings = [*_folder(logs, layout), *_archives(logs), *_marks(logs), *_index(logs, deep=deep)]
     findings += _suggestions(logs, layout)
     entries = 0
@@ -154,7 +154,7 @@ def _put_back(subject: str, fold: Fold, dropped: datetime) -> Iterator[Finding]:
 def _is_older(record: Record, moment: datetime) -> bool:
     """Return whether an entry was made before a moment.
 
-    Its ``ts`` alone does not say so, since what is imported keeps the time it had: an id of our own
+    Its ``ts`` alone does not prove it, since imported entries keep their times: an id of our own
     has the time at which it was made, in milliseconds.
     """
     try:
@@ -168,7 +168,7 @@ def _is_older(record: Record, moment: datetime) -> bool:
 
 
 def _noting(offsets: list[int], lines: Iterable[Line]) -> Iterator[Line]:
-    """Let lines pass, and note where those stand that are unreadable."""
+    """Yield the lines, and collect the offsets of unreadable ones."""
     for line in lines:
         if line.record is None:
             offsets.append(line.offset)
@@ -176,7 +176,7 @@ def _noting(offsets: list[int], lines: Iterable[Line]) -> Iterator[Line]:
 
 
 def _places(fd: int, offsets: Sequence[int]) -> str:
-    """Say where the first of some lines stand, as editors count lines, and at which byte."""
+    """Return the places of the first of some lines: their numbers, as editors count, and byte offsets."""
     named = offsets[:_MOST_PLACES]
     places = [f"line {number:,} (byte {at:,})" for number, at in zip(_numbers(fd, named), named, strict=True)]
     more = len(offsets) - len(named)
@@ -245,7 +245,7 @@ def _left_by_a_rewrite(subject: str) -> Finding:
 
 
 def _archives(logs: AgentLogs) -> Iterator[Finding]:
-    """Look at what lies in the folder of archives; the archives of sessions are read with their logs."""
+    """Check the other files in the folder of archives; the archives of sessions are read with their logs."""
     try:
         names = [entry.name for entry in logs.folder.scan(ARCHIVE)]
     except FileNotFoundError:
@@ -332,7 +332,7 @@ def _rows(logs: AgentLogs, session: str) -> list[Finding]:
 
 
 class SecretSearch:
-    """Looks for secrets in lines read elsewhere, and tells where they are, never what."""
+    """Looks for secrets in lines read elsewhere, and reports their places, never their values."""
 
     def __init__(self, agent: str, *, deep: bool) -> None:
         self._agent = agent
@@ -340,7 +340,7 @@ class SecretSearch:
         self._found: dict[tuple[str, str], list[str]] = {}
 
     def watching(self, session: str) -> Watch:
-        """Return what looks at the lines of a session's log."""
+        """Return the function that checks the lines of a session's log."""
 
         def watch(lines: Iterable[Line], size: int) -> Iterator[Line]:
             begin = 0 if self._deep else size - NEWEST

@@ -15,7 +15,7 @@ from keepstone.store.reader import HNSW_FROM
 
 
 class FileMaintenance:
-    """The ``Maintenance`` of a file store, whose docstrings say what each method does."""
+    """The ``Maintenance`` of a file store; its docstrings describe each method."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The place where a home lies: what it is good for, who else can read it, and what does not belong there."""
+"""Findings on the place of a home: its file system, its permissions, and foreign files in it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _FIX = "keepstone doctor --fix"
 
 
 def examine_home(root: Path, layout: Layout) -> list[Finding]:
-    """Return what is wrong with the place of a home, or one finding that all is well. Changes nothing."""
+    """Return the problems of a home's place, or one finding that all is well. Changes nothing."""
     checks: tuple[Callable[[], Iterator[Finding]], ...] = (
         partial(_ground, root),
         partial(_links, root, layout),
@@ -85,7 +85,7 @@ def _refused(error: PermissionError) -> Finding:
 
 
 def mend_home(root: Path, layout: Layout) -> list[Finding]:
-    """Take the modes that let others read away, and remove what killed processes left."""
+    """Remove the permissions of others, and the leftovers of killed processes."""
     mended = []
     paths = list(open_to_others(root, layout))
     for path, mode in paths:
@@ -148,7 +148,7 @@ def _mounts() -> str:
 def network_type(path: Path, mounts: str) -> str | None:
     """Return the type of the file system that holds a path if other machines may write to it, else None.
 
-    ``mounts`` is what Linux says in ``/proc/self/mountinfo``.
+    ``mounts`` is Linux's ``/proc/self/mountinfo``.
     """
     found, longest = None, -1
     for line in mounts.splitlines():
@@ -156,7 +156,7 @@ def network_type(path: Path, mounts: str) -> str | None:
         fields, kinds = before.split(), after.split()
         if len(fields) > 4 and kinds:  # noqa: PLR2004  The fifth field is the mount point: proc(5).
             point = Path(re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[4]))
-            # Of two mounts on one point the later one is what is seen.
+            # Of two mounts on one point the later one is visible.
             if len(point.parts) >= longest and (point == path or point in path.parents):
                 found, longest = kinds[0], len(point.parts)
     return found if found in _NETWORK | _OF_THE_HOST else None
@@ -199,7 +199,7 @@ def _hard_links(root: Path, layout: Layout) -> Iterator[Finding]:
 
 
 def _way_points(root: Path, layout: Layout) -> Iterator[Path]:
-    """Yield the folders on the way to sessions and files, and whatever lies where an agent's would."""
+    """Yield the folders above those of agents, and everything in the places of agents' folders."""
     for template in (layout.sessions, layout.files):
         reached = [root]
         for part in template.split("/"):
@@ -223,10 +223,10 @@ def tops(root: Path, layout: Layout) -> list[Path]:
 
 
 def _below(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """Yield a folder and all that lies in it, no links, with what the system knows of it."""
+    """Yield a folder and all its content except links, each with its status."""
     pending = [folder]
     while pending:
-        # Skip what another process removes during the check, or what we may not read.
+        # Skip files that another process removes during the check, and those that we may not read.
         with suppress(FileNotFoundError, NotADirectoryError, KeepstoneError):
             current = pending.pop()
             yield current, current.lstat()
@@ -239,7 +239,7 @@ def _below(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 
 def open_to_others(root: Path, layout: Layout) -> Iterator[tuple[Path, int]]:
-    """Yield what in a home others than its owner may read or write, with its mode."""
+    """Yield the paths in a home that others than its owner may read or write, with their modes."""
     for path, status in chain.from_iterable(_below(top) for top in tops(root, layout)):
         if status.st_mode & _OTHERS:
             yield path, stat.S_IMODE(status.st_mode)
@@ -262,7 +262,7 @@ def _modes(root: Path, layout: Layout) -> Iterator[Finding]:
 def _is_of_git(root: Path, path: Path, mode: int) -> bool:
     """Return whether a checkout made a file or folder with this mode, which git does not keep.
 
-    What git leaves alone has the mode that we gave it: the index, tokens and lock files.
+    Files that git ignores keep the mode that we gave them: the index, tokens and lock files.
     """
     is_left_alone = INDEX in path.relative_to(root).parts or path.name.startswith(".tokens.")
     return not is_left_alone and not path.name.endswith(LOCK) and mode & ~_OF_GIT == 0
@@ -287,7 +287,7 @@ def _close(root: Path, path: Path, mode: int) -> None:
 
 
 def left_over(root: Path, layout: Layout) -> Iterator[Path]:
-    """Yield what killed processes left outside the folders of sessions, each file or folder."""
+    """Yield the files and folders that killed processes left outside the folders of sessions."""
     agents = layout.agents(root)
     for agent in agents:
         temporary = layout.files_folder(root, agent) / FILES_TEMPORARY

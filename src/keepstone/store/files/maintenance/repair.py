@@ -1,6 +1,6 @@
-"""Mending what the doctor found in an agent's logs and index.
+"""Repairs of the doctor's findings in an agent's logs and index.
 
-What changes a log or an archive keeps what it was first: see ``originals``.
+Each change of a log or an archive first keeps a copy of the original: see ``originals``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from keepstone.text.display import counted
 
 
 def mend(logs: AgentLogs, layout: Layout, *, deep: bool = False) -> list[Finding]:
-    """Mend an agent's logs, then its index; return what was done, and what could not be done."""
+    """Mend an agent's logs, then its index; return the repairs, and those that failed."""
     mended = [*_left_over(logs), *_locks(logs, layout)]
     for session, _, _ in list(logs.files()):
         for log in (logs.log(session), logs.archive(session)):
@@ -88,7 +88,7 @@ def _log(logs: AgentLogs, session: str, log: Log) -> list[Finding]:
 
 
 def _damage(log: Log) -> str:
-    """Say what a rewrite of a log would put in order, or nothing."""
+    """Return in words what a rewrite of a log corrects; empty if nothing."""
     with log.reading() as fd:
         if fd is None:
             return ""
