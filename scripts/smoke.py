@@ -48,7 +48,7 @@ APART = """
 
 SOURCES = """
     tests/importing/test_newest_sources.py tests/importing/test_newest_services.py
-    tests/integrations/test_mem0.py
+    tests/importing/test_claude_mem.py tests/integrations/test_mem0.py
 """.split()
 """Imports of what the newest releases of other memory tools write, and the adapter of mem0."""
 

@@ -135,6 +135,18 @@ def test_an_export_of_claude_mem_is_the_same_memory(agent: Agent, claude_mem: Pa
     assert import_memory(agent, "claude-mem", claude_mem).unchanged == 3
 
 
+def test_lists_as_ids_in_an_export_of_claude_mem_are_ignored(agent: Agent, tmp_path: Path) -> None:
+    exported = {
+        "exportedAtEpoch": 1768176000000,
+        "query": "",
+        "sessions": [{"memory_session_id": ["m"], "content_session_id": "chat"}],
+        "prompts": [{"id": 1, "prompt_text": "Fix it", "prompt_number": [1], "session_db_id": {}}],
+        "observations": [{"id": 1, "title": "Fixed", "memory_session_id": ["m"], "prompt_number": {}}],
+    }
+    result = auto(agent, written(tmp_path / "export.json", exported), "claude-mem")
+    assert (result.imported, result.failed) == (2, [])
+
+
 def test_each_project_of_claude_mem_can_have_an_agent(tmp_path: Path, claude_mem: Path) -> None:
     with keepstone.open(tmp_path / "home", embedder="none") as home:
         import_memory(home.agent("a"), "claude-mem", claude_mem, agent_from="namespace")
