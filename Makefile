@@ -45,7 +45,7 @@ help:
 	@echo "make docs    serve the documentation while you write"
 	@echo "make quality run what holds the quality of recall (LONGMEMEVAL=FOLDER adds a part of that benchmark)"
 	@echo "make bench   print the figures (FIGURES=bench/notes.py chooses)"
-	@echo "make lock    resolve the dependencies into the seven locks"
+	@echo "make lock    resolve the dependencies into the eight locks"
 	@echo "make clean   remove what make made"
 
 # What the demo needs is installed first; the tests add the rest in the same .venv.
@@ -160,7 +160,8 @@ lowest newest frameworks: environment
 # Imports of what other memory tools write today; they agree neither with the frameworks nor with our mcp.
 frameworks: sources
 sources: environment
-	$(BIN)/python scripts/smoke.py $@
+	$(BIN)/python scripts/smoke.py sources
+	$(BIN)/python scripts/smoke.py sources-apart
 
 # Asks the registry for each extra on each system and Python; some minutes.
 wheels: environment
@@ -202,11 +203,12 @@ lock: environment
 	$(LOCK) --python-version 3.11 --extra all --group test --resolution lowest-direct --output-file requirements-lowest.lock
 	$(LOCK) --universal --python-version 3.11 --group frameworks-apart --output-file requirements-frameworks.lock
 	$(LOCK) --universal --python-version 3.11 --group sources --output-file requirements-sources.lock
+	$(LOCK) --universal --python-version 3.11 --group sources-apart --output-file requirements-sources-apart.lock
 	$(subst pyproject.toml,,$(LOCK)) --universal --python-version 3.11 --group release --no-annotate --output-file requirements-release.lock
 
 clean:
 	rm -rf $(VOLTAGENT)/node_modules $(VOLTAGENT)/build $(VOLTAGENT)/dist
-	rm -rf .venv .venv-release .venv-lowest .venv-newest .venv-frameworks .venv-sources .bench .keepstone-demo site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-release .venv-lowest .venv-newest .venv-frameworks .venv-sources .venv-sources-apart .bench .keepstone-demo site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(RELEASE_INSTALLED): requirements-release.lock | environment
 	$(BIN)/uv venv --quiet --clear .venv-release

@@ -135,6 +135,18 @@ def test_an_export_of_claude_mem_is_the_same_memory(agent: Agent, claude_mem: Pa
     assert import_memory(agent, "claude-mem", claude_mem).unchanged == 3
 
 
+def test_lists_as_ids_in_an_export_of_claude_mem_are_ignored(agent: Agent, tmp_path: Path) -> None:
+    exported = {
+        "exportedAtEpoch": 1768176000000,
+        "query": "",
+        "sessions": [{"memory_session_id": ["m"], "content_session_id": "chat"}],
+        "prompts": [{"id": 1, "prompt_text": "Fix it", "prompt_number": [1], "session_db_id": {}}],
+        "observations": [{"id": 1, "title": "Fixed", "memory_session_id": ["m"], "prompt_number": {}}],
+    }
+    result = auto(agent, written(tmp_path / "export.json", exported), "claude-mem")
+    assert (result.imported, result.failed) == (2, [])
+
+
 def test_each_project_of_claude_mem_can_have_an_agent(tmp_path: Path, claude_mem: Path) -> None:
     with keepstone.open(tmp_path / "home", embedder="none") as home:
         import_memory(home.agent("a"), "claude-mem", claude_mem, agent_from="namespace")
@@ -227,6 +239,27 @@ def test_an_archive_of_hindsight_keeps_facts_with_their_documents(agent: Agent, 
     assert links(found) == [("derived_from", "d/1"), ("caused_by", "d/1#0")]
     (observed,) = agent.entries(types=["observation"])
     assert links(observed) == [("derived_from", "d/1#0")]
+
+
+def test_facts_of_hindsight_keep_their_ids_when_one_before_them_goes(agent: Agent, tmp_path: Path) -> None:
+    def fact(name: str, *causes: int) -> Record:
+        relations = [{"relation_type": "caused_by", "target_fact_index": cause} for cause in causes]
+        when = "2026-01-01T00:00:00Z"
+        return {"text": name, "source_id": name, "mentioned_at": when, "causal_relations": relations}
+
+    first = [fact("a"), fact("b"), fact("c", 1)]
+    for number, facts in enumerate((first, [fact("b"), fact("c", 0)])):
+        folder = tmp_path / f"bank{number}"
+        (folder / "documents").mkdir(parents=True)
+        written(folder / "manifest.json", {"schema_version": 1, "source_bank_id": "ada"})
+        written(folder / "documents" / "000000.json", {"id": "d", "original_text": "A talk", "facts": facts})
+        sources = [{"document_id": "d", "fact_index": 1 - number}]
+        observations = [{"text": "Seen", "source_id": "o", "sources": sources}]
+        written(folder / "observations.json", observations)
+    assert import_memory(agent, "auto", tmp_path / "bank0").imported == 5
+    assert import_memory(agent, "auto", tmp_path / "bank1").unchanged == 4
+    assert links(entry(agent, "o")) == [("derived_from", "b")]
+    assert links(entry(agent, "c")) == [("derived_from", "d"), ("caused_by", "b")]
 
 
 def test_memories_of_supermemory_keep_versions_and_documents(agent: Agent, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,11 +34,15 @@ def imported(agent: Agent, source: str, path: Path, value: Any) -> None:
     assert import_memory(agent, source, path).unchanged == result.imported
 
 
-def test_graphiti_s_facts_entities_and_episodes(agent: Agent, tmp_path: Path) -> None:
+def test_facts_entities_and_episodes_that_graphiti_stored_in_kuzu(agent: Agent, tmp_path: Path) -> None:
+    from graphiti_core.driver.kuzu_driver import KuzuDriver
     from graphiti_core.edges import EntityEdge
     from graphiti_core.nodes import EntityNode, EpisodeType, EpisodicNode
 
-    ada, dover = (EntityNode(name=name, group_id="g", summary=f"{name}!") for name in ("Ada", "Dover"))
+    ada, dover = (
+        EntityNode(name=name, group_id="g", summary=f"{name}!", name_embedding=[0.6, 0.8])
+        for name in ("Ada", "Dover")
+    )
     episode = EpisodicNode(
         name="call",
         group_id="g",
@@ -53,15 +58,27 @@ def test_graphiti_s_facts_entities_and_episodes(agent: Agent, tmp_path: Path) ->
         created_at=BEGAN,
         name="LIVES_IN",
         fact="Ada lives in Dover",
+        fact_embedding=[0.6, 0.8],
         episodes=[episode.uuid],
         valid_at=BEGAN,
         invalid_at=ENDED,
+        attributes={"since": "birth"},
     )
-    records = [json.loads(one.model_dump_json()) for one in (ada, dover, episode, edge)]
-    imported(agent, "graphiti", tmp_path / "graph.json", records)
+
+    async def stored() -> list[Any]:
+        driver = KuzuDriver(str(tmp_path / "graph.kuzu"))
+        for one in (ada, dover, episode, edge):
+            await one.save(driver)
+        kinds = (EntityNode, EpisodicNode, EntityEdge)
+        found = [one for kind in kinds for one in await kind.get_by_group_ids(driver, ["g"])]
+        await driver.close()
+        return [json.loads(one.model_dump_json()) for one in found]
+
+    imported(agent, "graphiti", tmp_path / "graph.json", asyncio.run(stored()))
     fact = agent.get(edge.uuid)
     assert (fact.text, fact.valid_from, fact.valid_to) == ("Ada lives in Dover", BEGAN, ENDED)
     assert [(link["rel"], link["to"]) for link in fact.links] == [("derived_from", episode.uuid)]
+    assert (fact.data["source_node_name"], fact.data["attributes"]) == ("Ada", {"since": "birth"})
     assert agent.get(episode.uuid).ts == BEGAN
     assert agent.get(ada.uuid).text == "Ada: Ada!"
 

@@ -62,8 +62,8 @@ test("the README's examples have types, however modules are resolved", () => {
   compile("--module", "nodenext");
 });
 
-test("both entries have types where modules are resolved as by node10", () => {
-  const program = 'import { MemoryAdapter } from "keepstone-voltagent"; import { KeepstoneRetriever } from "keepstone-voltagent/recall"; void [MemoryAdapter, KeepstoneRetriever];';
+test("all entries have types where modules are resolved as by node10", () => {
+  const program = 'import { MemoryAdapter } from "keepstone-voltagent"; import { KeepstoneRetriever } from "keepstone-voltagent/recall"; import { memoryTools } from "keepstone-voltagent/ai"; void [MemoryAdapter, KeepstoneRetriever, memoryTools];';
   writeFileSync(join(project, "entries.ts"), program);
   const tsc = join(MODULES, "typescript", "bin", "tsc");
   const options = ["--noEmit", "--strict", "--skipLibCheck", "--target", "es2022", "--module", "esnext", "--moduleResolution", "node10"];

@@ -22,6 +22,7 @@ _TABLES = {
 _NEEDED = {"observations", "session_summaries"}
 _LISTS = ("facts", "concepts", "files_read", "files_modified", "files_edited")
 _SECTIONS = ("request", "investigated", "learned", "completed", "next_steps", "notes")
+_MAKERS = ("agent_type", "agent_id", "generated_by_model", "metadata")
 _TIMES = ("created_at", "created_at_epoch")
 
 
@@ -63,16 +64,19 @@ class _Source:
     def __init__(self, name: str, rows: Any) -> None:
         self._name = name
         self._rows = rows
-        self._sessions = {
-            row["memory_session_id"]: row
+        self._sessions: dict[str | None, Record] = {
+            memory: row
             for row in rows("sessions")
-            if isinstance(row, dict) and row.get("memory_session_id")
+            if isinstance(row, dict) and (memory := named(row.get("memory_session_id")))
         }
         self._projects = {
-            row.get("content_session_id"): named(row.get("project")) for row in self._sessions.values()
+            named(row.get("content_session_id")): named(row.get("project")) for row in self._sessions.values()
         }
-        self._prompts: dict[tuple[str | None, Any], str] = {}
-        """The ids of prompts, by session and number."""
+        self._prompts: dict[tuple[str | None, str | None], str] = {}
+        """The ids of prompts, by the row of their session and their number.
+
+        Older databases name a session by its id alone, which two programs can give to one session each.
+        """
 
     def items(self) -> Items:
         for kind, word, make in (
@@ -94,9 +98,13 @@ class _Source:
                 yield Item(self._session_of(row), line, place, owner=self._owner(row))
 
     def _session_of(self, row: Record) -> str:
-        known = self._sessions.get(row.get("memory_session_id"), {})
+        known = self._known(row)
         found = named(row.get("content_session_id")) or named(known.get("content_session_id"))
         return found or named(row.get("memory_session_id")) or "claude-mem"
+
+    def _known(self, row: Record) -> Record:
+        """Return the session that an observation or a summary names."""
+        return self._sessions.get(named(row.get("memory_session_id")), {})
 
     def _owner(self, row: Record) -> Record:
         project = named(row.get("project")) or self._projects.get(self._session_of(row))
@@ -105,15 +113,16 @@ class _Source:
     def _prompt(self, row: Record) -> Record | None:
         if not row.get("prompt_text"):
             return None
-        session, number = self._session_of(row), row.get("prompt_number")
-        self._prompts[session, number] = f"prompt-{row['id']}"
+        number = row.get("prompt_number")
+        session = named(row.get("session_db_id")) or self._session_of(row)
+        self._prompts[session, named(number)] = f"prompt-{row['id']}"
         return message("user", row["prompt_text"], prompt_number=number)
 
     def _observation(self, row: Record) -> Record | None:
         lists = {key: found for key in _LISTS if (found := _list(row.get(key)))}
         said = [row.get("title"), row.get("subtitle"), row.get("narrative") or row.get("text")]
         text = "\n".join([*map(str, filter(None, said)), *(f"- {fact}" for fact in lists.get("facts", ()))])
-        kept = ("project", "title", "subtitle", "narrative", "prompt_number", "agent_type", "agent_id")
+        kept = ("project", "title", "subtitle", "narrative", "prompt_number", *_MAKERS)
         line = self._line(row, named(row.get("type")) or "observation", text, kept, lists)
         if line is not None and (tags := lists.get("concepts")):
             line["tags"] = tags
@@ -132,7 +141,9 @@ class _Source:
             return None
         data = {key: row[key] for key in kept if row.get(key) not in (None, "")} | dict(lists)
         line: Record = {"type": kind, "text": text, "data": data}
-        prompt = self._prompts.get((self._session_of(row), row.get("prompt_number")))
+        number = named(row.get("prompt_number"))
+        sessions = (named(self._known(row).get("id")), self._session_of(row))
+        prompt = next((found for one in sessions if (found := self._prompts.get((one, number)))), None)
         return line | ({"links": [{"to": prompt, "rel": "derived_from"}]} if prompt else {})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keepstone.errors import SourceError
@@ -35,6 +36,7 @@ def read_hindsight(origin: Origin, _: Options) -> Items:
         raise SourceError(f"{_MANIFEST} is not an object")
     bank = named(manifest.get("source_bank_id")) or origin.name
     names = origin.names(".json")
+    facts: dict[str, list[str]] = {}
     for name in names:
         if name.startswith(_DOCUMENTS):
             with origin.open(name) as file:
@@ -42,7 +44,9 @@ def read_hindsight(origin: Origin, _: Options) -> Items:
             if not isinstance(found, dict) or named(found.get("id")) is None:
                 yield Unread(name, "it is not a document with an id")
                 continue
-            yield from _document(found, bank, name)
+            document = str(found["id"])
+            facts[document] = _fact_ids(document, found.get("facts"))
+            yield from _document(found, facts[document], bank, name)
     if _OBSERVATIONS in names:
         with origin.open(_OBSERVATIONS) as file:
             observations = whole(file, _OBSERVATIONS)
@@ -51,16 +55,19 @@ def read_hindsight(origin: Origin, _: Options) -> Items:
             if not isinstance(observation, dict) or not observation.get("text"):
                 yield Unread(place, "it is not an observation with a text")
                 continue
-            sources = [
-                {"to": _fact_id(source.get("document_id"), source.get("fact_index")), "rel": "derived_from"}
-                for source in _objects(observation.get("sources"))
+            sources = _objects(observation.get("sources"))
+            links = [
+                {"to": _fact_id(facts, one.get("document_id"), one.get("fact_index")), "rel": "derived_from"}
+                for one in sources
             ]
+            own = named(observation.get("source_id"))
             line = {"type": "observation", **_said(observation, _OBSERVATION_KEYS)}
-            yield Item(bank, line | ({"links": sources} if sources else {}), place)
+            line |= ({"id": own} if own else {}) | ({"links": links} if links else {})
+            yield Item(bank, line, place)
     yield from origin.refused
 
 
-def _document(found: Record, bank: str, place: str) -> Items:
+def _document(found: Record, ids: Sequence[str], bank: str, place: str) -> Items:
     document = str(found["id"])
     chunks = _objects(found.get("chunks"))  # In their order.
     text = found.get("original_text") or "\n".join(str(chunk.get("chunk_text") or "") for chunk in chunks)
@@ -76,10 +83,13 @@ def _document(found: Record, bank: str, place: str) -> Items:
             continue
         links = [{"to": document, "rel": "derived_from"}] if text else []
         links += [
-            {"to": _fact_id(document, relation["target_fact_index"]), "rel": str(relation["relation_type"])}
-            for relation in fact.get("causal_relations") or []
+            {
+                "to": _fact_id({document: ids}, document, relation.get("target_fact_index")),
+                "rel": str(relation.get("relation_type")),
+            }
+            for relation in _objects(fact.get("causal_relations"))
         ]
-        head: Record = {"id": _fact_id(document, number), "type": named(fact.get("fact_type")) or "fact"}
+        head: Record = {"id": ids[number], "type": named(fact.get("fact_type")) or "fact"}
         yield Item(bank, head | _said(fact, _FACT_KEYS) | ({"links": links} if links else {}), where)
 
 
@@ -87,8 +97,17 @@ def _objects(value: Any) -> list[Record]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def _fact_id(document: Any, number: Any) -> str:
-    return f"{document}#{number}"
+def _fact_ids(document: str, facts: Any) -> list[str]:
+    """Return the ids of a document's facts: Hindsight's own, or their places where an archive has none."""
+    return [
+        (named(fact.get("source_id")) if isinstance(fact, dict) else None) or f"{document}#{number}"
+        for number, fact in enumerate(facts if isinstance(facts, list) else [])
+    ]
+
+
+def _fact_id(facts: Mapping[str, Sequence[str]], document: Any, number: Any) -> str:
+    ids = facts.get(str(document), ())
+    return ids[number] if isinstance(number, int) and 0 <= number < len(ids) else f"{document}#{number}"
 
 
 def _said(found: Record, kept: tuple[str, ...]) -> Record:

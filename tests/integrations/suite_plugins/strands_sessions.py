@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections.abc import AsyncIterator, Callable, Iterable
 from types import ModuleType
 from typing import Any
 
+import pytest
+import strands.session
 from strands.session import file_session_manager
 
 from keepstone.integrations.strands import KeepstoneSessionManager
@@ -28,7 +31,19 @@ class MockedSessionRepository(KeepstoneSessionManager):
         super().__init__("a session that the tests do not use", folder)
 
 
-vars(file_session_manager)["FileSessionManager"] = FileSessionManager
+@pytest.fixture
+def agenerator() -> Callable[[Iterable[Any]], AsyncIterator[Any]]:
+    """Make asynchronous what a mock of a model answers, as the framework's conftest.py would."""
+
+    async def give(items: Iterable[Any]) -> AsyncIterator[Any]:
+        for item in items:
+            yield item
+
+    return give
+
+
+for module in (strands.session, file_session_manager):
+    vars(module)["FileSessionManager"] = FileSessionManager
 repositories: Any = ModuleType("tests.fixtures.mock_session_repository")
 repositories.MockedSessionRepository = MockedSessionRepository
 sys.modules["tests.fixtures.mock_session_repository"] = repositories
