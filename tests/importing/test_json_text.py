@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keepstone.errors import SourceError
-from keepstone.importing.json_text import elements, numbered_lines
+from keepstone.importing import json_text
+from keepstone.importing.json_text import elements, numbered_lines, whole
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=20),
@@ -53,3 +55,18 @@ def test_what_is_not_an_array_is_refused(raw: bytes) -> None:
 def test_a_line_that_is_too_long_does_not_hide_the_next() -> None:
     file = io.BytesIO(b"a\n" + b"x" * (17 << 20) + b"\n\nb")
     assert list(numbered_lines(file)) == [(1, b"a\n"), (2, None), (4, b"b")]
+
+
+@pytest.mark.parametrize("read", [lambda file: list(elements(file, "x")), lambda file: whole(file, "x")])
+def test_more_values_than_memory_has_room_for_are_refused(
+    monkeypatch: pytest.MonkeyPatch, read: Callable[[io.BytesIO], Any]
+) -> None:
+    monkeypatch.setattr(json_text, "MOST_VALUES", 1_000)
+    assert read(io.BytesIO(b"[[" + b"[]," * 400 + b"[]]]")) is not None
+    with pytest.raises(SourceError, match="^x has more than 1,000 values"):
+        read(io.BytesIO(b"[[" + b"[]," * 600 + b"[]]]"))
+
+
+def test_many_commas_in_a_short_text_are_no_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_text, "MOST_VALUES", 1_000)
+    assert list(elements(io.BytesIO(b'["' + b"," * 900 + b'"]'), "x")) == ["," * 900]

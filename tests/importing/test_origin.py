@@ -39,6 +39,28 @@ def test_a_zip_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
         Origin(source)
 
 
+def test_members_that_share_their_bytes_are_refused(tmp_path: Path) -> None:
+    source = zipped(tmp_path / "x.zip", {"a.md": os.urandom(5_000), "b.md": b""})
+    raw = bytearray(source.read_bytes())
+    # In the directory the second member gets the sizes, check and place of the first one.
+    first, second = raw.index(b"PK\x01\x02"), raw.rindex(b"PK\x01\x02")
+    for field in (slice(10, 12), slice(16, 28), slice(42, 46)):
+        raw[second + field.start : second + field.stop] = raw[first + field.start : first + field.stop]
+    source.write_bytes(raw)
+    with pytest.raises(SourceError, match="zip bomb"):
+        Origin(source)
+
+
+def test_a_member_that_hides_its_ratio_of_compression_is_refused(tmp_path: Path) -> None:
+    source = zipped(tmp_path / "x.zip", {"conversations.json": b"0" * (64 << 20)})
+    raw = bytearray(source.read_bytes())
+    place = raw.rindex(b"PK\x01\x02") + 20
+    raw[place : place + 4] = (1 << 20).to_bytes(4, "little")
+    source.write_bytes(raw)
+    with pytest.raises(SourceError, match="zip bomb"):
+        Origin(source)
+
+
 def test_a_truncated_archive_is_refused(tmp_path: Path) -> None:
     source = zipped(tmp_path / "x.zip", {"conversations.json": os.urandom(10_000)})
     source.write_bytes(source.read_bytes()[:5_000])

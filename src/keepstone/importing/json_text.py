@@ -19,6 +19,8 @@ _LOOKED_AT = 50
 """Records that are looked at to recognise a source."""
 LARGEST = 256 << 20
 """Maximum characters of one element of an array, such as one conversation, and of a whole object."""
+MOST_VALUES = 20_000_000
+"""Maximum number of values that are held in memory: three characters can be a list of 64 bytes."""
 _CHUNK = 1 << 18
 _SPACE = " \t\n\r"
 _BEGINNINGS = frozenset('{["-0123456789tfn')
@@ -55,9 +57,20 @@ def whole(file: IO[bytes], name: str) -> Any:
     if len(raw) > LARGEST:
         raise SourceError(f"{name} has more than {LARGEST:,} bytes")
     try:
-        return json.loads(raw.decode("utf-8-sig"))
+        text = raw.decode("utf-8-sig")
+    except ValueError as error:
+        raise SourceError(f"{name} is not UTF-8: {error}") from error
+    _check_values(text, name)
+    try:
+        return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise SourceError(f"{name} is not whole JSON: {error}") from error
+
+
+def _check_values(text: str, name: str) -> None:
+    """Raise if a text may have too many values: all but the first one stand behind one of three marks."""
+    if len(text) > MOST_VALUES and sum(map(text.count, "[{,")) > MOST_VALUES:
+        raise SourceError(f"{name} has more than {MOST_VALUES:,} values in one piece: export it in parts")
 
 
 def documents(origin: Origin, damaged: Record) -> Iterator[tuple[str, Any]]:
@@ -173,6 +186,7 @@ class _Window:
             raise SourceError(f"{self._name} is not UTF-8: {error}") from error
         self._before += self.at
         self._text, self.at = self._text[self.at :] + new, 0
+        _check_values(self._text, self._name)
         return not self._ended
 
 

@@ -156,6 +156,8 @@ def _checked(path: Path) -> dict[str, zipfile.ZipInfo]:
         raise SourceError(f"{path} is not a whole zip archive: {error}") from error
     if len(members) > MOST_MEMBERS:
         raise SourceError(f"{path} has {len(members):,} members; at most {MOST_MEMBERS:,} are read")
+    if sum(member.compress_size for member in members) > path.stat().st_size:
+        raise SourceError(f"{path} is a zip bomb: its members say that they are longer than the archive")
     found: dict[str, zipfile.ZipInfo] = {}
     for member in members:
         _check_member(path, member)

@@ -159,17 +159,64 @@ def test_a_stream_brings_what_its_manifest_says(
     assert machines.here_and_there()[0] == {"here"}
 
 
-def test_headers_that_unpack_to_more_are_refused(machines: Machines) -> None:
-    packed = io.BytesIO()
-    with gzip.GzipFile(fileobj=packed, mode="wb") as stream:
-        header = tarfile.TarInfo("x")
-        header.type, header.size = tarfile.XHDTYPE, 8 * 10**9
-        stream.write(header.tobuf(tarfile.PAX_FORMAT))
-        for _ in range(70):
-            stream.write(bytes(1_000_000))
-    packed.seek(0)
+def _headers(*blocks: bytes) -> io.BytesIO:
+    """Return a stream with headers and content as they are."""
+    return io.BytesIO(gzip.compress(b"".join([*blocks, bytes(1024)]), 1))
+
+
+def _header(kind: bytes, size: int, name: str = f"{DEVICE}/manifest.ndjson") -> bytearray:
+    info = tarfile.TarInfo(name)
+    info.type, info.size = kind, size
+    return bytearray(info.tobuf(tarfile.GNU_FORMAT))
+
+
+def test_a_manifest_that_unpacks_to_more_is_refused(machines: Machines) -> None:
+    stream = _headers(_header(tarfile.REGTYPE, 70_000_000), bytes(70_000_000))
     with pytest.raises(ValueError, match="more than its manifest says"):
-        answer_over_ssh(machines.home, LAYOUT, packed, io.BytesIO())
+        answer_over_ssh(machines.home, LAYOUT, stream, io.BytesIO())
+
+
+def test_a_sparse_file_whose_holes_unpack_to_more_is_refused(machines: Machines) -> None:
+    header = _header(tarfile.GNUTYPE_SPARSE, 512)
+    # One piece of 512 bytes, and the length of the file with its holes.
+    header[386:410] = b"00000000000\x0000000001000\0"
+    header[483:495] = b"%011o\0" % 200_000_000
+    header[148:156] = b"%06o\0 " % (sum(header[:148]) + sum(header[156:]) + 8 * ord(" "))
+    with pytest.raises(ValueError, match="is not a file that keepstone sync sends"):
+        answer_over_ssh(machines.home, LAYOUT, _headers(header, bytes(512)), io.BytesIO())
+
+
+def test_an_extended_header_is_refused_before_it_is_parsed(machines: Machines) -> None:
+    stream = _headers(_header(tarfile.XHDTYPE, 2_560), b"9" * 2_560)
+    with pytest.raises(ValueError, match="is not a file that keepstone sync sends"):
+        answer_over_ssh(machines.home, LAYOUT, stream, io.BytesIO())
+
+
+def test_a_longer_name_than_files_have_is_refused(machines: Machines) -> None:
+    stream = _headers(_header(tarfile.GNUTYPE_LONGNAME, 10_240), bytes(10_240))
+    with pytest.raises(ValueError, match="is not a file that keepstone sync sends"):
+        answer_over_ssh(machines.home, LAYOUT, stream, io.BytesIO())
+
+
+def test_headers_of_headers_are_refused(machines: Machines) -> None:
+    one = _header(tarfile.GNUTYPE_LONGNAME, 2) + b"a".ljust(512, b"\0")
+    with pytest.raises(ValueError, match="no files that can be read"):
+        answer_over_ssh(machines.home, LAYOUT, _headers(bytes(one * 1500)), io.BytesIO())
+
+
+def test_a_stream_brings_files_of_one_device(machines: Machines) -> None:
+    other = DEVICE.replace("8000", "9000")
+    manifest = _manifest(3)[1]
+    first = _header(tarfile.REGTYPE, len(manifest)), manifest.ljust(512, b"\0")
+    stream = _headers(*first, _header(tarfile.REGTYPE, 3, f"{other}/a/x.ndjson"), bytes(512))
+    with pytest.raises(ValueError, match="is not a file that keepstone sync sends"):
+        answer_over_ssh(machines.home, LAYOUT, stream, io.BytesIO())
+
+
+def test_a_session_with_a_long_name_travels_over_ssh(machines: Machines) -> None:
+    machines.home.agent("a").session("ü" * 30).add("note", text="far", id="far")
+    machines.sync()
+    assert machines.here_and_there() == [{"here", "there", "far"}] * 2
 
 
 def test_a_larger_home_is_taken_with_a_larger_limit(machines: Machines) -> None:

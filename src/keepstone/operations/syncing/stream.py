@@ -28,6 +28,22 @@ _END = 32_768
 """Bytes of the end of a stream at most."""
 
 
+class _Header(tarfile.TarInfo):
+    """The header of a file or of its long name.
+
+    For other headers tarfile fills files with holes that no byte of the stream stands for, or parses text in
+    more than linear time.
+    """
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _Header:
+        header = super().frombuf(buf, encoding, errors)
+        is_name = header.type == tarfile.GNUTYPE_LONGNAME and header.size <= _BESIDE
+        if not is_name and header.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
+            raise _foreign(header)
+        return header
+
+
 class _TooLongError(ValueError):
     """The stream is longer than its manifest says."""
 
@@ -51,7 +67,7 @@ def pack(place: Path, device: str, stream: IO[bytes]) -> None:
     """Write the files of a device, the manifest first."""
     folder = place / "devices" / device
     paths = sorted(folder.rglob("*"), key=lambda path: (path != folder / MANIFEST, path))
-    with tarfile.open(fileobj=stream, mode="w|gz") as archive:
+    with tarfile.open(fileobj=stream, mode="w|gz", format=tarfile.GNU_FORMAT) as archive:
         for path in paths:
             if path.is_file() and not path.is_symlink():
                 archive.add(path, path.relative_to(place).as_posix())
@@ -66,12 +82,17 @@ def unpack(stream: IO[bytes], place: Path, most: int = MOST) -> None:
     """
     bounded = _Bounded(stream)
     try:
-        with Folder(place, create=True) as folder, tarfile.open(fileobj=bounded, mode="r|") as archive:
+        with (
+            Folder(place, create=True) as folder,
+            tarfile.open(fileobj=bounded, mode="r|", tarinfo=_Header) as archive,
+        ):
             device, listed = None, dict[str, int]()
             for member in archive:
-                name = _NAME.fullmatch(member.name) if member.isreg() else None
-                if name is None or (device is not None and listed.pop(name["file"], None) != member.size):
-                    raise ValueError(f"{one_line(member.name)!r:.80} is not a file that keepstone sync sends")
+                name = _NAME.fullmatch(member.name)
+                if name is None or device not in (None, name["device"]):
+                    raise _foreign(member)
+                if device is not None and listed.pop(name["file"], None) != member.size:
+                    raise _foreign(member)
                 if device is None and name["file"] != MANIFEST:
                     raise ValueError(
                         "the other side sends no manifest first: install the same keepstone on both machines"
@@ -81,8 +102,15 @@ def unpack(stream: IO[bytes], place: Path, most: int = MOST) -> None:
                     device = name["device"]
                     listed = _listed(folder, device, most)
                     bounded.left = sum(listed.values()) + _BESIDE * len(listed) + _END
-    except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
+    except (tarfile.TarError, EOFError, zlib.error, OSError, RecursionError) as error:
         raise ValueError(f"the other side sent no files that can be read: {error}") from error
+
+
+def _foreign(member: tarfile.TarInfo) -> ValueError:
+    name = f"{one_line(member.name)!r:.80}"
+    return ValueError(
+        f"{name} is not a file that keepstone sync sends: install the same keepstone on both machines"
+    )
 
 
 def _write(folder: Folder, archive: tarfile.TarFile, member: tarfile.TarInfo) -> None:
