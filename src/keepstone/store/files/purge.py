@@ -399,7 +399,7 @@ def _all_or_pending(
 
 def _tell(folder: Folder, told: list[Record], lines: Iterable[Record]) -> None:
     """Write the journal's lines of an erasure; those that may be there are ``told``, whatever fails."""
-    told.extend(lines)
+    told.extend(purge_digests.dated(lines))
     try:
         purge_digests.record(folder, told)
     except (AccessDeniedError, LockTimeoutError):

@@ -53,7 +53,7 @@ def purge(connections: Connections, agent: str, session: str, ids: Ids) -> int:
         event_rows.tell_purge(held, [entry_id for entry_id in wanted if entry_id in found])
         gone = found | {one for names in damaged.values() for one in names}
         lives = dict.fromkeys(sorted(gone), 1) | purged_rows.lives_of(held, sorted(found))
-        purged_rows.forget(connections, held, lives)
+        purged_rows.forget(connections, held, lives, datetime.now(UTC))
         return len(gone)
 
     return locked(connections, agent, session, asked, work)
@@ -91,7 +91,7 @@ def info_in(held: LockedSession) -> SessionInfo:
 
 def _erase(connections: Connections, held: LockedSession) -> None:
     suggestion_rows.forget(held, None)
-    purged_rows.forget_all(connections, held)
+    purged_rows.forget_all(connections, held, datetime.now(UTC))
     for table in (*SESSION_TABLES, "events"):
         held.do(f"DELETE FROM {table} WHERE agent = %s AND session = %s", held.place)
 

@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 
-from keepstone.operations.day_changes import Changed, changes
+from keepstone.operations.day_changes import Changed, changes, way_in
 from keepstone.operations.suggesting import Effect
 from keepstone.web.diff import Budget
 from keepstone.web.elements import aside, attempt, box, button, empty, link, say, tell, undoing
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
 from keepstone.web.pages.inbox import ChangedWords, changed_words, draw_change
-from keepstone.web.phrases import local
+from keepstone.web.phrases import local, shown
 from keepstone.web.site import Place
 
-_LEAD = "What was added, edited, superseded and deleted on a day, the newest first."
+_LEAD = "What was added, edited, superseded, deleted and purged on a day, the newest first."
+_PURGED = "Of what was purged only the number of entries is known."
 _PAGE = 40
 """Changes of a day that are shown at first, and added by each *Show more*."""
 
@@ -67,9 +68,10 @@ class ChangesPage:
         zone = local(datetime.now(UTC)).tzinfo
         begin = datetime(self.day.year, self.day.month, self.day.day, tzinfo=zone)
         found = changes(self.place.agent, begin, begin + timedelta(days=1))
+        purged = len(self.place.agent.purge_times(begin, begin + timedelta(days=1)))
         budget, shown = Budget(), found[: self.most]
         words = [changed_words(Effect(one.id, one.before, one.after), budget) for one in shown]
-        kinds = Counter(change.kind for change in found)
+        kinds = Counter(change.kind for change in found) + Counter(purged=purged)
         return Day([*zip(shown, words, strict=True)], len(found) - len(shown), kinds)
 
     def _draw(self, found: Day) -> None:
@@ -78,7 +80,9 @@ class ChangesPage:
         )
         self.list.clear()
         with self.list:
-            if not found.changes:
+            if found.kinds["purged"]:
+                say("p", _PURGED, "hint")
+            elif not found.changes:
                 empty("A quiet day", "Nothing of this agent's memory changed on it.")
             for change, words in found.changes:
                 self._draw_one(change, words)
@@ -94,6 +98,8 @@ class ChangesPage:
             with box(classes="row"):
                 say("strong", title)
                 href = self.place.link("session", id=change.session, entry=change.id)
+                if way := way_in(change):
+                    say("span", shown(way), "hint")
                 link(f"{change.session} / {change.id}", href, "hint")
                 if change.kind == "deleted" and not self.place.read_only:
                     words = f"Restore {change.id}"
