@@ -21,6 +21,7 @@ from textual.worker import Worker
 from keepstone.agent import Agent
 from keepstone.chat import Conversation, Delta, ModelChoice
 from keepstone.chat.conversation import words_of_turn
+from keepstone.chat.offline import session_names
 from keepstone.errors import KeepstoneError
 from keepstone.home import Home
 from keepstone.notes.notes import PROJECT, Notes, SaveResult
@@ -326,9 +327,12 @@ class ChatApp(App[str]):
     def _do_recall(self, question: str) -> None:
         _require(question, "/recall which database did we choose?")
         agent, title = self.conversation.agent, f"Recall: {one_line(question)}"
-        self._aside(
-            lambda: agent.recall(question), lambda hits: self.push_screen(Page(title, wording.hits(hits)))
-        )
+
+        def found() -> str:
+            hits = agent.recall(question)
+            return wording.hits(hits, session_names(agent, [hit.entry for hit in hits]))
+
+        self._aside(found, lambda words: self.push_screen(Page(title, words)))
 
     def _do_forget(self, question: str) -> None:
         page = Forgetting(self.conversation.agent, _require(question, "/forget my old address"))
