@@ -36,7 +36,7 @@ class OfflineResponder:
         hits = agent.recall(question, limit=_LOOKED_AT)
         best = sorted(_about(hits) or _near(hits), key=attrgetter("relevance"), reverse=True)
         entries = [hit.entry for hit in best if _is_quotable(hit, question)]
-        found = [*whole, *entries, *partly]
+        found: list[Entry | MemoryEntry] = [*whole, *entries, *partly]
         names = session_names(agent, entries[:_QUOTED])
         quotes = [
             _quoted(one, names) if isinstance(one, Entry) else _quoted_note(one) for one in found[:_QUOTED]
