@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -73,7 +74,7 @@ def test_controls_have_names_and_headings_are_in_order(
     levels = [value(node, "level") for node in nodes if role(node) == "heading"]
     assert levels[:1] == [1]
     assert levels.count(1) == 1
-    assert [pair for pair in zip(levels, levels[1:], strict=False) if pair[1] > pair[0] + 1] == []
+    assert [pair for pair in pairwise(levels) if pair[1] > pair[0] + 1] == []
     assert [role(node) for node in nodes].count("main") == 1
     assert "Pages" in [name(node) for node in nodes if role(node) == "navigation"]
 

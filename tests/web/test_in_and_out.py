@@ -36,7 +36,8 @@ def dragged(page: Page, *names: str) -> JSHandle:
     return page.evaluate_handle(
         """names => {
             const held = new DataTransfer();
-            for (const name of names) held.items.add(new File(['{"text": "The gate closes at nine"}\\n'], name));
+            const line = '{"text": "The gate closes at nine"}\\n';
+            for (const name of names) held.items.add(new File([line], name));
             return held;
         }""",
         list(names),
