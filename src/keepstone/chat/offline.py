@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 
-from keepstone.agent import Agent
 from keepstone.chat.messages import Quote, Request, Transient
 from keepstone.model import Entry, Hit
 from keepstone.notes.notes import MemoryEntry
+from keepstone.operations.session_labels import session_labels
 from keepstone.recall.echo import OFFLINE, is_question
 from keepstone.recall.relevance import SECOND, worth_telling
 from keepstone.text.display import clipped, one_line
@@ -18,8 +18,6 @@ _LOOKED_AT, _QUOTED = 30, 5
 """Hits that are considered, and maximum quotes in an answer."""
 _LONGEST = 400
 """Maximum characters of a quote."""
-_LONGEST_TITLE = 60
-"""Maximum characters of a session's title behind a quote."""
 
 
 class OfflineResponder:
@@ -37,7 +35,7 @@ class OfflineResponder:
         best = sorted(_about(hits) or _near(hits), key=attrgetter("relevance"), reverse=True)
         entries = [hit.entry for hit in best if _is_quotable(hit, question)]
         found: list[Entry | MemoryEntry] = [*whole, *entries, *partly]
-        names = session_names(agent, entries[:_QUOTED])
+        names = session_labels(agent, [entry.session for entry in entries[:_QUOTED]])
         quotes = [
             _quoted(one, names) if isinstance(one, Entry) else _quoted_note(one) for one in found[:_QUOTED]
         ]
@@ -89,18 +87,6 @@ def _notes_about(question: str, notes: list[MemoryEntry]) -> tuple[list[MemoryEn
     shared.sort(key=lambda pair: -pair[0])
     whole = [note for count, note in shared if count == len(wanted)]
     return whole, [note for count, note in shared if len(wanted) / 2 <= count < len(wanted)]
-
-
-def session_names(agent: Agent, entries: Iterable[Entry]) -> Mapping[str, str]:
-    """Return how the sessions of entries are named to people: by the title, or by the id without one."""
-    ids = list(dict.fromkeys(entry.session for entry in entries))
-    titles = {one.id: one.title for one in agent.session_summaries(ids, texts=False)} if ids else {}
-    return {
-        name: f"“{clipped(one_line(title), _LONGEST_TITLE)}”"
-        if (title := titles.get(name))
-        else one_line(name)
-        for name in ids
-    }
 
 
 def _content_stems(text: str) -> set[str]:

@@ -21,11 +21,11 @@ from textual.worker import Worker
 from keepstone.agent import Agent
 from keepstone.chat import Conversation, Delta, ModelChoice
 from keepstone.chat.conversation import words_of_turn
-from keepstone.chat.offline import session_names
 from keepstone.errors import KeepstoneError
 from keepstone.home import Home
 from keepstone.notes.notes import PROJECT, Notes, SaveResult
 from keepstone.operations.documents import saved_words
+from keepstone.operations.session_labels import session_labels
 from keepstone.services.input_manager import InputManager
 from keepstone.session import Session
 from keepstone.text.brand import ACCENT, ACCENT_ON_DARK, SIGN
@@ -330,7 +330,7 @@ class ChatApp(App[str]):
 
         def found() -> str:
             hits = agent.recall(question)
-            return wording.hits(hits, session_names(agent, [hit.entry for hit in hits]))
+            return wording.hits(hits, session_labels(agent, [hit.entry.session for hit in hits]))
 
         self._aside(found, lambda words: self.push_screen(Page(title, words)))
 

@@ -8,9 +8,9 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 
 from keepstone.agent import Agent
-from keepstone.chat.offline import session_names
 from keepstone.errors import EntryNotFoundError
 from keepstone.model import Entry
+from keepstone.operations.session_labels import session_labels
 from keepstone.tui import wording
 from keepstone.tui.listing import Listing
 from keepstone.tui.page import when_sure
@@ -37,7 +37,7 @@ class Forgetting(Listing[Entry, bool]):
     def search(self) -> list[Entry]:
         """Recall the entries for the question, best first, and keep them for the list."""
         self._found = [hit.entry for hit in self._agent.recall(self._question, limit=_HITS)]
-        self._names = session_names(self._agent, self._found)
+        self._names = session_labels(self._agent, [entry.session for entry in self._found])
         return self._found
 
     def rows(self) -> Iterable[tuple[Entry, str]]:

@@ -13,10 +13,14 @@
   system.addEventListener("change", paint);
   window.addEventListener("load", () => setTimeout(settle, 0));
 
-  // What stands beside the page where it is wide, and folds above it where it is not.
-  const wide = matchMedia("(min-width: 1400px)");
-  const unfold = () => wide.matches && document.querySelectorAll("details[data-wide]").forEach((one) => (one.open = true));
-  wide.addEventListener("change", unfold);
+  // What stands beside the page where it is wide, and folds above it where it is not; the rest folds on phones only.
+  const screens = { wide: matchMedia("(min-width: 1400px)"), roomy: matchMedia("(min-width: 761px)") };
+  const unfold = () => {
+    for (const [name, screen] of Object.entries(screens)) {
+      if (screen.matches) document.querySelectorAll(`details[data-${name}]`).forEach((one) => (one.open = true));
+    }
+  };
+  Object.values(screens).forEach((screen) => screen.addEventListener("change", unfold));
 
   function settle() {
     paint();
