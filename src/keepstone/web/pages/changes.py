@@ -33,7 +33,7 @@ class Day:
     """Changes that are not shown."""
     kinds: Counter[str]
     labels: dict[str, str]
-    """Of sessions, by their ids."""
+    """Labels of sessions by id."""
 
 
 class ChangesPage:

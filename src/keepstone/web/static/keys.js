@@ -76,7 +76,7 @@
   };
 
   const typing = (target) =>
-    target.closest?.("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable], [role=dialog]");
+    target.closest?.("input:not([type=checkbox], [type=radio], [type=file]), textarea, select, [contenteditable], [role=dialog]");
 
   // Where the focus was last in the list: of a row that is gone, its place is where moving goes on.
   let last = -1;
