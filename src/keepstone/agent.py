@@ -607,6 +607,20 @@ class Agent(BoundToProcess):
         files = tuple(self.files.matching(text))
         return Purged(entries, tuple(sessions), files, tuple(holding(lines, contains)))
 
+    def purge_times(self, since: datetime, until: datetime | None = None) -> list[datetime]:
+        """Return when entries were purged from a time on and before another: one time for each, oldest first.
+
+        Cleared and removed sessions count with all their entries. Nothing else is known of what was purged.
+
+        Examples:
+            >>> from datetime import datetime, timedelta, timezone
+            >>> agent.purge(agent.add("The code is 1234").id)
+            >>> len(agent.purge_times(datetime.now(timezone.utc) - timedelta(days=1)))
+            1
+        """
+        times = self._store.purge_times(self.slug)
+        return sorted(ts for ts in times if since <= ts and (until is None or ts < until))
+
     def history(self, id: str, session: str | None = None) -> list[Version]:  # noqa: A002
         """Return all versions of an entry, oldest first; a deletion is a version with ``deleted`` set.
 

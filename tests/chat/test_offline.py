@@ -57,6 +57,51 @@ def test_the_best_quotes_are_few_and_short(talk: Conversation, say: Said) -> Non
     assert told.endswith(" more: /recall Which database?")
 
 
+def test_the_best_quote_comes_first(talk: Conversation, say: Said) -> None:
+    old = talk.agent.session("old")
+    old.add("fact", {"content": "the release was late because of the weather"})
+    old.add("fact", {"content": "the release goes out on Thursday at noon"})
+    old.add("fact", {"content": "the weather on Thursday was fine"})
+    told = say(talk, "Does the release go out on Thursday?")
+    assert told.split("“")[1].startswith("the release goes out on Thursday")
+
+
+def test_no_more_is_quoted_than_is_relevant(talk: Conversation, notes: Notes, say: Said) -> None:
+    old = talk.agent.session("old")
+    old.add("decision", {"content": "the retry policy of the payment worker is five attempts"})
+    for text in ("I have written it on the fridge", "the boarding pass is in the mail", "lunch is at noon"):
+        old.add("message", {"role": "user", "content": text})
+    notes.add("The worker of the month gets a cake", "User")
+    told = say(talk, "Which retry policy has the payment worker?")
+    assert told.count("“") == 1
+    assert "more:" not in told
+
+
+def test_an_answer_in_other_words_is_quoted_beside_its_question(talk: Conversation, say: Said) -> None:
+    old = talk.agent.session("old")
+    old.add("message", {"role": "user", "content": "When does the release go out?"})
+    old.add("message", {"role": "assistant", "content": "Thursday at noon"})
+    assert "Thursday at noon" in say(talk, "When will the release go out?")
+
+
+def test_a_note_that_says_a_part_comes_after_an_entry_that_says_all(
+    talk: Conversation, notes: Notes, say: Said
+) -> None:
+    notes.add("Payment workers are tested at night", "User")
+    talk.agent.session("old").add("fact", {"content": "the payment retry policy is five attempts"})
+    told = say(talk, "Payment retry policy?")
+    assert "five attempts" in told.split("“")[1]
+
+
+def test_quotes_name_the_title_of_their_session(talk: Conversation, say: Said) -> None:
+    old = talk.agent.session("0f0e1a9c-8a66-7d3a-b1e4-9e5ad287121a")
+    old.add("fact", {"content": "the database is PostgreSQL"})
+    old.set_title("Choosing a database")
+    told = say(talk, "Which database?")
+    assert "session “Choosing a database”" in told
+    assert old.id not in told
+
+
 def test_what_another_agent_remembers_is_never_quoted(
     agent: Agent, notes: Notes, say: Said, home: object
 ) -> None:

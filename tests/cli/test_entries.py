@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import keepstone
+
 if TYPE_CHECKING:
     from .conftest import Command
 
@@ -120,6 +122,19 @@ def test_history_says_what_each_version_changed(cli: Command) -> None:
     new = cli.json("supersede", old, "third wording")["id"]
     rows = [line.split("\t")[1] for line in cli("history", old).stdout.splitlines()]
     assert rows == ["change", "added", "priority: 0.5, text edited", f"superseded by {new}"]
+
+
+def test_values_of_keys_are_words_and_not_python(cli: Command) -> None:
+    with keepstone.open(cli.home) as home:
+        agent = home.agent("default")
+        agent.add("Use passkeys", id="auth", tags=["login"])
+        agent.update("auth", pinned=True, tags=["login", "web"])
+        agent.update("auth", pinned=None)
+    rows = [line.split("\t")[1] for line in cli("history", "auth").stdout.splitlines()]
+    assert rows == ["change", "added", "pinned, tags edited", "pinned taken away"]
+    shown = cli("changes").stdout
+    for line in ("pinned: none -> yes", "tags: login -> login, web", "pinned: yes -> none"):
+        assert f"  {line}\n" in shown
 
 
 def test_a_purged_entry_is_in_no_file_any_more(cli: Command) -> None:

@@ -98,4 +98,4 @@ def test_the_command_shows_what_was_said_before_and_after(tmp_path: Path) -> Non
     assert done.exit_code == 0, done.output
     lines = [line.strip() for line in done.stdout.splitlines()]
     assert lines[0].startswith("~ a ")
-    assert lines[1:] == ["- a old", "+ a new", "tags: None -> ['x']"]
+    assert lines[1:] == ["- a old", "+ a new", "tags: none -> x"]

@@ -79,6 +79,19 @@ def test_recall_shows_hits_with_their_reasons(chat: Chat) -> None:
     chat.run(steps)
 
 
+def test_hits_name_the_title_of_their_session(chat: Chat) -> None:
+    old = chat.agent.session("0f0e1a9c-8a66-7d3a-b1e4-9e5ad287121a")
+    old.add("decision", {"content": "the database is PostgreSQL"})
+    old.set_title("Choosing a database")
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.say("/recall database")
+        assert "session “Choosing a database”" in terminal.text
+        assert old.id not in terminal.text
+
+    chat.run(steps)
+
+
 def test_context_shows_the_prompt_that_was_sent(chat: Chat, server: ModelServer) -> None:
     chat.notes.add("Use pnpm", "Project")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tests.tui.terminal import Chat, Terminal
 
 
@@ -23,6 +25,19 @@ def test_sessions_are_listed_with_change_and_size(chat: Chat) -> None:
         assert all(words in terminal.text for words in ("old", " B", "1 entry"))
 
     chat.run(steps)
+
+
+def test_sessions_begin_with_their_title_and_are_readable_in_50_columns(chat: Chat) -> None:
+    old = chat.agent.session("0f0e1a9c-8a66-7d3a-b1e4-9e5ad287121a")
+    old.add("decision", {"content": "the database is PostgreSQL"})
+    old.set_title("Choosing a database")
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("/sessions")
+        words = re.sub(r"[▌ ]+", " ", terminal.text)
+        assert f"Choosing a database {old.id} 20" in words
+
+    chat.run(steps, size=(50, 30))
 
 
 def test_sessions_are_known_by_their_last_words(chat: Chat) -> None:

@@ -37,5 +37,5 @@ def test_a_prompt_is_shown_whole_with_its_size() -> None:
 
 
 def test_hits_without_all_vectors_say_so() -> None:
-    assert "1 entry not yet embedded" in wording.hits(Hits([], embedder="x", pending=1))
-    assert "not yet embedded" not in wording.hits(Hits([], embedder="x"))
+    assert "1 entry not yet embedded" in wording.hits(Hits([], embedder="x", pending=1), {})
+    assert "not yet embedded" not in wording.hits(Hits([], embedder="x"), {})

@@ -14,6 +14,18 @@ def test_a_day_shows_what_came_and_went(site: Site, agent: Agent, browse: Browse
     edited = page.get_by_role("group").first
     expect(edited.locator("del")).to_have_text("OAuth")
     expect(edited.locator("ins")).to_have_text("passkeys")
+    # What went and what came differ by more than a colour.
+    expect(edited.locator("del")).to_have_css("text-decoration-line", "line-through")
+    expect(edited.locator("ins")).to_have_css("text-decoration-line", "underline")
+
+
+def test_a_change_names_the_title_of_its_session(site: Site, agent: Agent, browse: Browse) -> None:
+    session = agent.session("0f0e1a9c-8a66-7d3a-b1e4-9e5ad287121a")
+    entry = session.add("fact", "the database is PostgreSQL")
+    session.set_title("Choosing a database")
+    page = browse(site.url(agent.slug, "changes"))
+    page.get_by_role("link", name="“Choosing a database”").first.click()
+    page.wait_for_url(f"**/session?id={session.id}&entry={entry.id}")
 
 
 def test_a_deleted_entry_is_restored(site: Site, agent: Agent, browse: Browse) -> None:
@@ -32,3 +44,19 @@ def test_another_day_is_a_link_away(site: Site, agent: Agent, browse: Browse) ->
     page.get_by_role("link", name="Day before").click()
     expect(page.get_by_role("heading", name="Sunday, 2026-01-11")).to_be_visible()
     expect(page.get_by_text("long ago")).to_be_visible()
+
+
+def test_a_change_names_the_way_by_which_it_came_in(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.add("Use OAuth here", id="auth", origin={"by": "model", "via": "mcp/claude\u202e-code"})
+    page = browse(site.url(agent.slug, "changes"))
+    added = page.get_by_role("group").first
+    expect(added).to_contain_text(r"by a model, via mcp/claude\u202e-code")
+
+
+def test_purged_entries_are_a_number(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.add("walnut text", id="walnut")
+    agent.purge("walnut")
+    page = browse(site.url(agent.slug, "changes"))
+    expect(page.get_by_role("status").first).to_have_text("1 purged")
+    expect(page.get_by_text("only the number of entries is known")).to_be_visible()
+    expect(page.get_by_text("walnut")).to_have_count(0)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import JSHandle, Page, expect
 from tests.web.conftest import Browse, Site, serious_faults, serve
 
 from keepstone import Agent
@@ -31,6 +31,19 @@ def drop(page: Page, file: Path) -> None:
     page.get_by_label("File to import").set_input_files(file)
 
 
+def dragged(page: Page, *names: str) -> JSHandle:
+    """Return what a browser has in hand while files are dragged over a page."""
+    return page.evaluate_handle(
+        """names => {
+            const held = new DataTransfer();
+            const line = '{"text": "The gate closes at nine"}\\n';
+            for (const name of names) held.items.add(new File([line], name));
+            return held;
+        }""",
+        list(names),
+    )
+
+
 def test_a_file_is_previewed_before_it_is_imported(
     site: Site, agent: Agent, browse: Browse, notes_file: Path
 ) -> None:
@@ -43,6 +56,54 @@ def test_a_file_is_previewed_before_it_is_imported(
     page.get_by_role("button", name="Import 2 entries").click()
     expect(page.get_by_text("Imported 2 entries from jsonl")).to_be_visible()
     assert sorted(entry.text for entry in agent.entries()) == ["Bring a hammer", "The gate closes at nine"]
+
+
+def test_a_dropped_file_is_previewed(site: Site, agent: Agent, browse: Browse) -> None:
+    page = browse(site.url(agent.slug, "in-and-out"))
+    target = page.get_by_text("Drop a file here")
+    held = dragged(page, "dropped.jsonl")
+    target.dispatch_event("dragover", {"dataTransfer": held})
+    expect(page.locator(".upload .over")).to_be_visible()
+    target.dispatch_event("drop", {"dataTransfer": held})
+    expect(page.get_by_text("This would bring 1 entry from jsonl")).to_be_visible()
+    expect(page.locator(".upload .over")).to_have_count(0)
+    page.get_by_role("button", name="Import 1 entry").click()
+    expect(page.get_by_text("Imported 1 entry from jsonl")).to_be_visible()
+
+
+def test_several_dropped_files_are_refused_in_words(site: Site, agent: Agent, browse: Browse) -> None:
+    page = browse(site.url(agent.slug, "in-and-out"))
+    held = dragged(page, "a.jsonl", "b.jsonl")
+    page.get_by_text("Drop a file here").dispatch_event("drop", {"dataTransfer": held})
+    expect(page.get_by_role("alert")).to_contain_text("One file at a time")
+
+
+def test_a_large_import_shows_how_far_it_is_and_what_it_brought(
+    site: Site, agent: Agent, browse: Browse, tmp_path: Path
+) -> None:
+    file = tmp_path / "large.jsonl"
+    file.write_text("".join(f'{{"text": "entry {number}"}}\n' for number in range(4_000)))
+    page = browse(site.url(agent.slug, "in-and-out"))
+    page.evaluate(
+        """() => {
+            const bar = document.querySelector('[role=progressbar]');
+            window.seen = [];
+            new MutationObserver(() => {
+                if (bar.checkVisibility()) window.seen.push(Number(bar.getAttribute('aria-valuenow')));
+            }).observe(bar, { attributes: true });
+        }"""
+    )
+    drop(page, file)
+    page.get_by_role("button", name="Import 4,000 entries").click(timeout=60_000)
+    expect(page.get_by_text("Imported 4,000 entries from jsonl; 0 are here already.")).to_be_visible(
+        timeout=120_000
+    )
+    bar = page.get_by_role("progressbar", include_hidden=True)
+    expect(bar).to_be_hidden()
+    seen = page.evaluate("window.seen")
+    assert any(0 < number < 4_000 for number in seen)
+    assert bar.get_attribute("aria-valuemax") == "4000"
+    assert agent.count() == 4_000
 
 
 def test_a_discarded_file_is_removed_and_not_imported(

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 from tests.web.conftest import Browse, Site, serious_faults
-from tests.web.test_pages import at, furnished, settled
+from tests.web.test_pages import PAGES, at, furnished, settled
 
 from keepstone import Agent
 
@@ -143,19 +143,45 @@ def test_n_begins_a_chat_elsewhere(site: Site, agent: Agent, browse: Browse, nam
     page.wait_for_url(f"**/{agent.slug}/chat")
 
 
-@pytest.mark.parametrize("name", ["recall", "context", "chat", "timeline", "sessions"])
-@pytest.mark.parametrize("key", ["/", "?"])
-def test_keys_work_as_soon_as_a_page_is_open(
-    site: Site, agent: Agent, browse: Browse, name: str, key: str
-) -> None:
+@pytest.mark.parametrize("name", PAGES)
+def test_keys_work_as_soon_as_a_page_is_open(site: Site, agent: Agent, browse: Browse, name: str) -> None:
     furnished(site, agent)
+    page = browse(site.url(agent.slug, name, **({"id": "talk"} if name == "session" else {})))
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Shortcuts")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.keyboard.press("/")
+    field = page.get_by_label(SEARCH.get(name, "Pages, sessions"))
+    expect(field).to_be_focused()
+    expect(field).to_have_value("")
+
+
+@pytest.mark.parametrize(
+    ("name", "control"),
+    [
+        ("settings", "input[type=radio]"),
+        ("in-and-out", "input[type=file]"),
+        ("in-and-out", "[role=checkbox]"),
+    ],
+)
+def test_keys_work_on_controls_that_take_no_text(
+    site: Site, agent: Agent, browse: Browse, name: str, control: str
+) -> None:
     page = browse(site.url(agent.slug, name))
-    page.keyboard.press(key)
-    if key == "?":
-        expect(page.get_by_role("dialog", name="Shortcuts")).to_be_visible()
-    else:
-        expect(page.get_by_label(SEARCH[name])).to_be_focused()
-        expect(page.get_by_label(SEARCH[name])).to_have_value("")
+    page.locator(control).first.focus()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Shortcuts")).to_be_visible()
+
+
+def test_keys_work_beside_an_open_panel(site: Site, agent: Agent, browse: Browse) -> None:
+    furnished(site, agent)
+    page = browse(at(site, agent, "session"))
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page.locator(".panel")).to_be_visible()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Shortcuts")).to_be_visible()
 
 
 def test_keys_that_are_typed_stay_in_the_field(site: Site, agent: Agent, browse: Browse) -> None:

@@ -161,3 +161,12 @@ def test_nothing_moves_for_readers_who_want_less_motion(site: Site, agent: Agent
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
     assert page.evaluate("moved") == 0
+
+
+def test_the_heading_of_the_sessions_is_one_row_on_a_phone(site: Site, agent: Agent, browse: Browse) -> None:
+    page = browse(site.url(agent.slug, "sessions"), width=360)
+    buttons = [page.get_by_role("button", name=name) for name in ("Open by id", "New session")]
+    boxes = [one.bounding_box() for one in (page.locator("h1"), *buttons)]
+    middles = [box["y"] + box["height"] / 2 for box in boxes if box]
+    assert len(middles) == 3
+    assert max(middles) - min(middles) < 4

@@ -1,6 +1,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 from tests.web.conftest import Browse, Site
+from tests.web.test_pages import PAGES, furnished
 
 from keepstone import Agent
 from keepstone.operations import running_tests
@@ -231,6 +232,20 @@ def test_each_filter_that_is_on_is_a_chip_that_takes_it_off(site: Site, agent: A
     chips.first.click()
     expect(chips).to_have_count(0)
     page.wait_for_url("**/recall?q=passkeys")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_field_of_a_page_looks_as_if_it_had_a_value(
+    site: Site, agent: Agent, browse: Browse, name: str
+) -> None:
+    furnished(site, agent)
+    page = browse(site.url(agent.slug, name, **({"id": "talk"} if name == "session" else {})))
+    page.locator("details").evaluate_all("all => all.forEach((one) => (one.open = true))")
+    seen = page.locator(":is(input, textarea):placeholder-shown").evaluate_all(
+        "all => all.filter((one) => one.checkVisibility() && one !== document.activeElement"
+        " && getComputedStyle(one, '::placeholder').opacity !== '0').map((one) => one.placeholder.trim())"
+    )
+    assert [words for words in seen if words] == []
 
 
 def test_a_field_without_a_value_shows_no_example(site: Site, agent: Agent, browse: Browse) -> None:

@@ -135,3 +135,15 @@ def test_what_the_agent_sees_is_shown_for_a_question(site: Site, agent: Agent, b
     expect(page.get_by_text("Left out")).to_be_visible()
     reasons = page.locator(".plain-table").last.locator("td:last-child")
     expect(reasons.first).to_contain_text("no room")
+
+
+def test_filters_are_folded_on_a_phone_and_open_elsewhere(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.add("first")
+    phone = browse(site.url(agent.slug, "timeline"), width=360)
+    expect(phone.get_by_label("Words")).to_be_visible()
+    expect(phone.get_by_label("Made since")).to_be_hidden()
+    phone.get_by_text("Filters").click()
+    expect(phone.get_by_label("Made since")).to_be_visible()
+    with_filter = browse(site.url(agent.slug, "timeline", since="yesterday"), width=360)
+    expect(with_filter.get_by_label("Made since")).to_be_visible()
+    expect(browse(site.url(agent.slug, "timeline")).get_by_label("Made since")).to_be_visible()

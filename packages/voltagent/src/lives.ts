@@ -8,6 +8,7 @@ import { sessionOf, TEMPORARY } from "./layout.js";
 import { dump, idOf, isPut, isTombstone, lifeOf, parse } from "./line.js";
 import { Lock } from "./lock.js";
 import { Scan } from "./scan.js";
+import { formatTime, ofDate } from "./time.js";
 
 const JOURNAL = ".purged.ndjson";
 const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR } = constants;
@@ -75,7 +76,8 @@ export async function recordErased(
   folder: Folder, logName: string, lives: ReadonlyMap<string, number>, isGone = false,
 ): Promise<() => Promise<void>> {
   const session = sessionOf(logName) ?? logName;
-  const ended = Array.from(lives, ([id, life]): Item => ({ purged: digest(session, id), ...(life > 1 ? { life } : {}) }));
+  const ts = formatTime(ofDate(new Date()));
+  const ended = Array.from(lives, ([id, life]): Item => ({ purged: digest(session, id), ...(life > 1 ? { life } : {}), ts }));
   const lines = [...ended, ...(isGone ? [{ removed: digest(session), mark: randomUUID() }] : [])].map(dump);
   const lock = new Lock(folder, `${JOURNAL}.lock`);
   if (lines.length > 0) {

@@ -75,3 +75,14 @@ test("a purge that failed before it erased anything tells of nothing", async () 
   assert.equal(readFileSync(join(folder, ".purged.ndjson"), "utf8"), "");
   assert.equal((await sync()).two?.length, 4);
 });
+
+test("a purged entry has the time of its purge in the journal", async () => {
+  const root = newFolder();
+  const home = new LocalHome({ root, agent: "a" });
+  await home.send("PUT", "/sessions/s/entries", { body: { items: ITEMS } });
+  const before = new Date().toISOString();
+  await home.send("POST", "/sessions/s/purge", { body: { ids: ["a"] } });
+  const line = JSON.parse(readFileSync(join(sessionsOf(root, "a"), ".purged.ndjson"), "utf8")) as { ts: string };
+  assert.match(line.ts, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
+  assert.ok(before.slice(0, 23) <= line.ts && line.ts.slice(0, 23) <= new Date().toISOString().slice(0, 23));
+});

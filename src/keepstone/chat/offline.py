@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 
 from keepstone.chat.messages import Quote, Request, Transient
 from keepstone.model import Entry, Hit
 from keepstone.notes.notes import MemoryEntry
+from keepstone.operations.session_labels import session_labels
 from keepstone.recall.echo import OFFLINE, is_question
 from keepstone.recall.relevance import SECOND, worth_telling
 from keepstone.text.display import clipped, one_line
 from keepstone.text.tokenizer import STOP_WORDS, stem, words_of
 
 _LOOKED_AT, _QUOTED = 30, 5
-"""Hits that are considered, and maximum quotes of entries and of notes in an answer."""
+"""Hits that are considered, and maximum quotes in an answer."""
 _LONGEST = 400
 """Maximum characters of a quote."""
 
@@ -25,14 +27,18 @@ class OfflineResponder:
     uses_tools = False
 
     def answer(self, request: Request) -> Iterator[str]:
-        """Yield quotes from memory and notes about the last message."""
+        """Yield quotes from memory and notes about the last message, the best one first."""
         question = request.messages[-1].text
-        notes = [_quoted_note(note) for note in _notes_about(question, request.tools.notes.entries())]
-        hits = request.tools.agent.recall(question, limit=_LOOKED_AT)
-        entries = [
-            _quoted(hit.entry) for hit in worth_telling(hits) or _near(hits) if _is_quotable(hit, question)
+        whole, partly = _notes_about(question, request.tools.notes.entries())
+        agent = request.tools.agent
+        hits = agent.recall(question, limit=_LOOKED_AT)
+        best = sorted(_about(hits) or _near(hits), key=attrgetter("relevance"), reverse=True)
+        entries = [hit.entry for hit in best if _is_quotable(hit, question)]
+        found: list[Entry | MemoryEntry] = [*whole, *entries, *partly]
+        names = session_labels(agent, [entry.session for entry in entries[:_QUOTED]])
+        quotes = [
+            _quoted(one, names) if isinstance(one, Entry) else _quoted_note(one) for one in found[:_QUOTED]
         ]
-        quotes = notes[:_QUOTED] + entries[:_QUOTED]
         kept, else_ = ("", "") if is_question(question) else ("Your message is stored. ", "else ")
         yield Transient(f"{OFFLINE} {kept}")
         if not quotes:
@@ -40,8 +46,18 @@ class OfflineResponder:
             return
         yield "This is what I remember about that:"
         yield from quotes
-        if more := len(notes[_QUOTED:]) + len(entries[_QUOTED:]):
+        if more := len(found[_QUOTED:]):
             yield Transient(f"\n\n{more} more: /recall {one_line(question)}")
+
+
+def _about(hits: Sequence[Hit]) -> list[Hit]:
+    """Return the hits that a question is about.
+
+    What is only beside one of them is left out, unless that one asks: an answer may use other words.
+    """
+    found = worth_telling(hits)
+    asked = {hit.entry.session for hit in found if _asks(hit.entry)}
+    return [hit for hit in found if hit.relevance >= SECOND or hit.entry.session in asked]
 
 
 def _near(hits: Sequence[Hit]) -> list[Hit]:
@@ -51,26 +67,34 @@ def _near(hits: Sequence[Hit]) -> list[Hit]:
 
 def _is_quotable(hit: Hit, question: str) -> bool:
     """Return whether a hit is neither a question nor itself a quote."""
-    data, text = hit.entry.data, hit.entry.text.strip()
-    said = str(data.get("content", text)).strip()
-    if data.get("model") == OfflineResponder.name or said.casefold() == question.strip().casefold():
-        return False
-    return data.get("role") != "user" or not is_question(said)
+    is_quote = hit.entry.data.get("model") == OfflineResponder.name
+    is_same = _said(hit.entry).casefold() == question.strip().casefold()
+    return not (is_quote or is_same or _asks(hit.entry))
 
 
-def _notes_about(question: str, notes: list[MemoryEntry]) -> list[MemoryEntry]:
-    """Return the notes that share content words with the question, those with most words first."""
+def _asks(entry: Entry) -> bool:
+    return entry.data.get("role") == "user" and is_question(_said(entry))
+
+
+def _said(entry: Entry) -> str:
+    return str(entry.data.get("content", entry.text)).strip()
+
+
+def _notes_about(question: str, notes: list[MemoryEntry]) -> tuple[list[MemoryEntry], list[MemoryEntry]]:
+    """Return the notes with all content words of a question, and those with half of them at least."""
     wanted = _content_stems(question)
-    shared = [(len(wanted & _content_stems(note.content)), note) for note in notes]
-    return [note for count, note in sorted(shared, key=lambda pair: -pair[0]) if count]
+    shared = [(len(wanted & _content_stems(note.content)), note) for note in notes] if wanted else []
+    shared.sort(key=lambda pair: -pair[0])
+    whole = [note for count, note in shared if count == len(wanted)]
+    return whole, [note for count, note in shared if len(wanted) / 2 <= count < len(wanted)]
 
 
 def _content_stems(text: str) -> set[str]:
     return {stem(word) for word in words_of(text) if word not in STOP_WORDS}
 
 
-def _quoted(entry: Entry) -> Quote:
-    words = f"{_in_marks(entry.text)}\n  {entry.ts:%Y-%m-%d}, {entry.type}, session {entry.session}"
+def _quoted(entry: Entry, names: Mapping[str, str]) -> Quote:
+    words = f"{_in_marks(entry.text)}\n  {entry.ts:%Y-%m-%d}, {entry.type}, session {names[entry.session]}"
     return Quote(f"\n\n{words}", entry)
 
 

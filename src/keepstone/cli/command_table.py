@@ -206,6 +206,6 @@ COMMANDS = {
     ),
     "changes": (
         "changes",
-        "Show what was added, edited, superseded and deleted, by day, the newest first.",
+        "Show what was added, edited, superseded, deleted and purged, by day, the newest first.",
     ),
 }

@@ -17,7 +17,7 @@ from keepstone.cli.options import (
 )
 from keepstone.log.line import text_of
 from keepstone.model import Record
-from keepstone.text.display import harmless, one_line
+from keepstone.text.display import harmless, in_words, one_line
 
 app = typer.Typer()
 
@@ -77,5 +77,5 @@ def shown_change(name: str, before: Record | None, after: Record | None) -> Text
     for key in keys:
         was, now = (before or {}).get(key), (after or {}).get(key)
         if was != now:
-            lines.append(Text(f"  {one_line(key)}: {one_line(str(was))} -> {one_line(str(now))}"))
+            lines.append(Text(f"  {one_line(key)}: {one_line(in_words(was))} -> {one_line(in_words(now))}"))
     return Text("\n").join(lines)

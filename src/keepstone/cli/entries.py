@@ -15,7 +15,7 @@ from keepstone.errors import EntryNotFoundError
 from keepstone.model import Entry, Purged, Record, Version
 from keepstone.operations.documents import added_document, entry_document, purged_document, version_document
 from keepstone.operations.erasing import counts_of
-from keepstone.text.display import clipped, harmless, moment, one_line
+from keepstone.text.display import clipped, harmless, in_words, moment, one_line
 
 if TYPE_CHECKING:
     from keepstone.agent import Agent
@@ -258,7 +258,9 @@ def _told(key: str, value: object) -> str:
     if value is None:
         return f"{key} taken away"
     is_short = isinstance(value, bool | int | float) or (isinstance(value, str) and len(value) <= _SHORT)
-    return f"{key}: {value}" if is_short and key != "text" else f"{key} edited"
+    if value is True:
+        return key
+    return f"{key}: {in_words(value)}" if is_short and key != "text" else f"{key} edited"
 
 
 def _newer(version: Version, agent: "Agent") -> str:

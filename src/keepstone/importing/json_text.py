@@ -68,7 +68,7 @@ def whole(file: IO[bytes], name: str) -> Any:
 
 
 def _check_values(text: str, name: str) -> None:
-    """Raise if a text may have too many values: all but the first one stand behind one of three marks."""
+    """Raise if a text may have too many values: all but the first one follow one of three marks."""
     if len(text) > MOST_VALUES and sum(map(text.count, "[{,")) > MOST_VALUES:
         raise SourceError(f"{name} has more than {MOST_VALUES:,} values in one piece: export it in parts")
 

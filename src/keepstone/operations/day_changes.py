@@ -9,8 +9,16 @@ from typing import NamedTuple
 
 from keepstone.agent import Agent
 from keepstone.log.line import apply, create, is_put, is_tombstone, read_time
-from keepstone.model import Record
+from keepstone.model import Record, own_trust
 from keepstone.store.suggestion_lines import digest
+
+_WRITERS = {
+    "user": "a person",
+    "program": "a program",
+    "model": "a model",
+    "import": "an import",
+    "tool": "a tool",
+}
 
 
 class Changed(NamedTuple):
@@ -24,12 +32,15 @@ class Changed(NamedTuple):
     before: Record | None
     """The entry before; None for a new one, and where a compaction has folded it away."""
     after: Record | None
+    origin: Record | None = None
+    """The writer and the way in, ``by`` and ``via``, if its line says them."""
 
 
 def changes(agent: Agent, since: datetime, until: datetime | None = None) -> list[Changed]:
     """Return the changes from a time on and before another, the newest first, without access counts.
 
-    Versions that a compaction or a purge has removed from the logs are left out.
+    Versions that a compaction or a purge has removed from the logs are left out; ``Agent.purge_times`` counts
+    purges.
     """
     found = [
         change
@@ -53,10 +64,34 @@ def _of_session(agent: Agent, session: str) -> Iterator[Changed]:
             state[name] = after
         if at is None or digest(before) == digest(after):
             continue
-        yield Changed(at, session, name, _kind(before, after), before, after)
+        yield Changed(at, session, name, _kind(before, after), before, after, _origin(line))
         edited = read_time(line.get("modified"))
         if before is None and edited is not None and edited > at:
-            yield Changed(edited, session, name, "edited", None, after)
+            yield Changed(edited, session, name, "edited", None, after, _origin(line))
+
+
+def _origin(line: Record) -> Record | None:
+    """Return who wrote a line and how, None if it does not say so; a damaged origin has the least trust."""
+    if "origin" not in line:
+        return None
+    said = line["origin"] if isinstance(line["origin"], dict) else {}
+    via = said.get("via")
+    return {"by": own_trust(line)} | ({"via": via} if isinstance(via, str) and via else {})
+
+
+def way_in(change: Changed) -> str:
+    """Return the way by which a change came in, in words; empty if its line does not say it.
+
+    Examples:
+        >>> at = datetime(2026, 3, 1)
+        >>> origin = {"by": "model", "via": "mcp/claude-code"}
+        >>> way_in(Changed(at, "main", "a", "added", None, {}, origin))
+        'by a model, via mcp/claude-code'
+    """
+    if change.origin is None:
+        return ""
+    via = f", via {change.origin['via']}" if "via" in change.origin else ""
+    return f"by {_WRITERS[change.origin['by']]}{via}"
 
 
 def _kind(before: Record | None, after: Record | None) -> str:

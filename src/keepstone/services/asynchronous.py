@@ -208,6 +208,7 @@ class AsyncAgent(_Face[Agent]):
     restore = awaited(_AGENT.restore)
     purge = awaited(_AGENT.purge)
     purge_matching = awaited(_AGENT.purge_matching)
+    purge_times = awaited(_AGENT.purge_times)
     history = awaited(_AGENT.history)
     link = awaited(_AGENT.link)
     supersede = awaited(_AGENT.supersede)

@@ -485,6 +485,9 @@ class Store(EntryStore, VectorStore, Protocol):
     def erased_state(self, agent: str) -> bytes:
         """Return a value that changes when any process erases memory of an agent, or of any (empty)."""
 
+    def purge_times(self, agent: str) -> list[datetime]:
+        """Return when entries of an agent were purged, one time for each; what has no time is left out."""
+
     def sessions_state(self, agent: str) -> tuple[int, int] | None:
         """Return a value that changes when a session is made or removed; None if the store has none."""
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import traceback
 import unicodedata
 from datetime import datetime
 from functools import lru_cache
+from typing import Any
 
 _NEEDED = frozenset("\n\t\u00ad\u200c\u200d")
 """Control and format characters of ordinary text, such as the joiners of letters and emoji."""
@@ -85,6 +87,20 @@ def counted(count: int, word: str) -> str:
     if count == 1:
         return f"1 {word}"
     return f"{count:,} {_plural(word)}"
+
+
+def in_words(value: Any) -> str:
+    """Return a value of a key for people: no brackets, and words for what is true, false or missing.
+
+    Examples:
+        >>> in_words(True), in_words(None), in_words(["auth", "login"]), in_words(0.5)
+        ('yes', 'none', 'auth, login', '0.5')
+    """
+    if value is None or isinstance(value, bool):
+        return {None: "none", True: "yes", False: "no"}[value]
+    if isinstance(value, list | tuple) and value and not any(isinstance(one, list | dict) for one in value):
+        return ", ".join(map(in_words, value))
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _plural(word: str) -> str:

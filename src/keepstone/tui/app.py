@@ -25,6 +25,7 @@ from keepstone.errors import KeepstoneError
 from keepstone.home import Home
 from keepstone.notes.notes import PROJECT, Notes, SaveResult
 from keepstone.operations.documents import saved_words
+from keepstone.operations.session_labels import session_labels
 from keepstone.services.input_manager import InputManager
 from keepstone.session import Session
 from keepstone.text.brand import ACCENT, ACCENT_ON_DARK, SIGN
@@ -326,9 +327,12 @@ class ChatApp(App[str]):
     def _do_recall(self, question: str) -> None:
         _require(question, "/recall which database did we choose?")
         agent, title = self.conversation.agent, f"Recall: {one_line(question)}"
-        self._aside(
-            lambda: agent.recall(question), lambda hits: self.push_screen(Page(title, wording.hits(hits)))
-        )
+
+        def found() -> str:
+            hits = agent.recall(question)
+            return wording.hits(hits, session_labels(agent, [hit.entry.session for hit in hits]))
+
+        self._aside(found, lambda words: self.push_screen(Page(title, words)))
 
     def _do_forget(self, question: str) -> None:
         page = Forgetting(self.conversation.agent, _require(question, "/forget my old address"))

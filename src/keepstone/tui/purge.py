@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
@@ -10,6 +10,7 @@ from textual.binding import Binding, BindingType
 from keepstone.agent import Agent
 from keepstone.errors import EntryNotFoundError
 from keepstone.model import Entry
+from keepstone.operations.session_labels import session_labels
 from keepstone.tui import wording
 from keepstone.tui.listing import Listing
 from keepstone.tui.page import when_sure
@@ -30,17 +31,19 @@ class Forgetting(Listing[Entry, bool]):
         self._agent = agent
         self._question = question
         self._found: list[Entry] | None = None
+        self._names: Mapping[str, str] = {}
         self._purged = False
 
     def search(self) -> list[Entry]:
         """Recall the entries for the question, best first, and keep them for the list."""
         self._found = [hit.entry for hit in self._agent.recall(self._question, limit=_HITS)]
+        self._names = session_labels(self._agent, [entry.session for entry in self._found])
         return self._found
 
     def rows(self) -> Iterable[tuple[Entry, str]]:
         """Return the found entries that are not purged yet."""
         found = self.search() if self._found is None else self._found
-        return [(entry, wording.entry(entry)) for entry in found]
+        return [(entry, wording.entry(entry, self._names)) for entry in found]
 
     def on_option_list_option_selected(self) -> None:
         """Purge the highlighted entry after confirmation."""
@@ -50,7 +53,7 @@ class Forgetting(Listing[Entry, bool]):
         """Purge the highlighted entry after confirmation."""
         entry = self.chosen
         if entry is not None:
-            words = f"Remove every byte of this entry?\n\n{wording.entry(entry)}"
+            words = f"Remove every byte of this entry?\n\n{wording.entry(entry, self._names)}"
             when_sure(self.app, words, "Yes, purge it", lambda: self.attempt(lambda: self._purge(entry)))
 
     def action_close(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from keepstone.chat import ModelChoice
 from keepstone.chat.messages import Prompt
 from keepstone.chat.offline import OfflineResponder
@@ -62,14 +64,14 @@ def session(found: SessionSummary, length: int, *, current: bool) -> str:
     return f"{begin}{about}{words}"
 
 
-def entry(found: Entry) -> str:
-    """Return an entry as a row of a list."""
-    return f"{one_line(clipped(found.text, _SHORT))}\n  {_origin(found)}"
+def entry(found: Entry, names: Mapping[str, str]) -> str:
+    """Return an entry as a row of a list; ``names`` are those of sessions, by id."""
+    return f"{one_line(clipped(found.text, _SHORT))}\n  {_origin(found, names)}"
 
 
-def hits(found: Hits) -> str:
-    """Return hits and their explanations as a page."""
-    shown = [_hit(place, hit) for place, hit in enumerate(found, 1)]
+def hits(found: Hits, names: Mapping[str, str]) -> str:
+    """Return hits and their explanations as a page; ``names`` are those of sessions, by id."""
+    shown = [_hit(place, hit, names) for place, hit in enumerate(found, 1)]
     how = "by words only" if found.lexical_only else f"by words and vectors ({found.embedder})"
     reason = f": {one_line(found.reason)}" if found.reason else ""
     end = [f"Searched {how}{reason}, in {found.took_ms:.1f} ms."]
@@ -80,15 +82,15 @@ def hits(found: Hits) -> str:
     return "\n\n".join([*(shown or ["Nothing found."]), *end])
 
 
-def _hit(place: int, hit: Hit) -> str:
+def _hit(place: int, hit: Hit, names: Mapping[str, str]) -> str:
     why = one_line(str(hit.why))
     rest = [f"{key}: {clipped(value)}" for key, value in unindexed(hit.entry)]
     text = harmless("\n".join((clipped(hit.entry.text), *rest))).replace("\n", "\n   ")
-    return f"{place}. {text}\n   {_origin(hit.entry)}\n   {why}"
+    return f"{place}. {text}\n   {_origin(hit.entry, names)}\n   {why}"
 
 
-def _origin(found: Entry) -> str:
-    return f"{found.ts:%Y-%m-%d}  {one_line(found.type)}  session {one_line(found.session)}"
+def _origin(found: Entry, names: Mapping[str, str]) -> str:
+    return f"{found.ts:%Y-%m-%d}  {one_line(found.type)}  session {names[found.session]}"
 
 
 def prompt(shown: Prompt) -> str:

@@ -107,7 +107,7 @@ def fading() -> Options:
     chart = _axes([str(day) for day in range(_DAYS + 1)])
     chart["grid"] = chart["grid"] | {"top": 50}
     chart["xAxis"]["axisLabel"] = {"interval": 9}
-    return chart | {"legend": {"top": 0, "itemWidth": 14, "itemHeight": 8}, "series": lines}
+    return chart | {"legend": {"top": 0, "itemWidth": 14, "itemHeight": 8, "itemGap": 16}, "series": lines}
 
 
 def _limit() -> Options:

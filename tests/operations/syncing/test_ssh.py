@@ -164,10 +164,10 @@ def _headers(*blocks: bytes) -> io.BytesIO:
     return io.BytesIO(gzip.compress(b"".join([*blocks, bytes(1024)]), 1))
 
 
-def _header(kind: bytes, size: int, name: str = f"{DEVICE}/manifest.ndjson") -> bytearray:
+def _header(kind: bytes, size: int, name: str = f"{DEVICE}/manifest.ndjson") -> bytes:
     info = tarfile.TarInfo(name)
     info.type, info.size = kind, size
-    return bytearray(info.tobuf(tarfile.GNU_FORMAT))
+    return info.tobuf(tarfile.GNU_FORMAT)
 
 
 def test_a_manifest_that_unpacks_to_more_is_refused(machines: Machines) -> None:
@@ -177,13 +177,13 @@ def test_a_manifest_that_unpacks_to_more_is_refused(machines: Machines) -> None:
 
 
 def test_a_sparse_file_whose_holes_unpack_to_more_is_refused(machines: Machines) -> None:
-    header = _header(tarfile.GNUTYPE_SPARSE, 512)
+    header = bytearray(_header(tarfile.GNUTYPE_SPARSE, 512))
     # One piece of 512 bytes, and the length of the file with its holes.
     header[386:410] = b"00000000000\x0000000001000\0"
     header[483:495] = b"%011o\0" % 200_000_000
     header[148:156] = b"%06o\0 " % (sum(header[:148]) + sum(header[156:]) + 8 * ord(" "))
     with pytest.raises(ValueError, match="is not a file that keepstone sync sends"):
-        answer_over_ssh(machines.home, LAYOUT, _headers(header, bytes(512)), io.BytesIO())
+        answer_over_ssh(machines.home, LAYOUT, _headers(bytes(header), bytes(512)), io.BytesIO())
 
 
 def test_an_extended_header_is_refused_before_it_is_parsed(machines: Machines) -> None:
@@ -201,7 +201,7 @@ def test_a_longer_name_than_files_have_is_refused(machines: Machines) -> None:
 def test_headers_of_headers_are_refused(machines: Machines) -> None:
     one = _header(tarfile.GNUTYPE_LONGNAME, 2) + b"a".ljust(512, b"\0")
     with pytest.raises(ValueError, match="no files that can be read"):
-        answer_over_ssh(machines.home, LAYOUT, _headers(bytes(one * 1500)), io.BytesIO())
+        answer_over_ssh(machines.home, LAYOUT, _headers(one * 1500), io.BytesIO())
 
 
 def test_a_stream_brings_files_of_one_device(machines: Machines) -> None:

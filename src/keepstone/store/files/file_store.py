@@ -597,6 +597,9 @@ class FileStore:
     def purged(self, agent: str) -> PurgedIds:
         return purge_digests.recorded(self.root, self._layout, agent)
 
+    def purge_times(self, agent: str) -> list[datetime]:
+        return purge_digests.purge_times(self.root, self._layout, agent)
+
     def take_purged(self, agent: str, found: PurgedIds) -> None:
         purge_digests.take_recorded(self.root, self._layout, agent, found)
 

@@ -402,7 +402,7 @@ def _all_or_pending(
 
 def _tell(folder: Folder, journal_lines: list[Record], lines: Iterable[Record]) -> None:
     """Write an erasure's lines to the journal; on failure the list holds those that may be written."""
-    journal_lines.extend(lines)
+    journal_lines.extend(purge_digests.dated(lines))
     try:
         purge_digests.record(folder, journal_lines)
     except (AccessDeniedError, LockTimeoutError):

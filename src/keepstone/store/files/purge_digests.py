@@ -2,8 +2,8 @@
 
 A purge removes an entry's bytes, so nothing is left that could tell another device, a backup or an export of
 it. The journal does, without the ids themselves. It is written before anything is erased; who merges,
-syncs, restores, imports or finishes what was killed reads it. A line names the digest of session and id, and
-how many lives of it are over. A removed session has a line of its own.
+syncs, restores, imports or finishes what was killed reads it. A line names the digest of session and id, how
+many lives of it are over, and the time of that, which is only shown. A removed session has a line of its own.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import re
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +23,7 @@ from uuid_utils import uuid4
 from keepstone.filesystem.confine import Folder, border
 from keepstone.filesystem.layout import ARCHIVE, ERASED, LOCK, PURGED, VANISHED, Layout
 from keepstone.filesystem.lock import Lock
-from keepstone.log.line import dump_read, life_of, parse
+from keepstone.log.line import dump_read, format_time, life_of, parse, read_time
 from keepstone.log.log_file import Log
 from keepstone.log.sides import Purged, read_side
 from keepstone.model import Record
@@ -31,6 +32,8 @@ from keepstone.store.removal_marks import PurgedIds, digest, digests_of
 _KEY = "purged"
 _REMOVED = "removed"
 _GONE = re.compile("[0-9a-f]{64}")
+_LONGEST_TIME = 40
+"""Characters of a time; a longer one, which another device may send, is no time."""
 NO_SESSION = ""
 """In the place of a session in the digest of a suggestion's id."""
 
@@ -52,9 +55,15 @@ def is_removal_of(line: Record, session: str) -> bool:
     return bool(line.get(_REMOVED) == removal_of(session)[_REMOVED])
 
 
-def line_of(found: str, life: int) -> Record:
-    """Return the line that tells of erased lives."""
-    return {_KEY: found} | ({"life": life} if life > 1 else {})
+def line_of(found: str, life: int, ts: str | None = None) -> Record:
+    """Return the line that tells of erased lives, and when they were erased if that is known."""
+    return {_KEY: found} | ({"life": life} if life > 1 else {}) | ({"ts": ts} if ts else {})
+
+
+def dated(lines: Iterable[Record]) -> list[Record]:
+    """Return lines with the present time in those of erased lives."""
+    ts = format_time(datetime.now(UTC))
+    return [line | {"ts": ts} if _KEY in line else line for line in lines]
 
 
 def record(folder: Folder, lines: Iterable[Record], name: str = PURGED) -> None:
@@ -78,12 +87,16 @@ def withdraw(folder: Folder, lines: Iterable[Record]) -> None:
 
 def take(folder: Folder, lines: Iterable[Record], name: str = PURGED) -> list[Record]:
     """Add the lines of another home that tell more than is here; return them."""
-    known, removed = erased(folder, name)
-    seen = {dump_read(line) for line in removed}
+    known = erased(folder, name)
+    seen = {dump_read(line) for line in known.removed}
     new = [
         line
         for line in lines
-        if (life_of(line) > known.get(str(line[_KEY]), 0) if _KEY in line else dump_read(line) not in seen)
+        if (
+            life_of(line) > known.lives.get(str(line[_KEY]), 0)
+            if _KEY in line
+            else dump_read(line) not in seen
+        )
     ]
     if new:
         record(folder, new, name)
@@ -101,10 +114,12 @@ class Erased(NamedTuple):
     """How many lives were erased, by the digest of session and id."""
     removed: list[Record]
     """The lines of removed sessions."""
+    times: dict[str, str]
+    """When the last of these lives was erased, by the same digest, where it is known; it decides nothing."""
 
     def lines(self) -> Iterator[Record]:
         """Yield the lines that tell the same."""
-        yield from (line_of(key, life) for key, life in self.lives.items())
+        yield from (line_of(key, life, self.times.get(key)) for key, life in self.lives.items())
         yield from self.removed
 
     def in_session(self, session: str) -> Purged:
@@ -116,32 +131,44 @@ def erased(folder: Folder, name: str = PURGED) -> Erased:
     """Return the erasures in a folder's journal; empty without one."""
     with closing(_log(folder, name)) as log, log.reading() as fd:
         if fd is None:
-            return Erased({}, [])
+            return Erased({}, [], {})
         with open(fd, "rb", closefd=False) as file:
             return erased_in(file)
 
 
 def erased_in(lines: Iterable[bytes]) -> Erased:
     """Return the erasures in lines of journals; lines of another form are left out."""
-    found = Erased({}, [])
+    found = Erased({}, [], {})
     removed: dict[str, Record] = {}
     for raw in lines:
         line = parse(raw) or {}
         key = line.get(_KEY)
         if isinstance(key, str):
-            found.lives[key] = max(life_of(line), found.lives.get(key, 0))
+            _add(found, key, life_of(line), line.get("ts"))
         elif isinstance(line.get(_REMOVED), str):
             removed[str(line.get("mark"))] = line
     found.removed.extend(removed.values())
     return found
 
 
+def _add(found: Erased, key: str, life: int, ts: object) -> None:
+    """Add erased lives; of two lines that tell of the same ones the first time counts."""
+    before = found.lives.get(key, 0)
+    if life > before:
+        found.lives[key] = life
+        found.times.pop(key, None)
+    if life >= before and isinstance(ts, str) and len(ts) <= _LONGEST_TIME:
+        found.times[key] = min(ts, found.times.get(key, ts))
+
+
 def both(left: Erased, right: Erased) -> Erased:
     """Return the erasures in either of two journals."""
-    lives = {key: max(left.lives.get(key, 0), life) for key, life in right.lives.items()}
     known = {dump_read(line) for line in left.removed}
     more = [line for line in right.removed if dump_read(line) not in known]
-    return Erased(left.lives | lives, [*left.removed, *more])
+    found = Erased({**left.lives}, [*left.removed, *more], {**left.times})
+    for key, life in right.lives.items():
+        _add(found, key, life, right.times.get(key))
+    return found
 
 
 # Agents that were purged whole
@@ -195,9 +222,15 @@ def is_there(path: Path) -> bool:
 
 def _erased_at(path: Path, root: Path, name: str = PURGED) -> Erased:
     if not is_there(path):
-        return Erased({}, [])
+        return Erased({}, [], {})
     with Folder(path, root=root) as folder:
         return erased(folder, name)
+
+
+def purge_times(root: Path, layout: Layout, agent: str) -> list[datetime]:
+    """Return the times of an agent's erasures of entries that its journal says."""
+    times = _erased_at(layout.sessions_folder(root, agent), root).times
+    return [at for ts in times.values() if (at := read_time(ts)) is not None]
 
 
 def take_gone(root: Path, agent: str, lines: Iterable[Record]) -> None:

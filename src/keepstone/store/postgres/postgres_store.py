@@ -362,6 +362,9 @@ class PostgresStore:
     def purged(self, agent: str) -> PurgedIds:
         return purged_rows.purged(self._connections, agent)
 
+    def purge_times(self, agent: str) -> list[datetime]:
+        return purged_rows.purge_times(self._connections, agent)
+
     def take_purged(self, agent: str, purged: PurgedIds) -> None:
         purged_rows.take(self._connections, agent, purged)
 

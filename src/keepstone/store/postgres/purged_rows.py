@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC
+from datetime import UTC, datetime
 
 from keepstone.log.sides import Side
 from keepstone.store.postgres.answer_rows import forgetting
@@ -20,9 +20,10 @@ _ADD_DROPPED = (
     "INSERT INTO dropped SELECT %s, * FROM unnest(%s::text[], %s::timestamptz[]) ON CONFLICT DO NOTHING"
 )
 _ADD = (
-    "INSERT INTO purged AS p (agent, vanished, digest, life) "
-    "SELECT %s, %s, * FROM unnest(%s::text[], %s::integer[]) "
-    "ON CONFLICT (agent, vanished, digest) DO UPDATE SET life = greatest(p.life, excluded.life)"
+    "INSERT INTO purged AS p (agent, vanished, ts, digest, life) "
+    "SELECT %s, %s, %s, * FROM unnest(%s::text[], %s::integer[]) "
+    "ON CONFLICT (agent, vanished, digest) DO UPDATE SET life = greatest(p.life, excluded.life), "
+    "ts = CASE WHEN excluded.life > p.life THEN excluded.ts ELSE coalesce(p.ts, excluded.ts) END"
 )
 
 
@@ -37,14 +38,20 @@ def purged(connections: Connections, agent: str) -> PurgedIds:
     return PurgedIds(own, whole)
 
 
+def purge_times(connections: Connections, agent: str) -> list[datetime]:
+    """Return when entries of an agent were purged."""
+    sql = "SELECT ts FROM purged WHERE agent = %s AND NOT vanished AND ts IS NOT NULL"
+    return [ts.astimezone(UTC) for (ts,) in connections.read(agent, sql, (agent,))]
+
+
 def take(connections: Connections, agent: str, found: PurgedIds) -> None:
     """Add another home's records of an agent's purges."""
     named = [(_VANISHED, (f"{_PREFIX}{agent}",))] if found.vanished else []
     connections.read_all(
         agent,
         [
-            (_ADD, (agent, False, [*found.ids], [*found.ids.values()])),
-            (_ADD, (agent, True, [*found.vanished], [*found.vanished.values()])),
+            (_ADD, (agent, False, None, [*found.ids], [*found.ids.values()])),
+            (_ADD, (agent, True, None, [*found.vanished], [*found.vanished.values()])),
             *named,
         ],
     )
@@ -107,17 +114,22 @@ def lives_over(locked: LockedSession) -> dict[str, int]:
     return {digests[found]: life for found, life in rows}
 
 
-def forget(connections: Connections, locked: LockedSession, lives: Mapping[str, int]) -> None:
-    """Record purged ids with their last lives, and remove the responses that may quote them."""
+def forget(
+    connections: Connections, locked: LockedSession, lives: Mapping[str, int], ts: datetime | None
+) -> None:
+    """Record purged ids with their last lives, and remove the responses that may quote them.
+
+    Without ``ts`` they do not count among the purged ones.
+    """
     digests = digests_of(locked.name, lives)
-    locked.do(_ADD, (locked.agent, False, [*digests], [*digests.values()]))
+    locked.do(_ADD, (locked.agent, False, ts, [*digests], [*digests.values()]))
     for statement in forgetting(connections, locked.agent):
         locked.do(*statement)
 
 
-def forget_all(connections: Connections, locked: LockedSession) -> None:
-    """Do the same for a session that is emptied or removed."""
-    forget(connections, locked, lives_of(locked, None))
+def forget_all(connections: Connections, locked: LockedSession, ts: datetime | None) -> None:
+    """Do the same for a session that is emptied, removed or renamed."""
+    forget(connections, locked, lives_of(locked, None), ts)
 
 
 def vanish(connections: Connections, connection: Connection, agent: str) -> None:
@@ -134,7 +146,7 @@ def vanish(connections: Connections, connection: Connection, agent: str) -> None
         if key:
             lives[key] = max(life, lives.get(key, 0))
     if lives:
-        connection.execute(_ADD.encode(), (agent, True, [*lives], [*lives.values()]))
+        connection.execute(_ADD.encode(), (agent, True, None, [*lives], [*lives.values()]))
         connection.execute(_VANISHED, (f"{_PREFIX}{agent}",))
     for sql, values in forgetting(connections, agent):
         connection.execute(sql.encode(), values)

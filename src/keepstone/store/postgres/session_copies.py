@@ -234,7 +234,7 @@ def rename(connections: Connections, agent: str, session: str, new: str) -> None
         if locked is None:
             raise SessionNotFoundError(agent, session)
         target = _begun(locked, new)
-        purged_rows.forget_all(connections, locked)  # Its entries live on under the new name alone.
+        purged_rows.forget_all(connections, locked, None)  # Its entries live on under the new name alone.
         for table in SESSION_TABLES:
             locked.do(
                 f"UPDATE {table} SET session = %s WHERE agent = %s AND session = %s",

@@ -58,7 +58,7 @@ def purge(connections: Connections, agent: str, session: str, ids: Ids) -> int:
         event_rows.tell_purge(locked, [entry_id for entry_id in wanted if entry_id in found])
         gone = found | {entry_id for names in damaged.values() for entry_id in names}
         lives = dict.fromkeys(sorted(gone), 1) | purged_rows.lives_of(locked, sorted(found))
-        purged_rows.forget(connections, locked, lives)
+        purged_rows.forget(connections, locked, lives, datetime.now(UTC))
         return len(gone)
 
     return locked(connections, agent, session, listed, work)
@@ -96,7 +96,7 @@ def info_in(locked: LockedSession) -> SessionInfo:
 
 def _erase(connections: Connections, locked: LockedSession) -> None:
     suggestion_rows.forget(locked, None)
-    purged_rows.forget_all(connections, locked)
+    purged_rows.forget_all(connections, locked, datetime.now(UTC))
     for table in (*SESSION_TABLES, "events"):
         locked.do(f"DELETE FROM {table} WHERE agent = %s AND session = %s", locked.place)
 

@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 
-from keepstone.operations.day_changes import Changed, changes
+from keepstone.operations.day_changes import Changed, changes, way_in
+from keepstone.operations.session_labels import session_labels
 from keepstone.operations.suggesting import Effect
 from keepstone.web.diff import Budget
 from keepstone.web.elements import aside, attempt, box, button, empty, link, say, tell, undoing
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
 from keepstone.web.pages.inbox import ChangedWords, changed_words, draw_change
-from keepstone.web.phrases import local
+from keepstone.web.phrases import local, shown
 from keepstone.web.site import Place
 
-_LEAD = "What was added, edited, superseded and deleted on a day, the newest first."
+_LEAD = "What was added, edited, superseded, deleted and purged on a day, the newest first."
+_PURGED = "Of what was purged only the number of entries is known."
 _PAGE = 40
 """Changes of a day that are shown at first, and added by each *Show more*."""
 
@@ -30,6 +32,8 @@ class Day:
     more: int
     """Changes that are not shown."""
     kinds: Counter[str]
+    labels: dict[str, str]
+    """Labels of sessions by id."""
 
 
 class ChangesPage:
@@ -67,10 +71,12 @@ class ChangesPage:
         zone = local(datetime.now(UTC)).tzinfo
         begin = datetime(self.day.year, self.day.month, self.day.day, tzinfo=zone)
         found = changes(self.place.agent, begin, begin + timedelta(days=1))
-        budget, shown = Budget(), found[: self.most]
-        words = [changed_words(Effect(one.id, one.before, one.after), budget) for one in shown]
-        kinds = Counter(change.kind for change in found)
-        return Day([*zip(shown, words, strict=True)], len(found) - len(shown), kinds)
+        purged = len(self.place.agent.purge_times(begin, begin + timedelta(days=1)))
+        budget, first = Budget(), found[: self.most]
+        words = [changed_words(Effect(one.id, one.before, one.after), budget) for one in first]
+        kinds = Counter(change.kind for change in found) + Counter(purged=purged)
+        labels = session_labels(self.place.agent, {one.session for one in first})
+        return Day([*zip(first, words, strict=True)], len(found) - len(first), kinds, labels)
 
     def _draw(self, found: Day) -> None:
         self.sum.text = (
@@ -78,23 +84,27 @@ class ChangesPage:
         )
         self.list.clear()
         with self.list:
-            if not found.changes:
+            if found.kinds["purged"]:
+                say("p", _PURGED, "hint")
+            elif not found.changes:
                 empty("A quiet day", "Nothing of this agent's memory changed on it.")
             for change, words in found.changes:
-                self._draw_one(change, words)
+                self._draw_one(change, words, found.labels[change.session])
         self.more.set_visibility(found.more > 0)
 
     async def _show_more(self) -> None:
         self.most += _PAGE
         await self.live.refresh()
 
-    def _draw_one(self, change: Changed, changed: ChangedWords) -> None:
+    def _draw_one(self, change: Changed, changed: ChangedWords, session: str) -> None:
         title = f"{change.kind.capitalize()} at {local(change.ts):%H:%M}"
         with box("section", "change suggestion", role="group", aria_label=f"{title}: {change.id}"):
             with box(classes="row"):
                 say("strong", title)
                 href = self.place.link("session", id=change.session, entry=change.id)
-                link(f"{change.session} / {change.id}", href, "hint")
+                if way := way_in(change):
+                    say("span", shown(way), "hint")
+                link(shown(session), href, "hint")
                 if change.kind == "deleted" and not self.place.read_only:
                     words = f"Restore {change.id}"
                     button("Restore", partial(self._restore, change), "quiet", aria_label=words)

@@ -57,19 +57,26 @@ class TimelinePage:
         """Draw the page."""
         with frame(self.place, "timeline", "Timeline", _LEAD):
             with box(classes="beside"):
-                with box(classes="filters", data_search=""):
-                    for name, label, hint in _FIELDS:
-                        made = field(label, hint, self.given[name])
-                        made.on("keydown.enter", self._apply, args=[])
-                        made.on("blur", self._apply, args=[])
-                        self.fields[name] = made
-                        if name == "q":
+                with box(data_search=""):
+                    self._fields(_FIELDS[:1])
+                    is_open = any(self.given[name] for name in _FILTERS if name != "q")
+                    with box("details", data_roomy="", **({"open": ""} if is_open else {})):
+                        say("summary", "Filters")
+                        with box(classes="filters"):
                             self.choosers = Choosers(_CHOSEN, self.given, self._apply)
-                    self.trust = trust_field(self.given["trust"], self._apply)
+                            self._fields(_FIELDS[1:])
+                            self.trust = trust_field(self.given["trust"], self._apply)
                 with box():
                     self._entries()
             ui.timer(0, lambda: self.choosers.offer(self.place.agent), once=True)
             await self.live.start()
+
+    def _fields(self, fields: Sequence[tuple[str, str, str]]) -> None:
+        for name, label, hint in fields:
+            made = field(label, hint, self.given[name])
+            made.on("keydown.enter", self._apply, args=[])
+            made.on("blur", self._apply, args=[])
+            self.fields[name] = made
 
     def _entries(self) -> None:
         self.sum = say("p", "", "answer-line", role="status")

@@ -13,10 +13,14 @@
   system.addEventListener("change", paint);
   window.addEventListener("load", () => setTimeout(settle, 0));
 
-  // The parts that are beside a wide page, and fold above a narrow one.
-  const wide = matchMedia("(min-width: 1400px)");
-  const unfold = () => wide.matches && document.querySelectorAll("details[data-wide]").forEach((one) => (one.open = true));
-  wide.addEventListener("change", unfold);
+  // The parts that are beside a wide page, and fold above a narrow one; others fold on phones only.
+  const screens = { wide: matchMedia("(min-width: 1400px)"), roomy: matchMedia("(min-width: 761px)") };
+  const unfold = () => {
+    for (const [name, screen] of Object.entries(screens)) {
+      if (screen.matches) document.querySelectorAll(`details[data-${name}]`).forEach((one) => (one.open = true));
+    }
+  };
+  Object.values(screens).forEach((screen) => screen.addEventListener("change", unfold));
 
   function settle() {
     paint();
@@ -72,7 +76,7 @@
   };
 
   const typing = (target) =>
-    target.closest?.("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable], [role=dialog]");
+    target.closest?.("input:not([type=checkbox], [type=radio], [type=file]), textarea, select, [contenteditable], [role=dialog]");
 
   // Where the focus was last in the list: of a row that is gone, its place is where moving goes on.
   let last = -1;

@@ -1,0 +1,27 @@
+"""How sessions are named to people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from keepstone.agent import Agent
+from keepstone.text.display import clipped, one_line
+
+_LONGEST = 60
+"""Maximum characters of a title."""
+
+
+def session_labels(agent: Agent, sessions: Iterable[str]) -> dict[str, str]:
+    """Return the labels of sessions by id: the title in quotation marks, or the id where there is none.
+
+    Examples:
+        >>> agent.session("s1").set_title("Choosing a database")
+        >>> session_labels(agent, ["s1", "main"])
+        {'s1': '“Choosing a database”', 'main': 'main'}
+    """
+    ids = list(dict.fromkeys(sessions))
+    titles = {one.id: one.title for one in agent.session_summaries(ids, texts=False)} if ids else {}
+    return {
+        name: f"“{clipped(one_line(title), _LONGEST)}”" if (title := titles.get(name)) else one_line(name)
+        for name in ids
+    }
