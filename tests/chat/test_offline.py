@@ -84,6 +84,11 @@ def test_no_more_is_quoted_than_is_relevant(talk: Conversation, notes: Notes, sa
     assert "more:" not in told
 
 
+def test_an_earlier_message_without_an_answer_is_not_asked_again(talk: Conversation, say: Said) -> None:
+    say(talk, "Our database is PostgreSQL, because of its row locks.")
+    assert "PostgreSQL" not in say(talk, "Which package manager do we use?")
+
+
 def test_an_answer_in_other_words_is_quoted_beside_its_question(talk: Conversation, say: Said) -> None:
     old = talk.agent.session("old")
     old.add("message", {"role": "user", "content": "When does the release go out?"})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -114,9 +114,9 @@ def same_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     def source(_: Notes, kind: str) -> str:
         return {"Project": "/work/shop/AGENTS.md", "User": "/home/ada/.wave/memory.md"}[kind]
 
-    def at_once(found: Hits) -> str:
+    def at_once(found: Hits, names: Mapping[str, str]) -> str:
         found.took_ms = 1.0
-        return hits(found)
+        return hits(found, names)
 
     monkeypatch.setattr(Notes, "_source", source)
     monkeypatch.setattr(wording, "hits", at_once)

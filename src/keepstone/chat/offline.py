@@ -28,12 +28,14 @@ class OfflineResponder:
 
     def answer(self, request: Request) -> Iterator[str]:
         """Yield quotes from memory and notes about the last message, the best one first."""
-        question = request.messages[-1].text
+        question = request.question
         whole, partly = _notes_about(question, request.tools.notes.entries())
         agent = request.tools.agent
         hits = agent.recall(question, limit=_LOOKED_AT)
         entries = [hit.entry for hit in _about(hits) if _is_quotable(hit, question)]
-        found: list[Entry | MemoryEntry] = [*whole, *entries, *partly]
+        found: list[Entry | MemoryEntry] = (
+            [*whole, *entries, *partly] if worth_telling(hits) else [*whole, *partly, *entries]
+        )
         names = session_labels(agent, [entry.session for entry in entries[:_QUOTED]])
         quotes = [
             _quoted(one, names) if isinstance(one, Entry) else _quoted_note(one) for one in found[:_QUOTED]
@@ -94,12 +96,12 @@ def _said(entry: Entry) -> str:
 
 
 def _notes_about(question: str, notes: list[MemoryEntry]) -> tuple[list[MemoryEntry], list[MemoryEntry]]:
-    """Return the notes with all content words of a question, and those with half of them at least."""
+    """Return the notes with all content words of a question, and those with a third of them at least."""
     wanted = _content_stems(question)
     shared = [(len(wanted & _content_stems(note.content)), note) for note in notes] if wanted else []
     shared.sort(key=lambda pair: -pair[0])
     whole = [note for count, note in shared if count == len(wanted)]
-    return whole, [note for count, note in shared if len(wanted) / 2 <= count < len(wanted)]
+    return whole, [note for count, note in shared if len(wanted) / 3 <= count < len(wanted)]
 
 
 def _content_stems(text: str) -> set[str]:
