@@ -80,7 +80,7 @@ def test_no_more_is_quoted_than_is_relevant(talk: Conversation, notes: Notes, sa
         old.add("message", {"role": "user", "content": text})
     notes.add("The worker of the month gets a cake", "User")
     told = say(talk, "Which retry policy has the payment worker?")
-    assert told.count("“") == 1
+    assert told.count("\n\n“") == 1
     assert "more:" not in told
 
 
