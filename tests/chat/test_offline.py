@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from tests.chat.conftest import Said
 
+import keepstone
 from keepstone import Agent, Notes
 from keepstone.chat import Conversation
 from keepstone.chat.offline import OfflineResponder
+from keepstone.cli import sample
+
+RIGHT = ("passkeys", "double-charge", "lena-summaries")
+"""The entries that answer the questions of the sample."""
 
 
 @pytest.fixture
@@ -73,15 +80,36 @@ def test_no_more_is_quoted_than_is_relevant(talk: Conversation, notes: Notes, sa
         old.add("message", {"role": "user", "content": text})
     notes.add("The worker of the month gets a cake", "User")
     told = say(talk, "Which retry policy has the payment worker?")
-    assert told.count("“") == 1
+    assert told.count("\n\n“") == 1
     assert "more:" not in told
+
+
+def test_an_earlier_message_without_an_answer_is_not_asked_again(talk: Conversation, say: Said) -> None:
+    say(talk, "Our database is PostgreSQL, because of its row locks.")
+    assert "PostgreSQL" not in say(talk, "Which package manager do we use?")
 
 
 def test_an_answer_in_other_words_is_quoted_beside_its_question(talk: Conversation, say: Said) -> None:
     old = talk.agent.session("old")
     old.add("message", {"role": "user", "content": "When does the release go out?"})
     old.add("message", {"role": "assistant", "content": "Thursday at noon"})
-    assert "Thursday at noon" in say(talk, "When will the release go out?")
+    old.add("message", {"role": "assistant", "content": "I have written it on the fridge"})
+    told = say(talk, "When will the release go out?")
+    assert told.split("“")[1].startswith("assistant: Thursday at noon")
+    assert "fridge" not in told
+
+
+def test_what_is_less_than_half_as_relevant_as_the_best_is_not_quoted(
+    notes: Notes, say: Said, tmp_path: Path
+) -> None:
+    sample.copy_to(tmp_path / "sample")
+    with keepstone.open(tmp_path / "sample", embedder="none") as home:
+        for question, right, most in zip(sample.QUESTIONS, RIGHT, (1, 3, 1), strict=True):
+            talk = Conversation(home.agent("default"), notes, OfflineResponder())
+            say(talk, question)
+            links = talk.session.entries()[-1].links
+            assert links[0]["to"] == right
+            assert len(links) <= most
 
 
 def test_a_note_that_says_a_part_comes_after_an_entry_that_says_all(
@@ -105,8 +133,6 @@ def test_quotes_name_the_title_of_their_session(talk: Conversation, say: Said) -
 def test_what_another_agent_remembers_is_never_quoted(
     agent: Agent, notes: Notes, say: Said, home: object
 ) -> None:
-    import keepstone
-
     assert isinstance(home, keepstone.Home)
     home.agent("other").session("s").add("fact", {"content": "the safe is behind the clock"})
     talk = Conversation(agent, notes, OfflineResponder())

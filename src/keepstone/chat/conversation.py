@@ -196,7 +196,9 @@ class Conversation:
             # Built for each round, so that it includes what a tool has just saved.
             self.sent = self._prompt(turns)
             begin, calls = len(answer.text), list[ToolCall]()
-            yield from self._streamed(Request(self.sent, (*messages,), tools), answer, calls)
+            yield from self._streamed(
+                Request(self.sent, (*messages,), tools, words_of_turn(question)), answer, calls
+            )
             if not calls and not answer.text.strip() and not self._stopped:
                 raise ModelError(
                     f"{self.model.name} sent an empty answer. Your message is stored: /retry asks again."

@@ -65,6 +65,8 @@ class Request:
     """The conversation so far, oldest first; the last message is the user's."""
     tools: MemoryTools
     """The tools for memory."""
+    question: str
+    """The user's last message alone; in ``messages`` it is joined with earlier ones without an answer."""
 
 
 class Transient(str):

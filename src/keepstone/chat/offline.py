@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from operator import attrgetter
 
 from keepstone.chat.messages import Quote, Request, Transient
 from keepstone.model import Entry, Hit
 from keepstone.notes.notes import MemoryEntry
 from keepstone.operations.session_labels import session_labels
+from keepstone.operations.shown_hits import by_relevance
 from keepstone.recall.echo import OFFLINE, is_question
 from keepstone.recall.relevance import SECOND, worth_telling
 from keepstone.text.display import clipped, one_line
@@ -28,13 +28,14 @@ class OfflineResponder:
 
     def answer(self, request: Request) -> Iterator[str]:
         """Yield quotes from memory and notes about the last message, the best one first."""
-        question = request.messages[-1].text
+        question = request.question
         whole, partly = _notes_about(question, request.tools.notes.entries())
         agent = request.tools.agent
         hits = agent.recall(question, limit=_LOOKED_AT)
-        best = sorted(_about(hits) or _near(hits), key=attrgetter("relevance"), reverse=True)
-        entries = [hit.entry for hit in best if _is_quotable(hit, question)]
-        found: list[Entry | MemoryEntry] = [*whole, *entries, *partly]
+        entries = [hit.entry for hit in _about(hits) if _is_quotable(hit, question)]
+        found: list[Entry | MemoryEntry] = (
+            [*whole, *entries, *partly] if worth_telling(hits) else [*whole, *partly, *entries]
+        )
         names = session_labels(agent, [entry.session for entry in entries[:_QUOTED]])
         quotes = [
             _quoted(one, names) if isinstance(one, Entry) else _quoted_note(one) for one in found[:_QUOTED]
@@ -51,13 +52,27 @@ class OfflineResponder:
 
 
 def _about(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits that a question is about.
+    """Return the hits that a question is about, at least half as relevant as the best, the best first.
 
-    What is only beside one of them is left out, unless that one asks: an answer may use other words.
+    What follows a hit that asks may be its answer in other words, so that it counts as relevant as that one.
     """
-    found = worth_telling(hits)
-    asked = {hit.entry.session for hit in found if _asks(hit.entry)}
-    return [hit for hit in found if hit.relevance >= SECOND or hit.entry.session in asked]
+    found = by_relevance(worth_telling(hits) or _near(hits))
+    least = found[0].relevance / 2 if found else 0.0
+    about: dict[tuple[str, str], Hit] = {}
+    for hit in found:
+        if hit.relevance >= least:
+            for one in (hit, *(_next_of(hit, found) if _asks(hit.entry) else ())):
+                about.setdefault((one.entry.session, one.entry.id), one)
+    return [*about.values()]
+
+
+def _next_of(asking: Hit, hits: Sequence[Hit]) -> list[Hit]:
+    """Return the hit that follows another one in its session, if there is one."""
+    begin, session = asking.entry.ts, asking.entry.session
+    later = [
+        hit for hit in hits if hit.entry.session == session and hit.entry.ts >= begin and hit is not asking
+    ]
+    return [min(later, key=lambda hit: hit.entry.ts)] if later else []
 
 
 def _near(hits: Sequence[Hit]) -> list[Hit]:
@@ -81,12 +96,12 @@ def _said(entry: Entry) -> str:
 
 
 def _notes_about(question: str, notes: list[MemoryEntry]) -> tuple[list[MemoryEntry], list[MemoryEntry]]:
-    """Return the notes with all content words of a question, and those with half of them at least."""
+    """Return the notes with all content words of a question, and those with a third of them at least."""
     wanted = _content_stems(question)
     shared = [(len(wanted & _content_stems(note.content)), note) for note in notes] if wanted else []
     shared.sort(key=lambda pair: -pair[0])
     whole = [note for count, note in shared if count == len(wanted)]
-    return whole, [note for count, note in shared if len(wanted) / 2 <= count < len(wanted)]
+    return whole, [note for count, note in shared if len(wanted) / 3 <= count < len(wanted)]
 
 
 def _content_stems(text: str) -> set[str]:

@@ -20,7 +20,7 @@ def session_labels(agent: Agent, sessions: Iterable[str]) -> dict[str, str]:
         {'s1': '“Choosing a database”', 'main': 'main'}
     """
     ids = list(dict.fromkeys(sessions))
-    titles = {one.id: one.title for one in agent.session_summaries(ids, texts=False)} if ids else {}
+    titles = {one.id: one.title for one in agent.session_summaries(ids)} if ids else {}
     return {
         name: f"“{clipped(one_line(title), _LONGEST)}”" if (title := titles.get(name)) else one_line(name)
         for name in ids

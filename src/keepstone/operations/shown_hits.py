@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import Literal
 
 from keepstone.model import RELEVANT, Hit
@@ -31,8 +30,8 @@ _NEAREST = 10
 
 
 def by_relevance(hits: Sequence[Hit]) -> list[Hit]:
-    """Return hits sorted by the one number that people see; ties keep their order."""
-    return sorted(hits, key=attrgetter("relevance"), reverse=True)
+    """Return hits sorted by the one number that people see, of two digits; ties keep their order."""
+    return sorted(hits, key=lambda hit: round(hit.relevance, 2), reverse=True)
 
 
 def reasons_of(hit: Hit) -> list[tuple[str, ...]]:

@@ -11,6 +11,7 @@ from keepstone.context import estimate_tokens
 from keepstone.model import Entry, Hit, Hits, SessionSummary
 from keepstone.notes.notes import PROJECT, MemoryEntry
 from keepstone.operations.payload import unindexed
+from keepstone.operations.shown_hits import by_relevance
 from keepstone.text.display import clipped, counted, harmless, moment, one_line, size
 
 WELCOME = """\
@@ -71,7 +72,7 @@ def entry(found: Entry, names: Mapping[str, str]) -> str:
 
 def hits(found: Hits, names: Mapping[str, str]) -> str:
     """Return hits and their explanations as a page; ``names`` are those of sessions, by id."""
-    shown = [_hit(place, hit, names) for place, hit in enumerate(found, 1)]
+    shown = [_hit(place, hit, names) for place, hit in enumerate(by_relevance(found), 1)]
     how = "by words only" if found.lexical_only else f"by words and vectors ({found.embedder})"
     reason = f": {one_line(found.reason)}" if found.reason else ""
     end = [f"Searched {how}{reason}, in {found.took_ms:.1f} ms."]
