@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 import pytest
@@ -92,7 +93,7 @@ def test_a_call_that_waits_for_its_turn_does_not_begin_on_a_closed_page() -> Non
             begun.append(number)
             free.wait(20)
 
-        calls = [within(page, lambda number=number: elements.aside(call, number)) for number in range(20)]
+        calls = [within(page, partial(elements.aside, call, number)) for number in range(20)]
         tasks = [asyncio.create_task(each) for each in calls]
         await asyncio.sleep(0)  # The tasks begin.
         page.delete()
