@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from nicegui import Client, ui
@@ -13,6 +14,7 @@ from nicegui.elements.mixins.text_element import TextElement
 from keepstone.errors import KeepstoneError
 from keepstone.operations.error_codes import message_of
 from keepstone.web.phrases import shown
+from keepstone.web.reader_turns import in_turn, turns_at
 from keepstone.web.toast import Undo, toast
 
 EXPECTED = (KeepstoneError, ValueError, OSError)
@@ -119,10 +121,11 @@ def attempt() -> Iterator[None]:
 async def aside(call: Callable[..., Any], *values: Any, **keys: Any) -> Any:
     """Call the library in a thread, so that other pages are not blocked.
 
-    The call always completes; if the page was closed by then, the caller is cancelled.
+    A call that has begun completes; if the page was closed by then, the caller is cancelled. One that waits
+    for its turn behind others of the same reader does not begin any more.
     """
     page = ui.context.client
-    found = await asyncio.to_thread(call, *values, **keys)
+    found = await in_turn(turns_at(page), partial(call, *values, **keys), until=lambda: page.is_deleted)
     if page.is_deleted:
         raise asyncio.CancelledError("the page was closed")
     return found

@@ -19,7 +19,7 @@ from keepstone.model import PROGRAM, TRUST
 from keepstone.notes.notes import Notes
 from keepstone.server.tokens import Tokens
 from keepstone.text.brand import MARK
-from keepstone.web import error_pages, sockets, transfers
+from keepstone.web import error_pages, reader_turns, sockets, transfers
 from keepstone.web.answering import Answerer, Talking
 from keepstone.web.elements import EXPECTED, empty
 from keepstone.web.frame import ASSETS, WITH_NOTES, frame
@@ -174,6 +174,7 @@ async def _build_refusal(place: Place, name: str, title: str) -> None:
 def _watch(place: Place, request: Request) -> None:
     """Refuse sockets of other browsers, and end the page when its reader's access changes."""
     page = ui.context.client
+    reader_turns.bind(page, place.access.holder)
     sockets.bind(page, lambda connection: place.site.still_holds(place.access, connection))
 
     async def check() -> None:

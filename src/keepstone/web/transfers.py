@@ -25,7 +25,8 @@ from keepstone.server.packing import pack, pieces, transfer_folder
 from keepstone.text.display import size
 from keepstone.web import sockets
 from keepstone.web.message_parts import image_of
-from keepstone.web.site import Site
+from keepstone.web.reader_turns import in_turn, turns_of
+from keepstone.web.site import Permissions, Site
 
 LARGEST_FILE = 512 << 20
 """Maximum bytes of a file that a page receives."""
@@ -126,7 +127,7 @@ def _add_downloads(site: Site) -> None:
         def make() -> tuple[BinaryIO, str]:
             return packed_export(site.home.agent(agent), site.home.root, format, session or None)
 
-        return await _sent(make)
+        return await _sent(access, make)
 
     @pages.get("/a/{agent}/backup")
     async def backup(request: Request) -> Response:
@@ -135,7 +136,7 @@ def _add_downloads(site: Site) -> None:
             return access
         if access.agents is not None:
             return _refusal("a backup holds all agents: this needs a sign-in for all of them", 403)
-        return await _sent(lambda: (pack(site.home), "keepstone-home.zip"))
+        return await _sent(access, lambda: (pack(site.home), "keepstone-home.zip"))
 
 
 def _add_images(site: Site) -> None:
@@ -181,9 +182,9 @@ def packed_export(agent: Agent, root: Path, format: str, session: str | None) ->
         return out.open("rb"), f"{name}.{format}"
 
 
-async def _sent(make: Callable[[], tuple[BinaryIO, str]]) -> Response:
+async def _sent(access: Permissions, make: Callable[[], tuple[BinaryIO, str]]) -> Response:
     try:
-        file, name = await asyncio.to_thread(make)
+        file, name = await in_turn(turns_of(access.holder), make)
     except (KeepstoneError, ValueError, OSError) as error:
         return _refusal(message_of(error), 400)
     headers = {"Content-Disposition": f'attachment; filename="{name}"', **_INERT}

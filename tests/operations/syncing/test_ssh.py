@@ -159,7 +159,7 @@ def test_a_stream_brings_what_its_manifest_says(
     assert machines.here_and_there()[0] == {"here"}
 
 
-def _headers(*blocks: bytes) -> io.BytesIO:
+def _headers(*blocks: bytes | bytearray) -> io.BytesIO:
     """Return a stream with headers and content as they are."""
     return io.BytesIO(gzip.compress(b"".join([*blocks, bytes(1024)]), 1))
 

@@ -1,0 +1,50 @@
+"""Turns at the threads that call the library for pages: no reader takes those of the others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import partial
+from typing import Any
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+from nicegui import Client
+
+AT_ONCE = 8
+"""Calls of one reader at the same time, on all of its pages."""
+_THREADS = ThreadPoolExecutor(40, "keepstone-page")
+_of_readers: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+_of_pages: WeakKeyDictionary[Client, asyncio.Semaphore] = WeakKeyDictionary()
+
+
+def turns_of(holder: str) -> asyncio.Semaphore:
+    """Return the turns of a reader, which the holder of its access identifies."""
+    return _of_readers.setdefault(holder, asyncio.Semaphore(AT_ONCE))
+
+
+def bind(page: Client, holder: str) -> None:
+    """Let a page share the turns of its reader."""
+    _of_pages[page] = turns_of(holder)
+
+
+def turns_at(page: Client) -> asyncio.Semaphore:
+    """Return the turns that a page shares; its own if it was not bound."""
+    return _of_pages.setdefault(page, asyncio.Semaphore(AT_ONCE))
+
+
+async def in_turn(
+    turns: asyncio.Semaphore, call: Callable[[], Any], *, until: Callable[[], bool] = lambda: False
+) -> Any:
+    """Call the library in a thread, once it is the reader's turn.
+
+    Raises:
+        CancelledError: ``until`` was true when its turn came, so that nothing was called.
+    """
+    has_waited = turns.locked()
+    async with turns:
+        if has_waited and until():
+            raise asyncio.CancelledError("the page was closed")
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(_THREADS, partial(copy_context().run, call))
