@@ -90,6 +90,31 @@ def test_compact_returns_the_same_numbers(agents: list[Agent]) -> None:
     assert saved[0][0] > 0
 
 
+def test_a_title_has_the_same_place_in_a_compacted_session(agents: list[Agent]) -> None:
+    exported = []
+    for agent in agents:
+        session = agent.session("s")
+        session.add("note", id="a", text="one")
+        session.set_title("Two")
+        session.add("note", id="b", text="three")
+        session.compact()
+        session.add("note", id="c", text="four")
+        exported.append([line["id"] for line in session.export()])
+    assert exported[0] == exported[1]
+
+
+@pytest.mark.parametrize("text", ["東京タワー", "The tower", "Ada: the tower"])
+def test_an_entry_with_the_very_words_has_the_same_score(agents: list[Agent], text: str) -> None:
+    scores = []
+    for agent in agents:
+        agent.session("main").add_many({"type": "note", "text": f"{text} {n}"} for n in range(9))
+        agent.add(text, aliases=["another name"])
+        [hit] = agent.recall(text, limit=1)
+        scores.append((hit.entry.text, round(hit.score, 3)))
+    assert scores[0] == scores[1]
+    assert scores[0][0] == text
+
+
 def test_restored_entry_is_the_same_after_a_compaction(agents: list[Agent]) -> None:
     found = []
     for agent in agents:

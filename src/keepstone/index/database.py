@@ -26,7 +26,7 @@ from keepstone.text.tokenizer import ENGLISH, stemmed, stemming_of, tokenizer_of
 
 _ROLLBACK = "-journal"
 
-SCHEMA = 10
+SCHEMA = 11
 """Part of the index's path, so that versions lie side by side and do not undo one another."""
 
 

@@ -17,7 +17,7 @@ from keepstone.index.row_text import digest_of, record_in, rest_of, storable, te
 from keepstone.index.session_table import Room
 from keepstone.index.table_schema import IS_STANDING
 from keepstone.index.words import word_table
-from keepstone.log.line import EPOCH, MICROSECOND, microseconds, read_time
+from keepstone.log.line import EPOCH, MICROSECOND, microseconds, read_time, text_of
 from keepstone.log.log_file import Stat
 from keepstone.model import Record, Scope
 
@@ -176,7 +176,7 @@ def columns_of(
         json.dumps(links) if links and isinstance(links, list) else None,
         None,
         digest,
-        text[:_HEAD],
+        storable(text_of(record)[:_HEAD]),
         given,
         rest_of(record if given is None else {k: v for k, v in record.items() if k != "embedding"}, ts),
     )

@@ -99,6 +99,12 @@ def _compact(locked: LockedSession, decay: Decay | None) -> Compacted:
                 "INSERT INTO lines VALUES (%s, %s, %s, false, true, %s, %s, %s)",
                 (*locked.place, locked.next_seq + number, stored(aged_id), ts, raw),
             )
+    if title is not None:  # It is last, as in a log that is compacted.
+        locked.do(
+            "UPDATE lines SET seq = %s WHERE agent = %s AND session = %s AND NOT archived AND seq = %s",
+            (locked.next_seq + len(aged), *locked.place, title),
+        )
+        locked.next_seq += 1
     return _finish_compaction(locked, sorted(aged))
 
 
