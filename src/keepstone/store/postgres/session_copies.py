@@ -99,13 +99,7 @@ def _compact(locked: LockedSession, decay: Decay | None) -> Compacted:
                 "INSERT INTO lines VALUES (%s, %s, %s, false, true, %s, %s, %s)",
                 (*locked.place, locked.next_seq + number, stored(aged_id), ts, raw),
             )
-    if title is not None:  # It is last, as in a log that is compacted.
-        locked.do(
-            "UPDATE lines SET seq = %s WHERE agent = %s AND session = %s AND NOT archived AND seq = %s",
-            (locked.next_seq + len(aged), *locked.place, title),
-        )
-        locked.next_seq += 1
-    return _finish_compaction(locked, sorted(aged))
+    return _finish_compaction(locked, sorted(aged), title)
 
 
 def _apply_compaction(
@@ -118,7 +112,8 @@ def _apply_compaction(
     locked.do(f"UPDATE lines SET archived = true {where} AND NOT folded", (*locked.place, [*archive]))
 
 
-def _finish_compaction(locked: LockedSession, aged: Sequence[str]) -> Compacted:
+def _finish_compaction(locked: LockedSession, aged: Sequence[str], title: int | None) -> Compacted:
+    """Remove what was archived from the tables of live entries; put the title last, as files do."""
     before = info_in(locked).size
     names = [stored(entry_id) for entry_id in aged]
     keys = locked.connection.execute(
@@ -133,11 +128,16 @@ def _finish_compaction(locked: LockedSession, aged: Sequence[str]) -> Compacted:
         locked.place,
     )
     recount(locked)
+    last = locked.next_seq + len(aged)
+    locked.do(
+        "UPDATE lines SET seq = %s WHERE agent = %s AND session = %s AND NOT archived AND seq = %s",
+        (last, *locked.place, title),
+    )
     locked.flush()
     size = info_in(locked).size
     locked.do(
         "UPDATE sessions SET next_seq = %s, compacted = %s WHERE agent = %s AND session = %s",
-        (locked.next_seq + len(aged), size, *locked.place),
+        (last + 1, size, *locked.place),
     )
     return Compacted(before - size, len(aged))
 
