@@ -1,8 +1,10 @@
 """What every test gets: a user of its own, and hypothesis without a stopwatch."""
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -35,10 +37,26 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"Left out: {number} tests: {reason.removeprefix('Skipped: ')}")
 
 
+_NUMBERS = count()
+
+
+def _new_folder(factory: pytest.TempPathFactory, name: str) -> Path:
+    """Make an empty folder. ``mktemp`` reads the names of all others in its folder to find a free number."""
+    folder = factory.getbasetemp() / "t" / f"{name}{next(_NUMBERS)}"
+    folder.mkdir(mode=0o700, parents=True)
+    return folder
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty folder with the name of the test."""
+    return _new_folder(tmp_path_factory, re.sub(r"\W", "_", request.node.name)[:30])
+
+
 @pytest.fixture(autouse=True)
 def user_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A clean slate: an empty folder is the user's home, and no variable names a memory of the real user."""
-    folder = tmp_path_factory.mktemp("user")
+    folder = _new_folder(tmp_path_factory, "user")
     for name in ("HOME", "USERPROFILE", "LOCALAPPDATA", "APPDATA"):
         monkeypatch.setenv(name, str(folder))
     for name in [name for name in os.environ if name.startswith(("KEEPSTONE_", "XDG_"))]:
