@@ -614,7 +614,8 @@ class Agent(BoundToProcess):
 
         Examples:
             >>> from datetime import datetime, timedelta, timezone
-            >>> agent.purge(agent.add("The code is 1234").id)
+            >>> len(agent.purge(agent.add("The code is 1234").id).entries)
+            1
             >>> len(agent.purge_times(datetime.now(timezone.utc) - timedelta(days=1)))
             1
         """

@@ -29,7 +29,7 @@ def test_review_asks_one_by_one(cli: Command) -> None:
     yes, no, _ = suggested(cli.home, "Use OAuth", "Use passkeys", "Use links")
     shown = cli("review", "--by", "Ada", text="y\nn\n\n")
     assert "why: about Use OAuth" in shown.stderr
-    assert "pinned: None -> True" in shown.stderr
+    assert "pinned: none -> yes" in shown.stderr
     assert "accepted 1, rejected 1, open 1" in shown.stdout
     decided = {one["id"]: one for one in cli.json("suggestions", "--state", "all")["suggestions"]}
     assert (decided[yes]["state"], decided[yes]["decided_by"]) == ("accepted", "Ada")

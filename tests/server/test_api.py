@@ -451,14 +451,14 @@ PUBLIC = {
 WITHIN = {
     "Home": {"agent", "user", "close", "root", "export", "import_from"},
     "Agent": {
-        *"session files vectors slug holds tools call export on_behalf vouch verify sources derived".split()
+        *"session files vectors slug holds tools call export on_behalf vouch verify sources".split(),
+        *"derived purge_times".split(),
     },
     "Session": {"agent", "id", "guarded", "compacted_size", "gone"},
     "Notes": {"folder", "sources", "warning"},
     "Files": {"matching", "texts"},
 }
-"""Methods without a route: each leads to others, gives objects of a program, uses the caller's files, is for
-persons only, or follows what the origin of an entry names."""
+"""Methods without a route: they lead to others, give objects, use the caller's files or are for persons."""
 
 
 @pytest.mark.parametrize("name", PUBLIC)

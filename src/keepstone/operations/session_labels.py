@@ -15,12 +15,13 @@ def session_labels(agent: Agent, sessions: Iterable[str]) -> dict[str, str]:
     """Return the labels of sessions by id: the title in quotation marks, or the id where there is none.
 
     Examples:
-        >>> agent.session("s1").set_title("Choosing a database")
-        >>> session_labels(agent, ["s1", "main"])
-        {'s1': '“Choosing a database”', 'main': 'main'}
+        >>> _ = agent.session("databases").add("note", text="PostgreSQL")
+        >>> agent.session("databases").set_title("Choosing a database")
+        >>> session_labels(agent, ["databases", "main"])
+        {'databases': '“Choosing a database”', 'main': 'main'}
     """
     ids = list(dict.fromkeys(sessions))
-    titles = {one.id: one.title for one in agent.session_summaries(ids)} if ids else {}
+    titles = {summary.id: summary.title for summary in agent.session_summaries(ids)} if ids else {}
     return {
         name: f"“{clipped(one_line(title), _LONGEST)}”" if (title := titles.get(name)) else one_line(name)
         for name in ids

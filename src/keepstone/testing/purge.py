@@ -30,6 +30,7 @@ def check_purge(factory: Factory) -> None:
         store.compact(AGENT, "s1")
         same(store.purge(AGENT, "s1", ["a", "b", "none"]), 2, "as many as there were")
         same(ids_of(store.entries(AGENT, "s1", None, None)), ["c", "d"], "the others stay")
+        same(len(store.purge_times(AGENT)), 2, "the time of each is kept")
         for name in "ab":
             same(store.history(AGENT, name, None), [], "no history")
             same(search(store, [f"{name}walnut"]), [], "nothing is found")

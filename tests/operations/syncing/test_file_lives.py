@@ -108,13 +108,12 @@ def test_an_edit_that_a_purge_of_the_agent_did_not_know_goes_too(devices: Device
     assert held == []
 
 
-def test_a_home_that_never_synced_names_no_file_in_its_journal(tmp_path: Path) -> None:
+def test_a_home_that_never_synced_keeps_no_journal_of_files(tmp_path: Path) -> None:
     with keepstone.open(tmp_path / "home", embedder="none") as home:
-        home.agent("coder").files.write("today.md", "one")
-        home.agent("coder").files.delete("today.md")
-    journal = (tmp_path / "home/.keepstone/sync/deleted.ndjson").read_text()
-    assert len(journal.splitlines()) == 2
-    assert "today" not in journal
+        files = home.agent("coder").files
+        files.write("today.md", "one")
+        files.delete("today.md")
+    assert not (tmp_path / "home/.keepstone/sync").exists()
 
 
 def clone(devices: Devices) -> None:
@@ -122,18 +121,6 @@ def clone(devices: Devices) -> None:
     devices.homes[1].close()
     shutil.copytree(devices.root(0), devices.root(1))
     devices.reopen(1)
-
-
-@pytest.mark.parametrize("first", [0, 1])
-def test_a_file_that_was_deleted_before_the_first_sync_does_not_come_back(
-    devices: Devices, first: int
-) -> None:
-    devices.write(0, "today.md", "one")
-    clone(devices)
-    devices.agent(0).files.delete("today.md")
-    devices.sync(first)
-
-    assert devices.settled() == {}
 
 
 def test_a_file_that_a_purge_of_its_agent_did_not_know_stays(devices: Devices) -> None:

@@ -63,13 +63,6 @@ def published_versions(
     return found
 
 
-def forget_removed_agent(local: LocalHome, name: str, versions: Versions, *, is_here: bool) -> None:
-    """Forget the versions of an agent whose folder a person took away, as for logs; not after a purge."""
-    if not is_here and not local.was_purged(name):
-        for key in [key for key, version in versions.items() if version.is_live]:
-            del versions[key]
-
-
 @dataclass(slots=True)
 class _Found:
     """A file as it is here. Digest and length are those of its published form: its path, then its bytes."""
@@ -107,7 +100,7 @@ class OwnFiles:
         for name in sorted({*published, *map(purge_digests.gone_name, agents), *self._known.groups}):
             if purge_digests.is_gone_name(name):
                 agent = names.get(name)
-                forget_removed_agent(self._local, name, self._known.of(name), is_here=agent in agents)
+                self._local.forget_removed_agent(name, self._known.of(name), is_here=agent in agents)
                 found = _Agent(self._local, self._known.of(name), agent, is_here=agent in agents)
                 found.began, found.unmarked = self._marks[name], self._unmarked[name]
                 self._all[name] = found

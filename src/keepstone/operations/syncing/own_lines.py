@@ -15,7 +15,7 @@ from keepstone.filesystem.layout import DEFAULT_AGENT, GRANTS, TESTS
 from keepstone.operations.syncing.devices import Device, digest
 from keepstone.operations.syncing.file_versions import Known, Versions, dump, ended, joined, written
 from keepstone.operations.syncing.giving import Giver
-from keepstone.operations.syncing.own_files import forget_removed_agent, published_versions
+from keepstone.operations.syncing.own_files import published_versions
 from keepstone.operations.syncing.taking import LocalHome
 from keepstone.store import memory_tests
 from keepstone.store.files import purge_digests
@@ -64,7 +64,7 @@ class OwnLines:
                 if kind.name == GRANTS and not self._local.layout.has_agents:
                     continue
                 ours = self._known.of(_group(name, kind.name))
-                forget_removed_agent(self._local, name, ours, is_here=name in agents or name == HOME)
+                self._local.forget_removed_agent(name, ours, is_here=name in agents or name == HOME)
                 self._exchange(kind, name, named.get(name, DEFAULT_AGENT), ours, published.get(name, []))
 
     def _exchange(

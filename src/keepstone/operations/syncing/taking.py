@@ -27,6 +27,7 @@ from keepstone.log.sides import Purged, Side, SideLine, read_side, side_of
 from keepstone.log.union import merged
 from keepstone.operations.syncing.devices import MANIFEST, Device, content
 from keepstone.operations.syncing.exchanged import Exchanged
+from keepstone.operations.syncing.file_versions import Versions
 from keepstone.store.files import purge_digests, suggestion_file
 from keepstone.store.files.file_store import FileStore
 from keepstone.store.removal_marks import digest
@@ -97,6 +98,12 @@ class LocalHome:
     def was_purged(self, agent: str) -> bool:
         """Return whether an agent, given by its name or by the digest of it, was purged here or elsewhere."""
         return purge_digests.was_purged(self.home.root, self.layout, agent)
+
+    def forget_removed_agent(self, name: str, versions: Versions, *, is_here: bool) -> None:
+        """Forget the versions of an agent whose folder a person took away, as for logs; not after a purge."""
+        if not is_here and not self.was_purged(name):
+            for key in [key for key, version in versions.items() if version.is_live]:
+                del versions[key]
 
     def remove_emptied(self, agent: str) -> None:
         """Remove what is left of an agent without files, if it was purged and has no sessions."""

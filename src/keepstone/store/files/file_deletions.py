@@ -3,7 +3,8 @@
 A file that is written again leaves no sign that one was deleted before, and neither does one that an older
 backup brings back. A file that begins gets a mark, so that no deletion of another with the same text ends it.
 Names and contents are recorded as digests. The next sync takes the journal over. A home that never synced
-keeps one, too, as a backup of it may meet it again on another device.
+records only files of purged agents: what it has at its first exchange counts as new there, and a file costs
+it no second synced write.
 """
 
 from __future__ import annotations
@@ -66,15 +67,19 @@ class Beginning(NamedTuple):
 
 
 def begin(root: Path, agent: str, path: str, *, durable: bool = True) -> None:
-    """Record a file that is about to be written where none is."""
-    line = Beginning(gone_name(agent), name_digest(path), str(uuid4()))
-    # A home that may never sync does not pay for a second synced write. Without its mark, a file that a loss
-    # of power leaves is known by its content.
-    _append(root, line._asdict(), durable=durable and _has_synced(root))
+    """Record a file that is about to be written where none is, in a home that syncs."""
+    if _has_synced(root):
+        line = Beginning(gone_name(agent), name_digest(path), str(uuid4()))
+        _append(root, line._asdict(), durable=durable)
 
 
 def record(root: Path, agent: str, path: str, raw: bytes, *, durable: bool = True) -> None:
-    """Record a file that is about to be deleted."""
+    """Record a file that is about to be deleted, in a home that syncs."""
+    if _has_synced(root):
+        _record(root, agent, path, raw, durable=durable)
+
+
+def _record(root: Path, agent: str, path: str, raw: bytes, *, durable: bool = True) -> None:
     sha256 = hashlib.sha256(packed(path, raw)).hexdigest()
     line = Deletion(gone_name(agent), name_digest(path), sha256, time_ns())
     _append(root, line._asdict(), durable=durable)
@@ -99,13 +104,13 @@ def _has_synced(root: Path) -> bool:
 
 
 def record_all(root: Path, agent: str, files: AgentFiles) -> None:
-    """Record all files of an agent that is about to be purged."""
+    """Record all files of an agent that is about to be purged, also in a home that never synced."""
     for path in files.list():
         try:
             raw = files.read_bytes(path)
         except KeepstoneError:  # It is gone.
             continue
-        record(root, agent, path, raw)
+        _record(root, agent, path, raw)
 
 
 def read(root: Path) -> list[Beginning | Deletion]:
