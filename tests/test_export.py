@@ -1,5 +1,6 @@
 """Exports and imports from Python, and agents of users."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,17 @@ def test_an_exported_home_has_a_folder_for_each_agent(home: Home, tmp_path: Path
     assert home.export(tmp_path / "all", "csv") == 3
     found = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.csv"))
     assert found == ["all/ada/entries.csv", "all/bob/entries.csv"]
+
+
+@pytest.mark.parametrize("form", SUFFIXES)
+def test_an_export_is_the_user_s_alone_whatever_the_umask_is(home: Home, tmp_path: Path, form: str) -> None:
+    out = tmp_path / f"ada{SUFFIXES[form]}"
+    before = os.umask(0)
+    try:
+        home.agent("ada").export(out, form)
+    finally:
+        os.umask(before)
+    assert {path.stat().st_mode & 0o077 for path in (out, *out.rglob("*"))} == {0}
 
 
 def test_an_export_replaces_nothing_unless_forced(home: Home, tmp_path: Path) -> None:

@@ -100,3 +100,8 @@ def replace_file(
             sync_file(fd, path)
         folder.replace(temporary, name, durable=durable)
         return os.fstat(fd)
+
+
+def private_opener(path: str, flags: int) -> int:
+    """Open a file as the ``opener`` of ``open``: what it makes is the user's alone, whatever the umask is."""
+    return os.open(path, flags, FILE_MODE)

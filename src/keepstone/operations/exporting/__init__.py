@@ -13,6 +13,7 @@ from typing import IO, Literal, get_args
 
 from keepstone.agent import Agent
 from keepstone.errors import AgentNotFoundError, SessionNotFoundError
+from keepstone.filesystem.atomic import private_opener
 from keepstone.filesystem.confine import FOLDER_MODE, border
 from keepstone.home import Home
 from keepstone.model import Entry
@@ -194,12 +195,8 @@ def _to_path(entries: Iterator[Entry], format: str, path: Path) -> int:  # noqa:
     if format == "sqlite":
         return tables.write_sqlite(entries, path)
     with ExitStack() as stack:
-        file = stack.enter_context(open(path, "xb", opener=_private))
+        file = stack.enter_context(open(path, "xb", opener=private_opener))
         return _to_stream(entries, format, file)
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any
 
+from keepstone.filesystem.atomic import private_opener
 from keepstone.model import Entry
 from keepstone.operations.exporting.parts import flow, front_matter, is_plain, split_text, title_of
 from keepstone.text.display import counted
@@ -38,7 +39,7 @@ def write_md(entries: Iterable[Entry], folder: Path) -> int:
                 path = names.get(entry.session)
                 is_new = path is None
                 path = names.setdefault(entry.session, folder / f"{file_name(entry.session)}.md")
-                open_file = entry.session, path.open("a", encoding="utf-8", newline="\n")
+                open_file = entry.session, _opened(path)
                 if is_new:
                     keys = {
                         "type": "session",
@@ -91,20 +92,28 @@ def write_okf(entries: Iterable[Entry], folder: Path) -> int:
         numbers[entry.session] += 1
         if numbers[entry.session] == 1:
             inside.mkdir(mode=0o700)
-            (inside / "index.md").write_text(f"# {escaped(entry.session)}\n\n", "utf-8", newline="\n")
+            _append(inside / "index.md", f"# {escaped(entry.session)}\n\n")
         # The number keeps the order of entries of one time.
         name = f"{numbers[entry.session]:07d}-{file_name(entry.id)}.md"
         title = title_of(entry.summary or entry.text) or entry.type
-        (inside / name).write_text(_concept(entry, title), "utf-8", newline="\n")
-        with (inside / "index.md").open("a", encoding="utf-8", newline="\n") as index:
-            index.write(f"* [{escaped(title)}]({name}) - {escaped(entry.type)}\n")
+        _append(inside / name, _concept(entry, title))
+        _append(inside / "index.md", f"* [{escaped(title)}]({name}) - {escaped(entry.type)}\n")
     lines = [
         f"* [{escaped(session)}]({file_name(session)}/) - {counted(count, 'entry')}\n"
         for session, count in numbers.items()
     ]
     text = front_matter({"okf_version": OKF_VERSION}) + "\n# Sessions\n\n" + "".join(lines)
-    (folder / "index.md").write_text(text, "utf-8", newline="\n")
+    _append(folder / "index.md", text)
     return numbers.total()
+
+
+def _append(path: Path, text: str) -> None:
+    with _opened(path) as file:
+        file.write(text)
+
+
+def _opened(path: Path) -> IO[str]:
+    return open(path, "a", encoding="utf-8", newline="\n", opener=private_opener)
 
 
 def _concept(entry: Entry, title: str) -> str:
