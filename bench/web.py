@@ -111,7 +111,6 @@ def main() -> None:
                 (f"overview of {SESSIONS:,} sessions", "many/overview", ".chart svg"),
                 (f"overview of {ENTRIES:,} entries", "long/overview", ".chart svg"),
                 ("agents", "long/agents", ".agents .size"),
-                (f"health on the overview of {ENTRIES:,} entries", "long/overview", ".findings li"),
             ):
                 load(browser, f"{base}/a/{path}", sign)
                 loads = [load(browser, f"{base}/a/{path}", sign) for _ in range(ROUNDS)]

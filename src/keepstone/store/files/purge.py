@@ -249,12 +249,10 @@ class Eraser:
         """
         new = purge_digests.take(logs.folder, lines)
         count = self.erase_known(logs) if new else 0
-        removed = [line for line in new if "removed" in line]
+        removed = {line["removed"] for line in new if "removed" in line}
+        is_whole = purge_digests.gone_name("") in removed  # The line of a purged agent.
         for session in [session for session, _, _ in logs.files()] if removed else []:
-            # A line of a purged agent is one of all its sessions.
-            is_removed = any(
-                purge_digests.is_removal_of(line, name) for line in removed for name in (session, "")
-            )
+            is_removed = is_whole or purge_digests.gone_name(session) in removed
             if is_removed and is_empty(logs, session):
                 self.remove(logs, session, in_journal=False)
         return count

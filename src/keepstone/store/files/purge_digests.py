@@ -40,7 +40,7 @@ NO_SESSION = ""
 
 def removal_of(session: str) -> Record:
     """Return a new line that tells of a removed session."""
-    return {_REMOVED: hashlib.sha256(json.dumps([session]).encode()).hexdigest(), "mark": str(uuid4())}
+    return {_REMOVED: gone_name(session), "mark": str(uuid4())}
 
 
 def record_suggestions(path: Path, root: Path, ids: Iterable[str]) -> None:
@@ -52,7 +52,7 @@ def record_suggestions(path: Path, root: Path, ids: Iterable[str]) -> None:
 
 def is_removal_of(line: Record, session: str) -> bool:
     """Return whether a line tells that a session was removed."""
-    return bool(line.get(_REMOVED) == removal_of(session)[_REMOVED])
+    return bool(line.get(_REMOVED) == gone_name(session))
 
 
 def line_of(found: str, life: int, ts: str | None = None) -> Record:
