@@ -8,14 +8,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-import keepstone
 from keepstone.agent import Agent
 from keepstone.importing import SourceError, import_memory
-
-
-@pytest.fixture
-def agent(tmp_path: Path) -> Agent:
-    return keepstone.open(tmp_path / "home", embedder="none").agent("a")
 
 
 def database(path: Path, table: str = "agent_messages") -> Path:

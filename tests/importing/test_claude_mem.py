@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import pytest
 from filelock import FileLock
 
-import keepstone
 from keepstone.agent import Agent
 from keepstone.importing import import_memory
 
@@ -84,11 +83,6 @@ def written(tool: Path, tmp_path: Path) -> Written:
     )
     assert done.stdout, done.stderr
     return Written(database, json.loads(done.stdout))
-
-
-@pytest.fixture
-def agent(tmp_path: Path) -> Agent:
-    return keepstone.open(tmp_path / "home", embedder="none").agent("a")
 
 
 @pytest.mark.timeout(600)

@@ -11,18 +11,12 @@ import pytest
 from tests.importing.sources import FIXTURES
 from tests.rollback_journals import lay_beside
 
-import keepstone
 from keepstone.agent import Agent
 from keepstone.importing import SourceError, import_memory
 from keepstone.importing.origin import Origin
 from keepstone.importing.sqlite_file import foreign_database
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS id, i AS point FROM n"
-
-
-@pytest.fixture
-def agent(tmp_path: Path) -> Agent:
-    return keepstone.open(tmp_path / "home", embedder="none").agent("a")
 
 
 def database(path: Path, script: str) -> Path:

@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-import keepstone
 from keepstone.agent import Agent
 from keepstone.importing import import_memory
 
@@ -139,11 +138,6 @@ async def _filled(database: str, folder: Path, patch: pytest.MonkeyPatch) -> Exp
     command = [program, "export-bank", "--bank", "ada", "--output", str(bank)]
     await asyncio.to_thread(subprocess.run, command, check=True, timeout=120)
     return Exported(documents, bank, facts)
-
-
-@pytest.fixture
-def agent(tmp_path: Path) -> Agent:
-    return keepstone.open(tmp_path / "home", embedder="none").agent("a")
 
 
 @pytest.mark.timeout(600)

@@ -18,11 +18,6 @@ from keepstone.importing import SourceError, import_memory
 ROWS = [{"id": f"r{number}", "ts": "2026-01-11T14:31:00Z", "text": f"row {number}"} for number in range(5)]
 
 
-@pytest.fixture
-def agent(tmp_path: Path) -> Agent:
-    return keepstone.open(tmp_path / "home", embedder="none").agent("a")
-
-
 def texts(agent: Agent, session: str = "rows") -> list[str]:
     return [entry.text for entry in agent.session(session).entries()]
 

@@ -11,16 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.importing.test_sources import auto, entries
 
-import keepstone
 from keepstone.agent import Agent
 from keepstone.importing import import_memory
 from keepstone.importing.front_matter import parse_yaml, split_front_matter
 from keepstone.operations.exporting.parts import flow
-
-
-@pytest.fixture
-def agent(tmp_path: Path) -> Agent:
-    return keepstone.open(tmp_path / "home", embedder="none").agent("a")
 
 
 def files(folder: Path, contents: dict[str, str]) -> Path:

@@ -66,11 +66,6 @@ EPISODE: Record = {
 }
 
 
-@pytest.fixture
-def agent(tmp_path: Path) -> Agent:
-    return keepstone.open(tmp_path / "home", embedder="none").agent("a")
-
-
 def auto(agent: Agent, path: Path, source: str) -> ImportResult:
     """Import what must be recognised as this source, and nothing when it is imported again."""
     result = import_memory(agent, "auto", path)

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-import keepstone
 from keepstone.agent import Agent
 from keepstone.importing import import_memory
 
@@ -19,11 +18,6 @@ pytest.importorskip(
 )
 
 BEGAN, ENDED = datetime(2025, 1, 1, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC)
-
-
-@pytest.fixture
-def agent(tmp_path: Path) -> Agent:
-    return keepstone.open(tmp_path / "home", embedder="none").agent("a")
 
 
 def imported(agent: Agent, source: str, path: Path, value: Any) -> None:

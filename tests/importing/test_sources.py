@@ -14,15 +14,9 @@ import apsw
 import pytest
 from tests.importing.sources import FIXTURES, chatgpt, claude, jsonl, zipped
 
-import keepstone
 from keepstone.agent import Agent
 from keepstone.importing import SOURCES, ImportResult, SourceError, import_memory
 from keepstone.model import Entry
-
-
-@pytest.fixture
-def agent(tmp_path: Path) -> Agent:
-    return keepstone.open(tmp_path / "home", embedder="none").agent("a")
 
 
 def entries(agent: Agent, session: str) -> dict[str, Entry]:

@@ -7,16 +7,10 @@ from pathlib import Path
 import pytest
 from tests.importing.sources import jsonl
 
-import keepstone
 from keepstone.agent import Agent
 from keepstone.importing import SourceError, import_memory
 
 MAPPING = {"text": "body", "ts": "date", "role": "author", "id": "uuid"}
-
-
-@pytest.fixture
-def agent(tmp_path: Path) -> Agent:
-    return keepstone.open(tmp_path / "home", embedder="none").agent("a")
 
 
 def test_columns_of_a_table_are_mapped(agent: Agent, tmp_path: Path) -> None:

@@ -12,14 +12,8 @@ import apsw
 import pytest
 from tests.importing.sources import FIXTURES
 
-import keepstone
 from keepstone.agent import Agent
 from keepstone.importing import import_memory
-
-
-@pytest.fixture
-def agent(tmp_path: Path) -> Agent:
-    return keepstone.open(tmp_path / "home", embedder="none").agent("a")
 
 
 def chroma(folder: Path, script: str) -> Path:
