@@ -1,8 +1,12 @@
 """What the lists send to the browser."""
 
+from pathlib import Path
+
+import nicegui
 from nicegui import Client
 from tests.web.page import on_a_page
 
+import keepstone.web
 from keepstone.web.components import FindingList, NoteList
 
 
@@ -34,3 +38,13 @@ def test_each_list_has_a_component_of_its_own() -> None:
         assert NoteList().component != FindingList().component
 
     on_a_page(steps)
+
+
+def test_no_component_is_named_like_one_of_nicegui() -> None:
+    # It would refuse ours as soon as its own is imported, which older versions do at once.
+    elements = Path(nicegui.__file__).parent / "elements"
+    theirs = {path.stem for path in elements.rglob("*") if path.suffix in (".js", ".vue")}
+    ours = {path.stem for path in (Path(keepstone.web.__file__).parent / "components").iterdir()}
+    assert len(theirs) > 20
+    assert ours
+    assert not ours & theirs

@@ -65,7 +65,7 @@ class Choice(List, component="components/choice.js"):
     """A choice of how this browser shows the pages."""
 
 
-# NiceGUI refuses a component whose file is named like one of its own; its older versions have an upload.js.
+# NiceGUI refuses a component whose file is named like one of its own that is imported, such as upload.js.
 class Upload(List, component="components/file_drop.js"):
     """An area for a file that the browser sends to ``keepstone.web.transfers``."""
 
