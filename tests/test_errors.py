@@ -5,6 +5,7 @@ import builtins
 import inspect
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -53,12 +54,22 @@ OF_FRAMEWORKS = {
 """Errors that an adapter raises because the interface of its framework says so."""
 
 
+@cache
+def nodes() -> list[tuple[ast.AST, Path]]:
+    """The classes and the raised errors of the package, each with its file."""
+    return [
+        (node, path)
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef | ast.Raise)
+    ]
+
+
 def error_classes() -> Iterator[tuple[str, Path]]:
     """All classes of errors that the package defines, private ones aside."""
-    for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ClassDef) and node.name.endswith("Error") and node.name[0] != "_":
-                yield node.name, path
+    for node, path in nodes():
+        if isinstance(node, ast.ClassDef) and node.name.endswith("Error") and node.name[0] != "_":
+            yield node.name, path
 
 
 def test_every_public_error_is_in_errors_and_exported() -> None:
@@ -71,8 +82,7 @@ def test_every_public_error_is_in_errors_and_exported() -> None:
 def test_every_name_of_an_error_that_is_raised_is_defined_or_builtin() -> None:
     raised = {
         call.func.id
-        for path in PACKAGE.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node, _ in nodes()
         if isinstance(node, ast.Raise) and isinstance(call := node.exc, ast.Call)
         if isinstance(call.func, ast.Name) and call.func.id.endswith("Error") and call.func.id[0] != "_"
     }

@@ -3,6 +3,7 @@
 import ast
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -40,11 +41,14 @@ def marks_on_tests_in(module: ast.Module) -> Iterator[str]:
                 yield from marks_in(decorator)
 
 
-def modules() -> Iterator[ast.Module]:
-    """Every Python file under tests/, parsed."""
-    return (ast.parse(path.read_text("utf-8"), str(path)) for path in sorted(TESTS.rglob("*.py")))
+@cache
+def modules() -> list[ast.Module]:
+    """Every Python file under tests/ that has a mark, parsed."""
+    texts = {str(path): path.read_text("utf-8") for path in sorted(TESTS.rglob("*.py"))}
+    return [ast.parse(text, path) for path, text in texts.items() if ".requirement(" in text]
 
 
+@cache
 def covered() -> set[str]:
     """The ids that the tests carry."""
     return {mark for module in modules() for mark in marks_on_tests_in(module)}
