@@ -255,13 +255,15 @@ def test_deleted_and_archived_entries_are_shown_when_asked_for(
     session.add("fact", text="live one")
     session.delete(gone.id)
     page = opened(site, agent, browse)
-    page.get_by_role("button", name="Deleted").click()
+    page.get_by_role("combobox", name="State").click()
+    page.get_by_role("option", name="Deleted").click()
     expect(page.locator(".entry .text")).to_have_text(["deleted one"])
     page.get_by_role("button", name="Restore").click()
     expect(page.locator(".box h2")).to_have_text("No deleted entries")
     assert agent.get(gone.id).text == "deleted one"
     session.archive_faded()
-    page.get_by_role("button", name="Archived").click()
+    page.get_by_role("combobox", name="State").click()
+    page.get_by_role("option", name="Archived").click()
     expect(page.locator(".entry .text")).to_have_text(["archived one"])
 
 
