@@ -10,7 +10,7 @@ from typing import Any
 from nicegui import ui
 
 from keepstone.errors import EntryNotFoundError
-from keepstone.model import CHAT, Entry, Record, Version
+from keepstone.model import CHAT, Entry, Record
 from keepstone.operations.agent_moves import move_entry
 from keepstone.session import Session
 from keepstone.text.display import clipped, counted
@@ -92,20 +92,41 @@ class Correcting:
             self._offer(f"{done} {counted(len(ids), 'entry')}.", undo)
         await self._reload()
 
-    async def restore_version(self, session: Session, version: Version) -> None:
+    async def restore_version(self, session: Session, entry_id: str, line: Record) -> None:
         """Put an earlier version in the place of an entry; a deleted entry comes back."""
         if self._place.read_only:
             return
         with attempt():
-            before = await aside(self._live, session, version.id)
+            before = await aside(self._live, session, entry_id)
             if before is None:
-                await aside(session.restore, version.id)
-            item = {key: version.line[key] for key in version.line if key not in _NOT_PUT}
-            await aside(session.replace, version.id, item)
+                await aside(session.restore, entry_id)
+            await aside(session.replace, entry_id, {key: line[key] for key in line if key not in _NOT_PUT})
+            # A superseded entry stays closed: reinstating it deletes the newer one, too.
+            await aside(
+                session.update, entry_id, **{key: line.get(key) for key in _MARKS if key != "valid_to"}
+            )
             undo = (
-                partial(session.delete, version.id) if before is None else partial(_put_back, session, before)
+                partial(session.delete, entry_id) if before is None else partial(_put_back, session, before)
             )
             self._offer("Restored this version.", undo)
+        await self._reload()
+
+    async def reinstate(self, session: Session, entry_id: str) -> None:
+        """Let a superseded entry hold again; the entries that replaced it are deleted."""
+        if self._place.read_only:
+            return
+        with attempt():
+            every = partial(session.entries, include_superseded=True)
+            before = {entry.id: entry for entry in await aside(every)}
+            await aside(session.reinstate, entry_id)
+            gone = before.keys() - {entry.id for entry in await aside(every)}
+
+            def undo() -> None:
+                for newer_id in gone:
+                    session.restore(newer_id)
+                _put_back(session, before[entry_id])
+
+            self._offer("It holds again.", undo)
         await self._reload()
 
     def _live(self, session: Session, entry_id: str) -> Entry | None:
