@@ -169,7 +169,9 @@ def test_a_secret_is_reported_without_showing_it_and_purged(site: Site, agent: A
     assert agent.count() == 0
 
 
-def test_a_stale_entry_is_confirmed(site: Site, agent: Agent, browse: Browse) -> None:
+def test_a_stale_entry_is_confirmed_and_stale_again_once_undone(
+    site: Site, agent: Agent, browse: Browse
+) -> None:
     source = agent.add("The ferry leaves at nine")
     made = agent.add("Be there at eight", derived_from=[source.id])
     agent.update(source.id, text="The ferry leaves at ten")
@@ -178,6 +180,9 @@ def test_a_stale_entry_is_confirmed(site: Site, agent: Agent, browse: Browse) ->
     item.get_by_role("button", name="I confirm this").click()
     expect(page.get_by_text("Nothing to decide.")).to_be_visible()
     assert agent.get(made.id).stale is None
+    page.keyboard.press("Control+z")
+    expect(item).to_be_visible()
+    assert (agent.get(made.id).stale is None, agent.get(made.id).trust) == (False, "program")
 
 
 def test_a_failed_test_of_memory_is_removed_and_put_back(site: Site, agent: Agent, browse: Browse) -> None:
