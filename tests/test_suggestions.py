@@ -134,9 +134,30 @@ def test_a_decision_is_final(agent: keepstone.Agent) -> None:
     for call, made in ((agent.accept, wanted), (agent.reject, wanted), (agent.accept, unwanted)):
         with pytest.raises(ValueError, match="already"):
             call(made.id)
-    with pytest.raises(ValueError, match="only an accepted one"):
-        agent.undo(unwanted.id)
     assert [one.state for one in agent.suggestions(None)] == ["accepted", "rejected"]
+
+
+def test_a_rejected_suggestion_is_open_again_once_undone(agent: keepstone.Agent) -> None:
+    made = agent.suggest("pin", [agent.add("Use OAuth").id], why="a reason")
+    agent.reject(made.id)
+    assert agent.undo(made.id) == made
+    assert agent.suggestions() == [made]
+    assert agent.accept(made.id).state == "accepted"
+
+
+def test_a_rejection_within_the_same_tick_counts_after_an_undo(agent: keepstone.Agent) -> None:
+    made = agent.suggest("pin", [agent.add("Use OAuth").id], why="a reason")
+    for _ in range(3):
+        agent.reject(made.id)
+        assert agent.suggestions(None)[0].state == "rejected"
+        agent.undo(made.id)
+        assert agent.suggestions(None) == [made]
+
+
+def test_what_is_open_cannot_be_undone(agent: keepstone.Agent) -> None:
+    made = agent.suggest("pin", [agent.add("Use OAuth").id], why="a reason")
+    with pytest.raises(ValueError, match="only an accepted or a rejected one"):
+        agent.undo(made.id)
 
 
 def test_an_unknown_suggestion_is_named(agent: keepstone.Agent) -> None:
@@ -409,6 +430,8 @@ STEP = {"session": "main", "lines": [], "undo": [], "before": {}, "after": {}}
         {"state": "accepted", "steps": [STEP | {"after": {"a": 5}}]},
         {"state": "rejected", "by": ["x"]},
         {"state": "rejected", "ts": 5},
+        {"state": "open"},
+        {"state": "open", "undoes": "text"},
     ],
 )
 def test_a_decision_of_another_shape_changes_nothing(

@@ -781,12 +781,12 @@ class Agent(BoundToProcess):
         return self._suggestions.reject(name_of(id, "id"), _person(by), now(self._shared.clock))
 
     def undo(self, id: str, by: str | None = None) -> Suggestion:  # noqa: A002
-        """Take back in one step what an accepted suggestion changed.
+        """Take back in one step what an accepted suggestion changed; a rejected one is open again.
 
         Raises:
             EntryNotFoundError: There is no such suggestion.
             SuggestionOutdatedError: Its entries changed since; nothing was changed.
-            ValueError: It was not accepted, or as for ``accept``.
+            ValueError: It was neither accepted nor rejected, or as for ``accept``.
         """
         self._check_decides()
         return self._suggestions.undo(name_of(id, "id"), _person(by), now(self._shared.clock))

@@ -38,6 +38,11 @@ def test_changes_of_a_day_have_their_kind(agent: keepstone.Agent, clock: ManualC
     assert found["gone"].after is None
 
 
+def test_of_changes_with_one_time_the_last_one_comes_first(agent: keepstone.Agent) -> None:
+    agent.session("main").add_many({"id": name, "type": "note", "text": name} for name in "abc")
+    assert [change.id for change in changes(agent, START)] == ["c", "b", "a"]
+
+
 def test_changes_end_before_a_time(agent: keepstone.Agent, clock: ManualClock) -> None:
     agent.add("first", id="a")
     clock.advance(timedelta(days=1))

@@ -48,6 +48,15 @@ def test_what_was_suggested_before_is_not_suggested_again(agent: keepstone.Agent
     assert make(agent) == []
 
 
+def test_what_was_accepted_and_undone_is_suggested_again(agent: keepstone.Agent) -> None:
+    agent.add("Ada drinks coffee", type="fact")
+    agent.add("Ada does not drink coffee", type="fact")
+    [made] = make(agent)
+    agent.accept(made.id)
+    agent.undo(made.id)
+    assert [again.entries for again in make(agent)] == [made.entries]
+
+
 def test_effects_are_what_accepting_does(agent: keepstone.Agent) -> None:
     entry = agent.add("Use OAuth", tags=["auth"])
     tagged = effects(agent, agent.suggest("tag", [entry.id], {"tags": ["new"]}, why="x"))

@@ -37,6 +37,35 @@ def test_a_deleted_entry_is_restored(site: Site, agent: Agent, browse: Browse) -
     assert agent.get("auth").text == "Use OAuth here"
 
 
+def test_an_edit_is_taken_back_with_its_marks(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.add("Use OAuth here", id="auth")
+    agent.update("auth", "Use passkeys here", tags=["auth"])
+    page = browse(site.url(agent.slug, "changes"))
+    page.get_by_role("button", name="Restore auth").click()
+    expect(page.locator(".toast")).to_contain_text("Restored this version.")
+    assert (agent.get("auth").text, agent.get("auth").tags) == ("Use OAuth here", ())
+    page.keyboard.press("Control+z")
+    expect(page.locator(".toast")).to_contain_text("Undone")
+    assert (agent.get("auth").text, agent.get("auth").tags) == ("Use passkeys here", ("auth",))
+
+
+def test_a_superseded_fact_holds_again_and_the_undo_closes_it(
+    site: Site, agent: Agent, browse: Browse
+) -> None:
+    agent.add("Use OAuth", id="old")
+    newer = agent.supersede("old", "Use passkeys")
+    before = agent.entries(include_superseded=True)
+    page = browse(site.url(agent.slug, "changes"))
+    page.get_by_role("button", name="Restore old").click()
+    expect(page.locator(".toast")).to_contain_text("It holds again.")
+    assert [entry.id for entry in agent.entries()] == ["old"]
+    page.keyboard.press("Control+z")
+    expect(page.locator(".toast")).to_contain_text("Undone")
+    assert [entry.id for entry in agent.entries()] == [newer.id]
+    after = agent.entries(include_superseded=True)
+    assert [(one.text, one.valid_to) for one in after] == [(one.text, one.valid_to) for one in before]
+
+
 def test_another_day_is_a_link_away(site: Site, agent: Agent, browse: Browse) -> None:
     agent.add("long ago", ts="2026-01-11T12:00:00Z")
     page = browse(site.url(agent.slug, "changes", day="2026-01-12"))

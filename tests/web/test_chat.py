@@ -233,10 +233,10 @@ def test_every_value_of_a_payload_is_shown(site: Site, agent: Agent, browse: Bro
 
 
 def test_past_chats_are_listed_with_their_titles(site: Site, agent: Agent, browse: Browse) -> None:
-    agent.session("c1").add("message", {"role": "user", "content": "How do ferries turn?"})
-    agent.session("c2").add("note", {"content": "x"})
+    person = agent.on_behalf("user", "page")
+    for name, words in (("c1", "How do ferries turn?"), ("c2", "Where is the harbour?")):
+        person.session(name).add("message", {"role": "user", "content": words})
     agent.session("c2").set_title("Harbour plans")
-    agent.session("machine").add("event", {"content": "no title"})
     page = browse(site.url(agent.slug, "chat"), width=1920)
     names = page.locator(".past .name")
     expect(names).to_have_text(["Harbour plans", "How do ferries turn?"])
@@ -244,6 +244,19 @@ def test_past_chats_are_listed_with_their_titles(site: Site, agent: Agent, brows
     page.wait_for_url("**/chat?session=c1")
     expect(page.locator(".entry .text")).to_have_text(["How do ferries turn?"])
     expect(page.locator(".past [aria-current]")).to_contain_text("How do ferries turn?")
+
+
+def test_sessions_that_are_no_chats_are_not_among_past_chats(
+    site: Site, agent: Agent, browse: Browse
+) -> None:
+    question = {"role": "user", "content": "Where is the harbour?"}
+    agent.on_behalf("user", "terminal").session("chat").add("message", question)
+    for number in range(31):
+        agent.session(f"run {number}").add("message", question)
+    agent.session("run 0").set_title("A run")
+    page = browse(site.url(agent.slug, "chat"), width=1920)
+    expect(page.locator(".past .name")).to_have_text(["Where is the harbour?"])
+    expect(page.locator(".past a")).to_have_attribute("href", f"/a/{agent.slug}/chat?session=chat")
 
 
 def test_a_new_chat_joins_the_list_by_its_first_message(site: Site, agent: Agent, browse: Browse) -> None:

@@ -144,6 +144,25 @@ def test_an_entry_is_pinned_and_unpinned(site: Site, agent: Agent, browse: Brows
     assert not agent.get(entry.id).pinned
 
 
+def test_an_undo_raises_nobodys_trust(site: Site, agent: Agent, browse: Browse) -> None:
+    entry = agent.session("talk").add("fact", text="Use OAuth", origin="tool")
+    plain = agent.session("other").add("fact", text="Use passkeys")
+    for session, name, trust in (("talk", entry.id, "tool"), ("other", plain.id, "program")):
+        page = browse(site.url(agent.slug, "session", id=session))
+        for key in ("p", "e"):
+            page.locator("article").focus()
+            page.keyboard.press(key)
+            if key == "e":
+                page.get_by_label("Text").fill("Use links")
+                page.get_by_role("button", name="Save").click()
+                expect(page.locator(".toast")).to_contain_text("Saved")
+            else:
+                expect(page.locator(".toast")).to_contain_text("Pinned")
+            page.keyboard.press("Control+z")
+            expect(page.locator(".toast")).to_contain_text("Undone")
+            assert agent.get(name).trust == trust
+
+
 def test_a_newer_fact_supersedes_and_the_old_one_is_reinstated(
     site: Site, agent: Agent, browse: Browse
 ) -> None:
@@ -255,13 +274,15 @@ def test_deleted_and_archived_entries_are_shown_when_asked_for(
     session.add("fact", text="live one")
     session.delete(gone.id)
     page = opened(site, agent, browse)
-    page.get_by_role("button", name="Deleted").click()
+    page.get_by_role("combobox", name="State").click()
+    page.get_by_role("option", name="Deleted").click()
     expect(page.locator(".entry .text")).to_have_text(["deleted one"])
     page.get_by_role("button", name="Restore").click()
     expect(page.locator(".box h2")).to_have_text("No deleted entries")
     assert agent.get(gone.id).text == "deleted one"
     session.archive_faded()
-    page.get_by_role("button", name="Archived").click()
+    page.get_by_role("combobox", name="State").click()
+    page.get_by_role("option", name="Archived").click()
     expect(page.locator(".entry .text")).to_have_text(["archived one"])
 
 

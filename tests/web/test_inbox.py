@@ -8,6 +8,7 @@ from tests.web.conftest import Browse, Site, serious_faults, serve
 
 from keepstone import Agent
 from keepstone.operations import running_tests
+from keepstone.operations.suggesting import make
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +40,20 @@ def test_a_suggestion_is_rejected(site: Site, agent: Agent, browse: Browse) -> N
     change.get_by_role("button", name="Reject").click()
     expect(page.get_by_text("Rejected by user")).to_be_visible()
     assert [one.state for one in agent.suggestions(None)] == ["rejected"]
+
+
+def test_a_rejected_suggestion_is_taken_back(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.suggest("tag", [agent.add("Use OAuth").id], {"tags": ["auth"]}, why="a reason")
+    page = browse(site.url(agent.slug, "inbox"))
+    change = page.get_by_role("group", name="Add the tags auth to 1 entry")
+    change.get_by_role("button", name="Reject").click()
+    expect(page.locator(".toast")).to_contain_text("Rejected")
+    page.keyboard.press("Control+z")
+    expect(change).to_be_visible()
+    change.get_by_role("button", name="Reject").click()
+    page.get_by_role("button", name="Undo: Add the tags auth to 1 entry").click()
+    expect(change).to_be_visible()
+    assert [one.state for one in agent.suggestions(None)] == ["open"]
 
 
 def test_an_outdated_suggestion_says_so(site: Site, agent: Agent, browse: Browse) -> None:
@@ -96,12 +111,40 @@ def test_a_contradiction_is_decided(
     expect(page.get_by_text("Nothing to decide.")).to_be_visible()
 
 
-def test_a_decided_contradiction_is_undone(site: Site, agent: Agent, browse: Browse) -> None:
+@pytest.mark.parametrize("verb", ["Keep the newer", "Keep the older", "Keep both"])
+def test_a_decided_contradiction_waits_again_once_undone(
+    site: Site, agent: Agent, browse: Browse, verb: str
+) -> None:
     page = contradicting(site, agent, browse)
-    page.get_by_role("button", name="Keep the newer").click()
-    page.locator(".toast [data-undo]").click()
-    expect(page.locator(".toast")).to_contain_text("Undone")
+    for _ in range(2):
+        page.get_by_role("button", name=verb).click()
+        expect(page.get_by_text("Nothing to decide.")).to_be_visible()
+        page.keyboard.press("Control+z")
+        expect(page.get_by_text("1 contradiction", exact=True)).to_be_visible()
+        expect(page.get_by_role("group", name="These contradict one another")).to_be_visible()
+    expect(page.get_by_role("button", name="Accept")).to_have_count(0)
     assert texts(agent) == ["Ada drinks coffee", "Ada does not drink coffee"]
+
+
+def test_what_keepstone_suggests_itself_waits_once(site: Site, agent: Agent, browse: Browse) -> None:
+    page = contradicting(site, agent, browse)
+    make(agent)
+    page.get_by_role("button", name="Look again").click()
+    expect(page.get_by_text("1 contradiction", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Keep the newer").click()
+    expect(page.get_by_text("Nothing to decide.")).to_be_visible()
+    assert [one.state for one in agent.suggestions(None)] == ["accepted"]
+
+
+def test_a_program_that_names_itself_keepstone_is_shown_with_its_words(
+    site: Site, agent: Agent, browse: Browse
+) -> None:
+    contradicting(site, agent, browse)
+    newer, older = agent.entries(newest_first=True)
+    agent.suggest("merge", [older.id, newer.id], "Ada drinks wine", why="x", by="keepstone")
+    page = browse(site.url(agent.slug, "inbox"))
+    expect(page.get_by_role("group", name="Merge 2 entries")).to_contain_text("wine")
+    expect(page.get_by_role("button", name="Keep the newer")).to_have_count(0)
 
 
 def test_of_two_entries_that_say_the_same_one_is_kept(site: Site, agent: Agent, browse: Browse) -> None:
@@ -126,7 +169,9 @@ def test_a_secret_is_reported_without_showing_it_and_purged(site: Site, agent: A
     assert agent.count() == 0
 
 
-def test_a_stale_entry_is_confirmed(site: Site, agent: Agent, browse: Browse) -> None:
+def test_a_stale_entry_is_confirmed_and_stale_again_once_undone(
+    site: Site, agent: Agent, browse: Browse
+) -> None:
     source = agent.add("The ferry leaves at nine")
     made = agent.add("Be there at eight", derived_from=[source.id])
     agent.update(source.id, text="The ferry leaves at ten")
@@ -135,6 +180,9 @@ def test_a_stale_entry_is_confirmed(site: Site, agent: Agent, browse: Browse) ->
     item.get_by_role("button", name="I confirm this").click()
     expect(page.get_by_text("Nothing to decide.")).to_be_visible()
     assert agent.get(made.id).stale is None
+    page.keyboard.press("Control+z")
+    expect(item).to_be_visible()
+    assert (agent.get(made.id).stale is None, agent.get(made.id).trust) == (False, "program")
 
 
 def test_a_failed_test_of_memory_is_removed_and_put_back(site: Site, agent: Agent, browse: Browse) -> None:
@@ -163,6 +211,22 @@ def test_what_is_no_secret_leaves_the_inbox_until_it_changes(
     page = browse(site.url(agent.slug, "inbox"))
     page.get_by_role("button", name="This is no secret").click()
     expect(page.get_by_text("Nothing to decide.")).to_be_visible()
+    page.get_by_role("button", name="Look again").click()
+    expect(page.get_by_text("Nothing to decide.")).to_be_visible()
     agent.update(entry.id, "now ghp_" + "c3D4" * 9)
     page.get_by_role("button", name="Look again").click()
     expect(page.get_by_role("button", name="This is no secret")).to_be_visible()
+
+
+def test_what_was_said_to_be_no_secret_is_asked_again_once_undone(
+    site: Site, agent: Agent, browse: Browse
+) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    agent.session("s").add("note", secret)
+    page = browse(site.url(agent.slug, "inbox"))
+    page.get_by_role("button", name="This is no secret").click()
+    expect(page.get_by_text("Nothing to decide.")).to_be_visible()
+    page.keyboard.press("Control+z")
+    expect(page.get_by_text("1 secret", exact=True)).to_be_visible()
+    expect(page.get_by_role("group", name="This looks like a secret")).to_be_visible()
+    assert secret not in page.content()

@@ -17,7 +17,8 @@ PAGES = (
 
 def furnished(site: Site, agent: Agent) -> None:
     session = agent.session("talk")
-    session.add("message", {"role": "user", "content": "Which sign-in do we use?"})
+    question = {"role": "user", "content": "Which sign-in do we use?"}
+    agent.on_behalf("user", "page").session("talk").add("message", question)
     session.add("message", {"role": "assistant", "content": "Passkeys, since March."})
     session.add("decision", {"content": "Passkeys for sign-in"}, priority=0.95, tags=["auth"], pinned=True)
     agent.files.write("plan.md", "Call Ana")

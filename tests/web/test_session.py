@@ -71,7 +71,7 @@ def test_a_long_session_is_read_page_by_page(site: Site, agent: Agent, browse: B
     )
     page = browse(site.url(agent.slug, "session", id="long"))
     expect(page.locator(".entry .text").last).to_have_text("entry 119")
-    expect(page.locator(".pager .place")).to_have_text("71 to 120 of 120 entries")
+    expect(page.locator(".pager .place")).to_have_text("71 to 120 of 120")
     page.get_by_role("button", name="Older").click()
     page.get_by_role("button", name="Older").click()
     expect(page.locator(".entry .text").first).to_have_text("entry 0")
@@ -94,7 +94,7 @@ def test_only_the_chosen_type_is_shown(site: Site, agent: Agent, browse: Browse)
     agent.session("talk").add("note", {"content": "a note"})
     agent.session("talk").add("decision", {"content": "a decision"})
     page = browse(site.url(agent.slug, "session", id="talk"))
-    page.locator(".q-select").click()
+    page.get_by_role("combobox", name="Types").click()
     page.get_by_role("option", name="decision").click()
     expect(page.locator(".entry .text")).to_have_text(["a decision"])
 
@@ -106,3 +106,20 @@ def test_a_very_long_text_is_whole_in_the_details(site: Site, agent: Agent, brow
     assert page.locator(".entry article").evaluate("row => row.offsetHeight") < 70
     page.locator(".entry .text").click(position={"x": 5, "y": 5})
     expect(page.locator(".panel > .text")).to_contain_text("end")
+
+
+def test_on_a_phone_the_toolbar_takes_two_rows_and_clips_nothing(
+    site: Site, agent: Agent, browse: Browse
+) -> None:
+    agent.session("long").add_many({"type": "note", "text": f"entry {at}"} for at in range(120))
+    page = browse(site.url(agent.slug, "session", id="long"), width=360)
+    expect(page.locator(".pager .place")).to_have_text("71 to 120 of 120")
+    tools = ".bar-tools:not(.bulk) :is(.q-select, button, .place)"
+    boxes = page.locator(tools).evaluate_all(
+        "all => all.map((one) => one.getBoundingClientRect()).map((at) => [at.top + at.height / 2, at.right])"
+    )
+    assert len({round(middle / 20) for middle, _ in boxes}) <= 2
+    assert max(right for _, right in boxes) <= 360
+    assert page.locator(".bar-tools .q-field__native").evaluate_all(
+        "all => all.every((one) => one.scrollWidth <= one.clientWidth)"
+    )

@@ -69,6 +69,27 @@ def test_access_is_granted_and_revoked_in_the_settings(site: Site, agent: Agent,
     assert agent.grants() == []
 
 
+def test_a_grant_and_a_revocation_are_undone(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.grant("coder", "write", tags=["auth"], by="Ada")
+    page = browse(site.url(agent.slug, "settings"))
+    own = page.get_by_role("list", name="Granted to others").get_by_role("listitem")
+    page.get_by_role("button", name="Revoke the access of coder").click()
+    page.get_by_role("button", name="Revoke", exact=True).last.click()
+    expect(own).to_have_count(0)
+    page.keyboard.press("Control+z")
+    expect(own).to_contain_text("read and write, with #auth")
+    page.get_by_role("button", name="Grant access").click()
+    asking = page.get_by_role("dialog", name="Grant access")
+    asking.get_by_label("Agent").fill("tester")
+    asking.get_by_role("button", name="Grant", exact=True).click()
+    expect(own).to_have_count(2)
+    page.keyboard.press("Control+z")
+    expect(own).to_have_count(1)
+    assert [(one.to, one.may, one.tags, one.by) for one in agent.grants()] == [
+        ("coder", "write", ("auth",), "Ada")
+    ]
+
+
 def test_who_may_not_reach_all_agents_only_reads_the_grants(limited: Site, browse: Browse) -> None:
     limited.home.agent("default").grant("coder")
     page = browse(limited.url("default", "settings"))

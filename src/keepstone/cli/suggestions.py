@@ -51,32 +51,29 @@ def suggestions(agent: "Agent", *, state: StateOption = "open") -> Answer:
 def review(agent: "Agent", *, by: ByOption = None) -> Answer:
     """Show the open suggestions one by one, with what they would change, and ask what to do.
 
-    An accepted one is carried out in one step. Rejections are kept when the review ends.
+    Each decision is kept at once.
     """
     from keepstone.operations.suggesting import effects
 
     suggestions, at = agent.suggestions(), 0
     decided: list[tuple[str, int]] = []
-    try:
-        while at < len(suggestions) or decided:
-            is_at_end = at == len(suggestions)
-            if not is_at_end:
-                _say(_view(suggestions[at], f"{at + 1} of {len(suggestions)}"))
-                _say(Text("\n").join(shown_change(*effect) for effect in effects(agent, suggestions[at])))
-            answer = _asked(_LAST_KEYS if is_at_end else _KEYS)
-            if answer == "q" or (is_at_end and answer != "u"):
-                break
-            if answer == "u":
-                at = _undone(agent, suggestions, decided, at, by)
-                continue
-            if answer == "y" and _accepted(agent, suggestions[at], by):
-                decided.append(("y", at))
-            if answer == "n":
-                decided.append(("n", at))
-            at += 1
-    finally:
-        for _, index in (decision for decision in decided if decision[0] == "n"):
-            agent.reject(suggestions[index].id, by)
+    while at < len(suggestions) or decided:
+        is_at_end = at == len(suggestions)
+        if not is_at_end:
+            _say(_view(suggestions[at], f"{at + 1} of {len(suggestions)}"))
+            _say(Text("\n").join(shown_change(*effect) for effect in effects(agent, suggestions[at])))
+        answer = _asked(_LAST_KEYS if is_at_end else _KEYS)
+        if answer == "q" or (is_at_end and answer != "u"):
+            break
+        if answer == "u":
+            at = _undone(agent, suggestions, decided, at, by)
+            continue
+        if answer == "y" and _accepted(agent, suggestions[at], by):
+            decided.append(("y", at))
+        if answer == "n":
+            agent.reject(suggestions[at].id, by)
+            decided.append(("n", at))
+        at += 1
     accepted, rejected = ([suggestions[index].id for how, index in decided if how == key] for key in "yn")
     words = f"accepted {len(accepted)}, rejected {len(rejected)}, open {len(agent.suggestions())}"
     return Answer(
@@ -120,9 +117,9 @@ def _undone(
         _say(Text("nothing to undo"))
         return at
     how, index = decided.pop()
+    agent.undo(suggestions[index].id, by)
     if how == "n":
         return index
-    agent.undo(suggestions[index].id, by)
     _say(Text(f"undone: {one_line(suggestions[index].id)}"))
     return at
 

@@ -49,7 +49,8 @@ def changes(agent: Agent, since: datetime, until: datetime | None = None) -> lis
         for change in _of_session(agent, info.id)
         if since <= change.ts and (until is None or change.ts < until)
     ]
-    return sorted(found, key=attrgetter("ts"), reverse=True)
+    # Turned around once sorted: of changes with one time the later line is the newer one.
+    return sorted(found, key=attrgetter("ts"))[::-1]
 
 
 def _of_session(agent: Agent, session: str) -> Iterator[Changed]:

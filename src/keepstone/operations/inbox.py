@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
 from keepstone.agent import Agent
 from keepstone.home import Home
-from keepstone.model import Entry
+from keepstone.model import Entry, Suggestion
 from keepstone.operations.running_tests import run_tests, tests_of
-from keepstone.operations.suggesting import SUSPECTED, Proposal, known_of, proposal_of
+from keepstone.operations.suggesting import BY, SUSPECTED, Proposal, known_of, proposal_of
 from keepstone.secrets.detection import secrets_in
 from keepstone.store.memory_tests import MemoryTest
 
@@ -31,23 +31,27 @@ class Item:
     """The entries it is about; of a pair the newer one first."""
     proposal: Proposal | None = None
     """The suggestion that resolves a pair, or whose rejection says that there is no secret."""
+    suggestion: str | None = None
+    """The id of that suggestion if it is open already, as after an undo."""
     test: MemoryTest | None = None
 
 
 def items(home: Home, agent: Agent) -> Iterator[Item]:
-    """Yield the items that wait for a person, without pairs that have a suggestion. Nothing is written."""
-    known, cleared = known_of(agent), _cleared(agent)
+    """Yield the items that wait for a person, without pairs that were decided. Nothing is written."""
+    known, cleared, waiting = known_of(agent), _cleared(agent), agent.suggestions()
     newest = [*islice(agent.iter_entries(newest_first=True, include_superseded=True), _EXAMINED)]
     for pair in agent.conflicts(since=newest[-1].ts) if newest else ():
         proposal = proposal_of(pair)
-        if proposal.key not in known:
-            yield Item(pair.kind, proposal.why, tuple(pair), proposal)
+        made = _made(proposal, waiting)
+        if made is not None or proposal.key not in known:
+            yield Item(pair.kind, proposal.why, tuple(pair), proposal, made)
     for entry in newest:
         kinds = ", ".join(dict.fromkeys(secret.kind for secret in secrets_in(entry.line)))
         if kinds and (entry.id, _looked_at(entry)) not in cleared:
             why = f"it holds what looks like a secret: {kinds}"
             proposal = Proposal("delete", (entry.id,), None, why, (_looked_at(entry),))
-            yield Item("secret", kinds, (entry,), proposal)
+            made = _made(proposal, waiting)
+            yield Item("secret", kinds, (entry,), proposal, made)
         if (stale := entry.stale) and agent.holds(entry):
             yield Item("stale", stale, (entry,))
     tests = [test for test in tests_of(home) if test.agent == agent.slug]
@@ -59,6 +63,14 @@ def items(home: Home, agent: Agent) -> Iterator[Item]:
 def _looked_at(entry: Entry) -> str:
     """Return the evidence of a suggestion about a secret; an entry that changes is looked at again."""
     return f"{SUSPECTED} {entry.line.get('modified') or entry.line['ts']}"
+
+
+def _made(proposal: Proposal, suggestions: Iterable[Suggestion]) -> str | None:
+    """Return the id of our own suggestion that says just what a proposal says."""
+    do, entries, item, _, evidence = proposal
+    said = do, entries, item, evidence, BY
+    found = (one.id for one in suggestions if (one.do, one.entries, one.item, one.evidence, one.by) == said)
+    return next(found, None)
 
 
 def _cleared(agent: Agent) -> set[tuple[str, str]]:

@@ -62,13 +62,18 @@ MAKERS: tuple[Callable[[Agent], Iterator[Proposal]], ...] = (of_conflicts,)
 
 
 def known_of(agent: Agent) -> set[Key]:
-    """Return the keys of all suggestions that were made, decided ones too."""
+    """Return the keys of all suggestions that were made, decided ones too, but for those undone."""
     every = agent.suggestions(None)
     return {
         (suggestion.do, frozenset(suggestion.entries))
         for suggestion in every
-        if not "".join(suggestion.evidence).startswith(SUSPECTED)
+        if suggestion.state != "undone" and not is_suspicion(suggestion)
     }
+
+
+def is_suspicion(suggestion: Suggestion) -> bool:
+    """Return whether a suggestion is about a suspected secret."""
+    return "".join(suggestion.evidence).startswith(SUSPECTED)
 
 
 def suggest(agent: Agent, proposal: Proposal) -> Suggestion:

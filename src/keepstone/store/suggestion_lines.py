@@ -3,7 +3,8 @@
 The first line of an id is the suggestion. Later lines with a ``sum`` are decisions. Any other line with its
 id, or another ``state`` in its own line, changes nothing. Before an accepted suggestion changes entries, a
 line with the state ``begun`` says how: the same call again finishes the step of a killed process. Reading
-does not, as the line may have come from another device.
+does not, as the line may have come from another device. A decision with the state ``open`` takes rejections
+back: those whose sums it names do not count, wherever a merge has put them.
 """
 
 from __future__ import annotations
@@ -48,7 +49,11 @@ class FoldedSuggestion:
     begun: Record | None = None
     """A step that was begun and not ended."""
     steps: Steps = field(default_factory=list)
-    """The last decision."""
+    """Those of the last decision."""
+    rejections: list[Record] = field(default_factory=list)
+    """Those that nothing took back."""
+    undoing: list[str] = field(default_factory=list)
+    """The sums of the lines that took rejections back."""
 
     @property
     def value(self) -> Suggestion:
@@ -134,6 +139,7 @@ def _is_decision(line: Record) -> bool:
         and isinstance(line.get("by"), str | None)
         and read_time(line.get("ts")) is not None
         and (line["state"] != "begun" or (line.get("to") in ("accepted", "undone") and "steps" in line))
+        and (line["state"] != "open" or _are_names(line.get("undoes")))
         and _are_steps(line.get("steps", []))
     )
 
@@ -165,10 +171,13 @@ def fold(lines: Iterable[bytes]) -> dict[str, FoldedSuggestion]:
         if _is_suggestion(line):
             found.setdefault(line["id"], FoldedSuggestion(line))
     # In a second pass, so that a decision counts also if a merge has put it before its suggestion.
-    for line in read:
-        if line["id"] not in found or not _is_decision(line):
-            continue
+    for line in _without_undone([line for line in read if line["id"] in found and _is_decision(line)]):
         folded, state = found[line["id"]], line["state"]
+        if state == "open":
+            folded.undoing.append(line["sum"])
+            continue
+        if state == "rejected":
+            folded.rejections.append(line)
         if state == "begun":
             folded.begun = line if folded.state in _FROM[line["to"]] else folded.begun
             continue
@@ -176,7 +185,18 @@ def fold(lines: Iterable[bytes]) -> dict[str, FoldedSuggestion]:
         if folded.state in _FROM.get(state, ()):
             folded.steps = begun["steps"] if begun is not None and begun["to"] == state else folded.steps
             folded.state, folded.decision = state, line
+    for folded in found.values():
+        if folded.state == "rejected":  # After a merge there may be two: the first one counts in any order.
+            folded.decision = min(folded.rejections, key=lambda line: (line["ts"], line["sum"]))
     return found
+
+
+def _without_undone(decisions: Sequence[Record]) -> list[Record]:
+    """Return decisions without the rejections that any of them takes back."""
+    undone = {(line["id"], name) for line in decisions if line["state"] == "open" for name in line["undoes"]}
+    return [
+        line for line in decisions if line["state"] != "rejected" or (line["id"], line["sum"]) not in undone
+    ]
 
 
 def unreadable_lines(lines: Iterable[bytes]) -> list[bytes]:

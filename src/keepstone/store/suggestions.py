@@ -114,16 +114,26 @@ class Suggestions:
         return self._decide(folded, "rejected", by, ts)
 
     def undo(self, suggestion: str, by: str | None, ts: str) -> Suggestion:
-        """Undo the changes of an accepted suggestion."""
+        """Undo the changes of an accepted suggestion, or take a rejection back."""
         folded = self._get(suggestion)
         if (done := self._resumed(folded, "undone")) is not None:
             return done
+        if folded.state == "rejected":
+            return self._reopen(folded, by, ts)
         if folded.state != "accepted":
             raise ValueError(
-                f"suggestion {suggestion!r:.80} is {folded.state}: only an accepted one can be undone"
+                f"suggestion {suggestion!r:.80} is {folded.state}: "
+                "only an accepted or a rejected one can be undone"
             )
         steps = [_inverse(step, ts) for step in folded.steps]
         return self._carry_out(folded, "undone", steps, by, ts)
+
+    def _reopen(self, folded: FoldedSuggestion, by: str | None, ts: str) -> Suggestion:
+        """Take back all rejections of a suggestion; after a merge there may be several."""
+        sums = [line["sum"] for line in folded.rejections]
+        line = {"id": folded.line["id"], "state": "open", "by": by, "ts": ts, "undoes": sums}
+        self._write(folded, signed(line))
+        return self._get(folded.line["id"]).value
 
     def _carry_out(
         self, folded: FoldedSuggestion, to: str, steps: Steps, by: str | None, ts: str
@@ -166,7 +176,10 @@ class Suggestions:
         self._store.revise(self._agent, step["session"], revise, list(step["before"]))
 
     def _decide(self, folded: FoldedSuggestion, state: str, by: str | None, ts: str) -> Suggestion:
-        decision = signed({"id": folded.line["id"], "state": state, "by": by, "ts": ts})
+        line: Record = {"id": folded.line["id"], "state": state, "by": by, "ts": ts}
+        # Within one tick of the clock the same rejection would be the very line that was taken back.
+        after: Record = {"after": folded.undoing} if state == "rejected" and folded.undoing else {}
+        decision = signed(line | after)
         self._write(folded, decision)
         return FoldedSuggestion(folded.line, state, decision).value
 
@@ -179,7 +192,9 @@ class Suggestions:
                 raise self._missing(folded.line["id"])
             if now.state == line["state"] and now.begun is None:
                 return lines
-            if now.state != folded.state or (line["state"] == "begun" and now.begun is not None):
+            is_begun = line["state"] == "begun" and now.begun is not None
+            is_rejected_again = line["state"] == "open" and now.rejections != folded.rejections
+            if now.state != folded.state or is_begun or is_rejected_again:
                 raise ValueError(
                     f"suggestion {folded.line['id']!r:.80} is decided by another process: list it again"
                 )

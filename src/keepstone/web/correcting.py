@@ -10,7 +10,8 @@ from typing import Any
 from nicegui import ui
 
 from keepstone.errors import EntryNotFoundError
-from keepstone.model import CHAT, Entry, Record, Version
+from keepstone.log.line import body_of
+from keepstone.model import CHAT, PROGRAM, Entry, Record
 from keepstone.operations.agent_moves import move_entry
 from keepstone.session import Session
 from keepstone.text.display import clipped, counted
@@ -87,26 +88,55 @@ class Correcting:
                     if verb == "delete":
                         session.restore(entry.id)
                     else:
-                        _put_back(session, entry)
+                        self._put_back(session, entry)
 
             self._offer(f"{done} {counted(len(ids), 'entry')}.", undo)
         await self._reload()
 
-    async def restore_version(self, session: Session, version: Version) -> None:
+    async def restore_version(self, session: Session, entry_id: str, line: Record) -> None:
         """Put an earlier version in the place of an entry; a deleted entry comes back."""
         if self._place.read_only:
             return
         with attempt():
-            before = await aside(self._live, session, version.id)
+            before = await aside(self._live, session, entry_id)
             if before is None:
-                await aside(session.restore, version.id)
-            item = {key: version.line[key] for key in version.line if key not in _NOT_PUT}
-            await aside(session.replace, version.id, item)
+                await aside(session.restore, entry_id)
+            await aside(session.replace, entry_id, _content(line))
+            # A superseded entry stays closed: reinstating it deletes the newer one, too.
+            await aside(
+                session.update, entry_id, **{key: line.get(key) for key in _MARKS if key != "valid_to"}
+            )
             undo = (
-                partial(session.delete, version.id) if before is None else partial(_put_back, session, before)
+                partial(session.delete, entry_id)
+                if before is None
+                else partial(self._put_back, session, before)
             )
             self._offer("Restored this version.", undo)
         await self._reload()
+
+    async def reinstate(self, session: Session, entry_id: str) -> None:
+        """Let a superseded entry hold again; the entries that replaced it are deleted."""
+        if self._place.read_only:
+            return
+        with attempt():
+            every = partial(session.entries, include_superseded=True)
+            before = {entry.id: entry for entry in await aside(every)}
+            await aside(session.reinstate, entry_id)
+            gone = before.keys() - {entry.id for entry in await aside(every)}
+
+            def undo() -> None:
+                for newer_id in gone:
+                    session.restore(newer_id)
+                self._put_back(session, before[entry_id])
+
+            self._offer("It holds again.", undo)
+        await self._reload()
+
+    def _put_back(self, session: Session, entry: Entry) -> None:
+        """Give an entry its earlier content, origin and marks again."""
+        if _said(self._place.agent.get(entry.id, session.id)) != _said(entry):
+            session.replace(entry.id, _content(entry.line))
+        session.update(entry.id, **{key: entry.line.get(key) for key in _MARKS})
 
     def _live(self, session: Session, entry_id: str) -> Entry | None:
         try:
@@ -150,7 +180,7 @@ class Correcting:
             if merged:
                 changed = await aside(session.update, entry.id, **merged)
                 conflicts = await aside(self._conflicts, changed)
-                self._offer("Saved.", lambda: _put_back(session, now), conflicts)
+                self._offer("Saved.", lambda: self._put_back(session, now), conflicts)
                 await self._reload()
             return merged is not None
 
@@ -159,12 +189,13 @@ class Correcting:
     async def _pin(self, session: Session, entry: Entry) -> None:
         await aside(session.update, entry.id, pinned=None if entry.pinned else True)
         done = "Unpinned." if entry.pinned else "Pinned: always in the context."
-        self._offer(done, lambda: _put_back(session, entry))
+        self._offer(done, lambda: self._put_back(session, entry))
         await self._reload()
 
     async def _vouch(self, session: Session, entry: Entry) -> None:
         confirmed = await aside(self._place.agent.vouch, entry.id, session.id)
-        tell(f"Confirmed: its trust is {confirmed.trust} until it or a source changes.")
+        words = f"Confirmed: its trust is {confirmed.trust} until it or a source changes."
+        self._offer(words, lambda: self._put_back(session, entry))
         await self._reload()
 
     async def _supersede(self, session: Session, entry: Entry) -> None:
@@ -185,7 +216,7 @@ class Correcting:
         if given is not None:
             other, rel = given
             await aside(session.link, entry.id, other.id, rel)
-            self._offer(f"Linked to “{clipped(other.text, 60)}”.", lambda: _put_back(session, entry))
+            self._offer(f"Linked to “{clipped(other.text, 60)}”.", lambda: self._put_back(session, entry))
             await self._reload()
 
     async def _move(self, session: Session, entry: Entry) -> None:
@@ -242,14 +273,13 @@ _NOT_PUT = frozenset({"deleted", "modified", "access", "ts", "batch", "embedding
 _MARKS = ("priority", "pinned", "tags", "links", "summary", "valid_from", "valid_to", "expires", "aliases")
 
 
-def _content(entry: Entry) -> Record:
-    return {key: value for key, value in entry.line.items() if key not in _NOT_PUT}
+def _content(line: Record) -> Record:
+    """Return the item that says what a line says; its trust does not become that of the page's reader."""
+    return {"origin": {"by": PROGRAM}} | {key: value for key, value in line.items() if key not in _NOT_PUT}
 
 
-def _put_back(session: Session, entry: Entry) -> None:
-    """Give an entry its earlier content and marks again."""
-    session.replace(entry.id, _content(entry))
-    session.update(entry.id, **{key: entry.line.get(key) for key in _MARKS})
+def _said(entry: Entry) -> tuple[Any, ...]:
+    return entry.type, body_of(entry.line), entry.line.get("origin")
 
 
 def _joined(tags: tuple[str, ...], more: list[str]) -> list[str]:

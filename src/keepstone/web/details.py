@@ -76,7 +76,7 @@ class Details:
                 if at is not None
                 else [version for version in versions if not version.deleted][-1]
             )
-            await self.correcting.restore_version(session, version)
+            await self.correcting.restore_version(session, version.id, version.line)
 
     async def _reload(self) -> None:
         await self._reload_list()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from nicegui import ui
 
 from keepstone.operations.error_codes import message_of
@@ -19,6 +21,7 @@ from keepstone.web.elements import (
     field,
     say,
     tell,
+    undoing,
 )
 from keepstone.web.phrases import moment
 from keepstone.web.site import Place
@@ -105,6 +108,7 @@ class Sharing:
             return
         with attempt():
             await self.place.check_admin()
+            before = await aside(self.place.agent.grants)
             grant = await aside(
                 self.place.agent.grant,
                 str(to.value or "").strip(),
@@ -113,7 +117,8 @@ class Sharing:
                 tags=_names(tags.value),
                 until=until.value or None,
             )
-            tell(f"Granted to {grant.to}: {rights(grant)}")
+            undo = partial(self._put_back, grant.to, before)
+            tell(f"Granted to {grant.to}: {rights(grant)}", undoing(undo, self._list))
         await self._list()
 
     async def _revoke(self, slug: str) -> None:
@@ -122,9 +127,19 @@ class Sharing:
             return
         with attempt():
             await self.place.check_admin()
+            before = await aside(self.place.agent.grants)
             await aside(self.place.agent.revoke, slug)
-            tell(f"Revoked the access of {slug}")
+            undo = partial(self._put_back, slug, before)
+            tell(f"Revoked the access of {slug}", undoing(undo, self._list))
         await self._list()
+
+    def _put_back(self, slug: str, before: list[Grant]) -> None:
+        """Give another agent the access that it had before, or none."""
+        agent, old = self.place.agent, next((grant for grant in before if grant.to == slug), None)
+        if old is None or old.may == "nothing":
+            agent.revoke(slug)
+        else:
+            agent.grant(slug, old.may, types=old.types, tags=old.tags, until=old.until, by=old.by)
 
 
 def rights(grant: Grant) -> str:

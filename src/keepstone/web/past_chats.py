@@ -13,11 +13,13 @@ from keepstone.web.phrases import ago, shown
 from keepstone.web.site import Place
 
 _LISTED = 30
-"""Sessions among which those with a title are listed, the one with the newest entry first."""
+"""Maximum number of chats, the one with the newest entry first."""
+_EXAMINED = 300
+"""Newest sessions among which chats are looked for, which takes reading the beginning of each."""
 
 
 class PastChats:
-    """Sessions that begin with a user's message or have a title, each with a link that continues it.
+    """Sessions that a person began in a chat of keepstone, each with a link that continues it.
 
     Args:
         place: The place whose agent's sessions these are.
@@ -43,9 +45,12 @@ class PastChats:
 
     def _load(self) -> tuple[str, list[tuple[SessionSummary, str]]]:
         agent, now = self._place.agent, datetime.now(UTC)
-        ids = [summary.id for summary in agent.session_summaries(texts=False)[:_LISTED]]
-        summaries = [summary for summary in agent.session_summaries(ids) if summary.title]
-        return self._current() or "", [(summary, ago(summary.changed, now)) for summary in summaries]
+        ids = [summary.id for summary in agent.session_summaries(texts=False)[:_EXAMINED]]
+        chats: list[SessionSummary] = []
+        while ids and len(chats) < _LISTED:
+            chats += [summary for summary in agent.session_summaries(ids[:_LISTED]) if summary.is_chat]
+            ids = ids[_LISTED:]
+        return self._current() or "", [(chat, ago(chat.changed, now)) for chat in chats[:_LISTED]]
 
     def _draw(self, loaded: tuple[str, list[tuple[SessionSummary, str]]]) -> None:
         current, summaries = loaded

@@ -254,6 +254,17 @@ def test_suggestions_and_decisions_travel(devices: Devices) -> None:
     assert (accepted.id, accepted.decided_by, devices.agent(0).get("a").pinned) == (made.id, "Ada", True)
 
 
+def test_a_rejection_that_was_taken_back_stays_so_on_all_devices(devices: Devices) -> None:
+    made = devices.agent(0).suggest("pin", ["a"], why="from 0")
+    devices.settled()
+    for number in (0, 1):
+        devices.agent(number).reject(made.id, by=f"person {number}")
+    devices.settled()
+    devices.agent(1).undo(made.id)
+    devices.settled()
+    assert [devices.agent(number).suggestions() for number in (0, 1)] == [[made], [made]]
+
+
 def test_a_purged_suggestion_does_not_come_back(devices: Devices) -> None:
     devices.agent(0).suggest("pin", ["a"], why="secret words")
     devices.agent(0).suggest("add", item="other words", why="x")

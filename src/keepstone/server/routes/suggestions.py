@@ -95,7 +95,7 @@ def reject_suggestion(
 def undo_suggestion(
     home: HomeWriting, agent: AgentName, suggestion: SuggestionName, body: Decision | None = None
 ) -> Response:
-    """Take back in one step what an accepted suggestion changed."""
+    """Take back in one step what an accepted suggestion changed; a rejected one is open again."""
     return answer(suggestion_document(home.agent(agent).undo(suggestion, _person(body))))
 
 

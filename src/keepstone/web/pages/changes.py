@@ -10,6 +10,7 @@ from functools import partial
 from keepstone.operations.day_changes import Changed, changes, way_in
 from keepstone.operations.session_labels import session_labels
 from keepstone.operations.suggesting import Effect
+from keepstone.web.correcting import Correcting
 from keepstone.web.diff import Budget
 from keepstone.web.elements import aside, attempt, box, button, empty, link, say, tell, undoing
 from keepstone.web.frame import frame
@@ -60,6 +61,7 @@ class ChangesPage:
             self.sum = say("p", "", "answer-line", role="status")
             self.live = Live(self._load, self._draw)
             self.list = box(classes="suggestions")
+            self.correcting = Correcting(self.place, self.live.refresh)
             self.more = button("Show more", self._show_more)
             await self.live.start()
 
@@ -105,12 +107,22 @@ class ChangesPage:
                 if way := way_in(change):
                     say("span", shown(way), "hint")
                 link(shown(session), href, "hint")
-                if change.kind == "deleted" and not self.place.read_only:
+                can_restore = change.kind in ("deleted", "superseded") or change.before is not None
+                if can_restore and not self.place.read_only:
                     words = f"Restore {change.id}"
                     button("Restore", partial(self._restore, change), "quiet", aria_label=words)
             draw_change(changed)
 
     async def _restore(self, change: Changed) -> None:
+        session = self.place.agent.session(change.session)
+        if change.kind == "superseded":
+            await self.correcting.reinstate(session, change.id)
+        elif change.kind == "edited" and change.before is not None:
+            await self.correcting.restore_version(session, change.id, change.before)
+        else:
+            await self._restore_deleted(change)
+
+    async def _restore_deleted(self, change: Changed) -> None:
         with attempt():
             agent = self.place.agent
             await aside(agent.restore, change.id, change.session)

@@ -14,7 +14,7 @@ from keepstone.log.line import text_of
 from keepstone.model import Entry, Record, Suggestion
 from keepstone.operations.inbox import Item, Kind, items
 from keepstone.operations.running_tests import forget, restore
-from keepstone.operations.suggesting import Effect, Proposal, effects, suggest
+from keepstone.operations.suggesting import BY, Effect, effects, is_suspicion, suggest
 from keepstone.secrets.detection import masked
 from keepstone.store.memory_tests import MemoryTest
 from keepstone.text.display import clipped, counted
@@ -94,7 +94,8 @@ class InboxPage:
         await self.live.refresh()
 
     def _say(self) -> None:
-        suggested = len(self.suggested.open) + self.suggested.more
+        shown = [one for one, _ in self.suggested.open if not self._is_shown_as_item(one)]
+        suggested = len(shown) + self.suggested.more
         kinds = [(kind, sum(item.kind == kind for item in self.items)) for kind in _KINDS]
         counts = [counted(count, _KINDS[kind][1]) for kind, count in kinds if count]
         counts += [counted(suggested, "suggestion")] if suggested else []
@@ -104,7 +105,10 @@ class InboxPage:
     def _load(self) -> Shown:
         agent = self.place.agent
         every = agent.suggestions(None)
-        proposals = [suggestion for suggestion in every if suggestion.state == "open"]
+        # A suspected secret is one of the items, which do not show it.
+        proposals = [
+            suggestion for suggestion in every if suggestion.state == "open" and not is_suspicion(suggestion)
+        ]
         decided = [suggestion for suggestion in every if suggestion.state != "open"]
         budget = Budget()
         pairs = [
@@ -127,13 +131,19 @@ class InboxPage:
             for item in self.items:
                 self._draw_item(item)
             for suggestion, changes in found.open:
-                self._draw_one(suggestion, changes)
+                if not self._is_shown_as_item(suggestion):
+                    self._draw_one(suggestion, changes)
             if found.more:
                 say("p", f"{counted(found.more, 'more suggestion')} after these.", "hint")
             if found.decided:
                 say("h2", "Decided")
             for suggestion in found.decided:
                 self._draw_decided(suggestion)
+
+    def _is_shown_as_item(self, suggestion: Suggestion) -> bool:
+        """Return whether an item stands for a suggestion, or may after the look that is not over yet."""
+        is_own = suggestion.by == BY
+        return is_own and (self.is_looking or suggestion.id in {item.suggestion for item in self.items})
 
     def _draw_one(self, suggestion: Suggestion, changes: list[ChangedWords]) -> None:
         title = _title(suggestion)
@@ -184,19 +194,14 @@ class InboxPage:
         if item.kind != "secret" and item.proposal is not None and self.place.is_admin:
             keep = "Keep the newer" if item.kind == "contradiction" else "Keep one"
             buttons: list[tuple[str, Callable[[], Awaitable[object]]]]
-            buttons = [(keep, partial(self._resolve, item.proposal, _GONE, accept=True))]
+            buttons = [(keep, partial(self._resolve, item, _GONE, accept=True))]
             if item.kind == "contradiction":
                 buttons.append(("Keep the older", self._asks("delete", item.entries[0])))
-            return [
-                *buttons,
-                ("Keep both", partial(self._resolve, item.proposal, "Both stay.", accept=False)),
-            ]
+            return [*buttons, ("Keep both", partial(self._resolve, item, "Both stay.", accept=False))]
         verbs = {"stale": ("vouch", "edit", "delete"), "secret": ("purge", "edit")}.get(item.kind, ("edit",))
         buttons = [(_VERBS[verb], self._asks(verb, item.entries[0])) for verb in verbs]
         if item.kind == "secret" and item.proposal is not None and self.place.is_admin:
-            buttons.append(
-                ("This is no secret", partial(self._resolve, item.proposal, _CLEARED, accept=False))
-            )
+            buttons.append(("This is no secret", partial(self._resolve, item, _CLEARED, accept=False)))
         return buttons
 
     def _asks(self, verb: str, entry: Entry) -> Callable[[], Awaitable[object]]:
@@ -206,15 +211,14 @@ class InboxPage:
     async def _go(self, address: str) -> None:
         ui.navigate.to(address)
 
-    async def _resolve(self, proposal: Proposal, done: str, *, accept: bool) -> None:
+    async def _resolve(self, item: Item, done: str, *, accept: bool) -> None:
         """Resolve a pair, or record that both stay, by a suggestion that is decided at once."""
         agent = self.place.agent
         with attempt():
             await self.place.check_admin()
-            made = await aside(suggest, agent, proposal)
-            await aside(agent.accept if accept else agent.reject, made.id)
-            undo = undoing(partial(agent.undo, made.id), self._look) if accept else None
-            tell(done, undo)
+            made = item.suggestion or (await aside(suggest, agent, item.proposal)).id
+            await aside(agent.accept if accept else agent.reject, made)
+            tell(done, undoing(partial(agent.undo, made), self._look))
         await self._look()
 
     async def _forget(self, test: MemoryTest) -> None:
@@ -234,7 +238,7 @@ class InboxPage:
                 done = _DONE[suggestion.state]
                 words = f"{done} by {suggestion.decided_by}, {moment(suggestion.decided)}"
             say("span", f"{title}. {words}")
-            if suggestion.state == "accepted" and self.place.is_admin:
+            if suggestion.state in ("accepted", "rejected") and self.place.is_admin:
                 button(
                     "Undo", partial(self._decide, "Undo", suggestion), "quiet", aria_label=f"Undo: {title}"
                 )
@@ -251,7 +255,7 @@ class InboxPage:
             await self.place.check_admin()
             await aside(call, suggestion.id)
             undo = undoing(partial(agent.undo, suggestion.id), self._look)
-            tell(f"{done}: {_title(suggestion)}.", undo if verb == "Accept" else None)
+            tell(f"{done}: {_title(suggestion)}.", None if verb == "Undo" else undo)
         await self._look()
 
 

@@ -72,6 +72,8 @@ class SessionEntriesPage:
             self.about = say("p", "", "lead")
             with box(classes="bar-tools"):
                 self._filter()
+                if not self.place.read_only:
+                    self.select = button("Select", self._selecting, "quiet")
                 self._steps()
             if not self.place.read_only:
                 self._bulk()
@@ -86,34 +88,23 @@ class SessionEntriesPage:
             await self.live.start()
 
     def _filter(self) -> None:
-        chosen = ui.select(["all types", *_TYPES], value="all types")
-        chosen.props("outlined dense options-dense aria-label=Types").classes("choose")
-        chosen.on_value_change(self._choose)
-        with box(classes="group", role="group", aria_label="State"):
-            self.states = {
-                kind: button(
-                    kind.capitalize(), partial(self._choose_kind, kind), "quiet", aria_pressed="false"
-                )
-                for kind in _KINDS
-            }
-        self._press()
-
-    def _press(self) -> None:
-        for kind, chooser in self.states.items():
-            chooser.props.update({"aria-pressed": str(kind == self.kind).lower()})
+        types = ui.select(["all types", *_TYPES], value="all types")
+        types.props("outlined dense options-dense aria-label=Types").classes("choose")
+        types.on_value_change(self._choose)
+        states = ui.select({kind: kind.capitalize() for kind in _KINDS}, value=self.kind)
+        states.props("outlined dense options-dense aria-label=State").classes("choose")
+        states.on_value_change(self._choose_kind)
 
     def _bulk(self) -> None:
-        with box(classes="bar-tools bulk"):
-            self.select = button("Select", self._selecting, "quiet", aria_pressed="false")
-            with box(classes="row") as self.bulk:
-                self.picked = say("span", "", "place", role="status")
-                for verb, title in (("pin", "Pin"), ("tag", "Tag"), ("delete", "Delete")):
-                    button(title, partial(self._act_on_picked, verb), "plain")
+        with box(classes="bar-tools bulk") as self.bulk:
+            self.picked = say("span", "", "place", role="status")
+            for verb, title in (("pin", "Pin"), ("tag", "Tag"), ("delete", "Delete")):
+                button(title, partial(self._act_on_picked, verb), "plain")
         self.bulk.set_visibility(False)
 
     def _selecting(self) -> None:
         self.selecting, self.chosen = not self.selecting, []
-        self.select.text = "Select none" if self.selecting else "Select"
+        self.select.text = "Done" if self.selecting else "Select"
         self.bulk.set_visibility(self.selecting)
         self._draw(self.views)
 
@@ -201,7 +192,8 @@ class SessionEntriesPage:
         about = f"Last change {moment(changed)}, {size(info.size)}" if info and changed else "Not there"
         self.about.text = f"{shown(self.session.id)} · {about}"
         total = counted(found.total, "entry")
-        self.where.text = total if self.types or not found.total else f"{begin + 1:,} to {end:,} of {total}"
+        is_part = found.total > _PAGE and not self.types
+        self.where.text = f"{begin + 1:,} to {end:,} of {found.total:,}" if is_part else total
         self.older.props.update(disabled=len(found.entries) < _PAGE or (begin <= 0 and not self.types))
         self.newer.props.update(disabled=not self.back)
         self.newest.props.update(disabled=not self.back)
@@ -229,9 +221,8 @@ class SessionEntriesPage:
         self.types = () if event.value not in _TYPES else (event.value,)
         await self._go(0)
 
-    async def _choose_kind(self, kind: str) -> None:
-        self.kind = kind
-        self._press()
+    async def _choose_kind(self, event: Any) -> None:
+        self.kind = event.value if event.value in _KINDS else _KINDS[0]
         await self._go(0)
 
 
