@@ -186,11 +186,12 @@ def browse(chromium: Browser) -> Iterator[Browse]:
 AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
 
 
-def serious_faults(page: Page) -> list[tuple[str, str, list[str]]]:
+def serious_faults(page: Page, *, dark_width: int = 1280) -> list[tuple[str, str, list[str]]]:
     """Return the serious faults of accessibility, in light and in dark, once nothing moves."""
     page.evaluate(AXE)
     found: list[tuple[str, str, list[str]]] = []
-    for theme in ("dark", "light"):
+    for theme, width in (("dark", dark_width), ("light", 1280)):
+        page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=theme)
         page.wait_for_function(
             "theme => matchMedia(`(prefers-color-scheme: ${theme})`).matches"

@@ -59,7 +59,7 @@ def test_a_page_has_no_serious_fault_of_accessibility(
         # that it answers no ping of the server, which then reloads the page.
         page.get_by_label("Search agents").fill(agent.slug)
         expect(page.locator(".agents .size")).to_have_count(1)
-    assert serious_faults(page) == []
+    assert serious_faults(page, dark_width=360) == []
 
 
 @pytest.mark.parametrize("name", PAGES)
