@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.server
 import json
 import shutil
@@ -9,15 +10,24 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
+from nicegui import Client, core
+from tests.web.page import every, on_a_page, words_of
 from typer.testing import CliRunner
 
 import keepstone
+from keepstone.chat.offline import OfflineResponder
 from keepstone.cli.app import app
 from keepstone.embed.openai import server_named
 from keepstone.embed.servers import allow, allowed, disallow, server_of
 from keepstone.model import Finding
+from keepstone.web.answering import Talking
+from keepstone.web.components import CommandLine
+from keepstone.web.pages.recall import RecallPage
+from keepstone.web.pages.settings import SettingsPage
+from keepstone.web.site import Open, Place, Site
 
 pytestmark = pytest.mark.skipif(not find_spec("openai"), reason="pip install 'keepstone[openai]'")
 
@@ -113,6 +123,30 @@ def test_the_doctor_says_how_to_allow_the_server(tmp_path: Path, server: Server)
     finding = about_the_embedder(tmp_path)
     assert (finding.level, server.name in finding.message) == ("warning", True)
     assert finding.remedy.endswith(f"keepstone model allow {server.address}")
+
+
+@pytest.mark.parametrize("shown", ["recall", "settings"])
+def test_the_pages_say_which_server_the_home_asks_for(tmp_path: Path, server: Server, shown: str) -> None:
+    make(tmp_path, server.name)
+    server.received.clear()
+    said = list[str]()
+
+    async def build(page: Client) -> None:
+        notes = keepstone.Notes(tmp_path)
+        site = Site(home, notes, lambda _: Open(), Talking(notes, OfflineResponder()))
+        place = Place(site, home.agent("a"), Open(), {"q": "gift"})
+        built = RecallPage(place) if shown == "recall" else SettingsPage(place)
+        with patch.object(core, "loop", asyncio.get_running_loop()):
+            await built.build()
+            # What their timers do.
+            await (built._ask() if isinstance(built, RecallPage) else built._look())  # noqa: SLF001
+        said.extend([*words_of(page), *(line.props["text"] for line in every(page, CommandLine))])
+
+    with keepstone.open(tmp_path) as home:
+        on_a_page(build)
+    assert server.name in "\n".join(said)
+    assert f"keepstone model allow {server.address}" in "\n".join(said)
+    assert server.received == []
 
 
 def test_indexing_names_the_server_instead_of_asking_it(tmp_path: Path, server: Server) -> None:

@@ -88,6 +88,15 @@ def test_a_pickle_that_nests_too_deep_is_refused() -> None:
         read_pickle(b"]" * 500 + b"a" * 499 + b".")
 
 
+def test_data_with_too_many_values_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("keepstone.importing.inert._MOST", 20)
+    assert read_pickle(pickle.dumps([0] * 19)) == read_msgpack(b"\xdc\x00\x13" + bytes(19)) == [0] * 19
+    with pytest.raises(ValueError, match="too many values"):
+        read_pickle(pickle.dumps([0] * 20))
+    with pytest.raises(ValueError, match="too many values"):
+        read_msgpack(b"\xdc\x00\x14" + bytes(20))
+
+
 def test_many_marks_on_a_long_stack_take_linear_work() -> None:
     raw = b"(" + b"N" * 200_000 + b"(t0" * 200_000 + b"l."
     assert len(read_pickle(raw)) == 200_000

@@ -67,6 +67,15 @@ def test_more_values_than_memory_has_room_for_are_refused(
         read(io.BytesIO(b"[[" + b"[]," * 600 + b"[]]]"))
 
 
+@pytest.mark.parametrize("read", [lambda file: list(elements(file, "x")), lambda file: whole(file, "x")])
+def test_a_value_that_is_too_large_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, read: Callable[[io.BytesIO], Any]
+) -> None:
+    monkeypatch.setattr(json_text, "LARGEST", 100_000)
+    with pytest.raises(SourceError, match=r"^x has .*more than 100,000 .*: export it in parts$"):
+        read(io.BytesIO(b'["' + b"a" * 300_000 + b'"]'))
+
+
 def test_many_commas_in_a_short_text_are_no_values(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_text, "MOST_VALUES", 1_000)
     assert list(elements(io.BytesIO(b'["' + b"," * 900 + b'"]'), "x")) == ["," * 900]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from tests.importing.sources import zipped
 
 import keepstone
 from keepstone.importing import SourceError, import_memory
-from keepstone.importing.origin import Origin
+from keepstone.importing.origin import MOST_MEMBERS, Origin
 
 
 @pytest.mark.parametrize(
@@ -76,6 +77,45 @@ def test_damaged_bytes_in_an_archive_are_refused(tmp_path: Path) -> None:
     with keepstone.open(tmp_path / "home", embedder="none") as home, pytest.raises(SourceError):
         import_memory(home.agent("a"), "chatgpt", source)
     assert not (tmp_path / "home" / "agents").exists()
+
+
+def test_an_archive_of_too_many_members_is_refused_before_they_take_memory(tmp_path: Path) -> None:
+    source = tmp_path / "x.zip"
+    with zipfile.ZipFile(source, "w") as archive:
+        archive.writestr("a", b"")
+    # The directory has its only member again and again, and the number of members at the end still says 1.
+    raw = source.read_bytes()
+    begin, end = raw.index(b"PK\x01\x02"), raw.index(b"PK\x05\x06")
+    directory = raw[begin:end] * (MOST_MEMBERS + 1)
+    size = len(directory).to_bytes(4, "little")
+    source.write_bytes(raw[:begin] + directory + raw[end : end + 12] + size + raw[end + 16 :])
+    tracemalloc.start()
+    try:
+        with pytest.raises(SourceError, match="200,001 members.*unpack it"):
+            Origin(source)
+        assert tracemalloc.get_traced_memory()[1] < 3 * len(directory)
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_directory_of_an_archive_that_is_too_long_is_refused_unread(tmp_path: Path) -> None:
+    source = zipped(tmp_path / "x.zip", {"a.md": "a"})
+    raw = source.read_bytes()
+    end = raw.index(b"PK\x05\x06")
+    size = 1 << 30
+    with source.open("r+b") as file:
+        file.truncate(size)  # A hole, which takes no room on the disk.
+        file.seek(size)
+        file.write(raw[end : end + 12] + size.to_bytes(4, "little") + bytes(6))
+    with pytest.raises(SourceError, match=r"directory of 1,073,741,824 bytes"):
+        Origin(source)
+
+
+def test_the_archive_that_was_checked_is_the_one_that_is_read(tmp_path: Path) -> None:
+    source = zipped(tmp_path / "x.zip", {"a.md": "checked"})
+    with Origin(source) as origin:
+        zipped(tmp_path / "other.zip", {"a.md": "another"}).replace(source)
+        assert origin.read("a.md") == b"checked"
 
 
 def test_a_link_in_a_folder_is_listed_and_not_followed(tmp_path: Path) -> None:

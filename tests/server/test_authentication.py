@@ -74,6 +74,17 @@ def test_expired_sessions_do_not_count_toward_the_cap(tmp_path: Path) -> None:
     assert all(gate.cookie(value) for value in values)
 
 
+def test_all_sessions_of_one_token_are_one_reader(tmp_path: Path) -> None:
+    tokens = Tokens(tmp_path)
+    secret, other = tokens.create(["team"], read_only=True)[0], tokens.create(["team"], read_only=True)[0]
+    gate = Gate(tokens)
+    signed_in = [gate.cookie(gate.sign_in(one, "here")) for one in (secret, secret, other)]
+    by_links = [gate.cookie(gate.follow(gate.link(), "here")) for _ in range(2)]
+    first, second, *others = [access.reader for access in [*signed_in, *by_links] if access]
+    assert first == second == gate.bearer(f"Bearer {secret}", "here").reader
+    assert len({first, *others}) == 4
+
+
 def test_two_sessions_of_one_token_have_different_holders(tmp_path: Path) -> None:
     tokens = Tokens(tmp_path)
     secret, gate = tokens.create()[0], Gate(tokens)

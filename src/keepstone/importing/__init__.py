@@ -76,34 +76,34 @@ def import_memory(
         raise ValueError(
             f"source {source!r:.80} has nothing to map; a mapping is for csv, jsonl and openai-agents"
         )
-    origin = Origin(Path(path).expanduser())
-    name, read = reader_of(source, origin)
-    options = Options(dict(mapping or {}), branches)
-    owner = AgentFrom(agent_from) if agent_from is not None else None
-    total = owned = 0
-    for item in read(origin, options):
-        total += 1
-        owned += owner is not None and isinstance(item, Item) and owner.slug_of(item) is not None
-    if owner is not None and total and not owned:
-        raise SourceError(f"no record of {name} says {owner}: import it without agent_from")
-    result = ImportResult(name)
-    writer = Writer(
-        agent,
-        result,
-        dry_run=dry_run,
-        resume=resume,
-        vectors=vectors,
-        secrets=secrets,
-        mtime=origin.mtime,
-        agent_from=owner,
-        keep_origin=keep_origin,
-    )
-    for done, item in enumerate(read(origin, options), 1):
-        writer.add(item)
-        if progress is not None and (done % _STEP == 0 or done == total):
-            progress(done, total)
-    writer.finish()
-    return result
+    with Origin(Path(path).expanduser()) as origin:
+        name, read = reader_of(source, origin)
+        options = Options(dict(mapping or {}), branches)
+        owner = AgentFrom(agent_from) if agent_from is not None else None
+        total = owned = 0
+        for item in read(origin, options):
+            total += 1
+            owned += owner is not None and isinstance(item, Item) and owner.slug_of(item) is not None
+        if owner is not None and total and not owned:
+            raise SourceError(f"no record of {name} says {owner}: import it without agent_from")
+        result = ImportResult(name)
+        writer = Writer(
+            agent,
+            result,
+            dry_run=dry_run,
+            resume=resume,
+            vectors=vectors,
+            secrets=secrets,
+            mtime=origin.mtime,
+            agent_from=owner,
+            keep_origin=keep_origin,
+        )
+        for done, item in enumerate(read(origin, options), 1):
+            writer.add(item)
+            if progress is not None and (done % _STEP == 0 or done == total):
+                progress(done, total)
+        writer.finish()
+        return result
 
 
 _STEP = 200

@@ -55,7 +55,7 @@ def whole(file: IO[bytes], name: str) -> Any:
     """
     raw = file.read(LARGEST + 1)
     if len(raw) > LARGEST:
-        raise SourceError(f"{name} has more than {LARGEST:,} bytes")
+        raise SourceError(f"{name} has more than {LARGEST:,} bytes: export it in parts")
     try:
         text = raw.decode("utf-8-sig")
     except ValueError as error:
@@ -164,7 +164,7 @@ class _Window:
                 length = len(self._text) - self.at
                 if length > LARGEST:
                     raise SourceError(
-                        f"{self._name} has an element of more than {LARGEST:,} characters"
+                        f"{self._name} has an element of more than {LARGEST:,} characters: export it in parts"
                     ) from error
                 # Twice as much each time: what was read in vain costs no more than what is parsed at last.
                 if isinstance(error, RecursionError) or not self._more(max(_CHUNK, length)):

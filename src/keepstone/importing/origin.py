@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
+from typing import IO, Self
 
 from keepstone.errors import KeepstoneError, SourceError
 from keepstone.filesystem.confine import Folder, check_path
@@ -18,6 +19,8 @@ from keepstone.log.line import MAX_LINE, format_time
 
 MOST_MEMBERS = 200_000
 """Maximum number of members of an archive."""
+_MOST_DIRECTORY = 64 << 20
+"""Maximum bytes of the directory of an archive."""
 LARGEST_MEMBER = 16 << 30
 """Maximum bytes of a member of an archive, unpacked."""
 _SUSPECT = 8 << 20
@@ -29,7 +32,7 @@ _DEEPEST = 40
 
 
 class Origin:
-    """A source on the disk.
+    """A source on the disk; a ``with`` statement closes it.
 
     Raises:
         SourceError: It is missing, neither file nor folder, or an archive that is damaged or hostile.
@@ -48,7 +51,18 @@ class Origin:
             raise SourceError(f"{path} is neither a file nor a folder")
         self.mtime = format_time(datetime.fromtimestamp(status.st_mtime, UTC))
         self.is_zip = not self.is_folder and _is_zip(path)
-        self._members = _checked(path) if self.is_zip else {}
+        self._closing = ExitStack()
+        if self.is_zip:
+            with ExitStack() as opened:
+                self._archive = _opened(path, opened.enter_context(_ArchiveFile(path)))
+                self._members = _checked(path, self._archive.infolist())
+                self._closing = opened.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing.close()
 
     @property
     def name(self) -> str:
@@ -103,7 +117,8 @@ class Origin:
                 ):
                     yield file
             elif self.is_zip:
-                with zipfile.ZipFile(self.path) as archive, archive.open(self._members[name]) as member:
+                # Always of the file that was checked, whose directory is parsed once.
+                with self._archive.open(self._members[name]) as member:
                     yield member
             else:
                 with self.path.open("rb") as file:
@@ -147,15 +162,37 @@ def _is_zip(path: Path) -> bool:
         return file.read(4) in (b"PK\x03\x04", b"PK\x05\x06")
 
 
-def _checked(path: Path) -> dict[str, zipfile.ZipInfo]:
-    """Return the files of an archive by name, after checking all of them."""
+class _ArchiveFile(io.FileIO):
+    """A zip archive that refuses to read a large directory, of which ``ZipFile`` makes an object a member."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if size is not None and size > _MOST_DIRECTORY:
+            raise SourceError(
+                f"{self.name} has a directory of {size:,} bytes; at most {_MOST_DIRECTORY:,} are read: "
+                "unpack it, then import the folder"
+            )
+        data = super().read(size) or b""
+        # Counted, since the number that the archive says may be wrong, and ``ZipFile`` does not look at it.
+        members = data.count(b"PK\x01\x02")
+        if members > MOST_MEMBERS:
+            raise SourceError(
+                f"{self.name} has {members:,} members; at most {MOST_MEMBERS:,} are read: "
+                "unpack it, then import the folder"
+            )
+        return data
+
+
+def _opened(path: Path, file: _ArchiveFile) -> zipfile.ZipFile:
     try:
-        with zipfile.ZipFile(path) as archive:
-            members = archive.infolist()
+        return zipfile.ZipFile(file)
+    except SourceError:
+        raise
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
         raise SourceError(f"{path} is not a whole zip archive: {error}") from error
-    if len(members) > MOST_MEMBERS:
-        raise SourceError(f"{path} has {len(members):,} members; at most {MOST_MEMBERS:,} are read")
+
+
+def _checked(path: Path, members: Sequence[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
+    """Return the files of an archive by name, after checking all of its members."""
     if sum(member.compress_size for member in members) > path.stat().st_size:
         raise SourceError(f"{path} is a zip bomb: its members say that they are longer than the archive")
     found: dict[str, zipfile.ZipInfo] = {}

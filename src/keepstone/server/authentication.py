@@ -159,7 +159,7 @@ class Gate:
     def _access(self, digest: str | None, key: str) -> Access | None:
         """Return the current access of a session's token; None if it was revoked or has expired."""
         if digest is None:
-            return Access(holder=key)
+            return Access(holder=key, reader=key)
         with self._reading_tokens():
             alive = [token for token in self._tokens.alive() if token.digest == digest]
         return _access_of(alive[0], key) if alive else None
@@ -200,7 +200,7 @@ def cookies_of(headers: Mapping[str, str]) -> dict[str, str]:
 
 def _access_of(token: Token, holder: str) -> Access:
     agents = None if token.agents is None else frozenset(token.agents)
-    return Access(agents, token.read_only, token.origin, holder)
+    return Access(agents, token.read_only, token.origin, holder, token.digest)
 
 
 def _key(value: str) -> str:

@@ -27,6 +27,8 @@ class Access:
     """The most trusted origin of written entries."""
     holder: str = field(default="", compare=False)
     """Identifies the browser session or token; a page accepts only its own holder's sockets."""
+    reader: str = field(default="", compare=False)
+    """Identifies the token, or the browser session if a link began it; its pages share their threads."""
 
     def sees(self, agent: str) -> bool:
         """Return whether an agent may be accessed."""

@@ -174,7 +174,7 @@ async def _build_refusal(place: Place, name: str, title: str) -> None:
 def _watch(place: Place, request: Request) -> None:
     """Refuse sockets of other browsers, and end the page when its reader's access changes."""
     page = ui.context.client
-    reader_turns.bind(page, place.access.holder)
+    reader_turns.bind(page, place.access.reader)
     sockets.bind(page, lambda connection: place.site.still_holds(place.access, connection))
 
     async def check() -> None:

@@ -13,20 +13,20 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from nicegui import Client
 
 AT_ONCE = 8
-"""Calls of one reader at the same time, on all of its pages."""
+"""Calls of one reader at the same time, on all of its pages in all browsers."""
 _THREADS = ThreadPoolExecutor(40, "keepstone-page")
 _of_readers: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 _of_pages: WeakKeyDictionary[Client, asyncio.Semaphore] = WeakKeyDictionary()
 
 
-def turns_of(holder: str) -> asyncio.Semaphore:
-    """Return the turns of a reader, which the holder of its access identifies."""
-    return _of_readers.setdefault(holder, asyncio.Semaphore(AT_ONCE))
+def turns_of(reader: str) -> asyncio.Semaphore:
+    """Return the turns of a reader."""
+    return _of_readers.setdefault(reader, asyncio.Semaphore(AT_ONCE))
 
 
-def bind(page: Client, holder: str) -> None:
+def bind(page: Client, reader: str) -> None:
     """Let a page share the turns of its reader."""
-    _of_pages[page] = turns_of(holder)
+    _of_pages[page] = turns_of(reader)
 
 
 def turns_at(page: Client) -> asyncio.Semaphore:

@@ -35,6 +35,10 @@ class Permissions(Protocol):
     def holder(self) -> str:
         """Identifies the requester, such as a sign-in: a page accepts only its own holder's sockets."""
 
+    @property
+    def reader(self) -> str:
+        """Identifies whose threads the pages use, such as a token with which several browsers signed in."""
+
 
 @dataclass(frozen=True, slots=True)
 class Open:
@@ -43,6 +47,7 @@ class Open:
     agents: frozenset[str] | None = None
     read_only: bool = False
     holder: str = ""
+    reader: str = ""
 
 
 _Answer: TypeAlias = "Permissions | Response | None"

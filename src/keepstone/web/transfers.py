@@ -150,8 +150,8 @@ def _add_images(site: Site) -> None:
         if not _is_allowed(access.agents, agent):
             return _refusal("there is no such agent here", 404)
         try:
-            found = await asyncio.to_thread(
-                lambda: image_of(site.home.agent(agent).get(entry, session), number)
+            found = await in_turn(
+                turns_of(access.reader), lambda: image_of(site.home.agent(agent).get(entry, session), number)
             )
         except (KeepstoneError, ValueError) as error:
             return _refusal(message_of(error), 404)
@@ -184,7 +184,7 @@ def packed_export(agent: Agent, root: Path, format: str, session: str | None) ->
 
 async def _sent(access: Permissions, make: Callable[[], tuple[BinaryIO, str]]) -> Response:
     try:
-        file, name = await in_turn(turns_of(access.holder), make)
+        file, name = await in_turn(turns_of(access.reader), make)
     except (KeepstoneError, ValueError, OSError) as error:
         return _refusal(message_of(error), 400)
     headers = {"Content-Disposition": f'attachment; filename="{name}"', **_INERT}

@@ -35,15 +35,17 @@ def member(dsn: str) -> Iterator[str]:
         connection.execute(f"DROP ROLE {ROLE}".encode())
 
 
-def seen(member: str, table: str = "entries", setting: str = "reader", to: str = "coder") -> list[str]:
-    """The ids of the rows that the role sees of the team for another agent."""
+def seen(
+    member: str, table: str = "entries", setting: str = "reader", to: str = "coder", column: str = "id"
+) -> list[str]:
+    """The ids of the rows that the role sees of the team for another agent, or another column."""
     with psycopg.connect(member) as connection:
         connection.execute("SELECT set_config('keepstone.agent', 'team', true)")
         connection.execute(f"SELECT set_config('keepstone.{setting}', %s, true)".encode(), (to,))
         connection.execute(
             "SELECT set_config('keepstone.moment', %s, true)", (datetime.now(UTC).isoformat(),)
         )
-        rows = connection.execute(f"SELECT DISTINCT id FROM {table} ORDER BY id".encode()).fetchall()
+        rows = connection.execute(f"SELECT DISTINCT {column} FROM {table} ORDER BY 1".encode()).fetchall()
     return [name for (name,) in rows]
 
 
@@ -61,6 +63,18 @@ def test_a_reader_sees_the_rows_that_a_grant_covers(member: str, table: str) -> 
         home.agent("team").revoke("coder")
         assert seen(member, table) == []
         assert seen(member, table, to="") == ["note", "open"]
+
+
+@pytest.mark.parametrize("table", ["files", "suggestions"])
+@pytest.mark.parametrize("setting", ["reader", "writer"])
+def test_no_grant_shows_files_and_suggestions(member: str, table: str, setting: str) -> None:
+    with keepstone.open(member, embedder="none") as home:
+        team = home.agent("team")
+        team.files.write("plan.md", "walnut")
+        team.suggest("pin", ["open"], why="it is asked for each day", by="nightly")
+        team.grant("coder", "write")
+    assert seen(member, table, setting, column="agent") == []
+    assert seen(member, table, setting, to="", column="agent") == ["team"]
 
 
 def test_a_grant_ends_for_the_policies_at_its_time(member: str) -> None:

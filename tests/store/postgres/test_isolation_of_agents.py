@@ -35,6 +35,19 @@ def member(dsn: str) -> Iterator[str]:
         connection.execute(f"DROP ROLE {ROLE}".encode())
 
 
+def test_every_table_with_rows_of_an_agent_has_a_policy_for_its_owner_too(dsn: str) -> None:
+    keepstone.open(dsn).close()
+    with psycopg.connect(dsn) as connection:
+        rows = connection.execute(
+            "SELECT c.relname, c.relrowsecurity AND c.relforcerowsecurity AND EXISTS "
+            "(SELECT 1 FROM pg_policy p WHERE p.polrelid = c.oid AND p.polpermissive) "
+            "FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'agent' "
+            "WHERE c.relkind = 'r' AND c.relnamespace = quote_ident(current_schema())::regnamespace"
+        ).fetchall()
+    # The table of agents has nothing but their names.
+    assert dict(rows) == {**dict.fromkeys([*AGENT_TABLES, "answers"], True), "agents": False}
+
+
 @pytest.mark.parametrize("table", AGENT_TABLES)
 def test_a_query_without_an_agent_sees_no_rows(member: str, table: str) -> None:
     with psycopg.connect(member) as connection:
