@@ -61,7 +61,10 @@ def test_statements_beyond_sqlites_limits_do_not_discard_the_index(tmp_path: Pat
     database.close()
 
 
-def test_a_where_of_more_than_100_keys_is_refused_everywhere(agent: Agent) -> None:
+def test_a_where_of_more_than_100_keys_is_refused_everywhere(target: str) -> None:
+    home = keepstone.open(target)
+    agent = home.agent("coder")
+    agent.session("s").add("note", text="apple")
     where: dict[str, Any] = {f"key{number}": number for number in range(101)}
     calls: list[Callable[[], object]] = [
         lambda: agent.recall("apple", where=where),
@@ -75,6 +78,7 @@ def test_a_where_of_more_than_100_keys_is_refused_everywhere(agent: Agent) -> No
         with pytest.raises(ValueError, match="where has 101 keys; at most 100 are allowed"):
             call()
     assert agent.count() == 1
+    home.close()
 
 
 def test_entries_with_10000_tags_are_listed_and_counted(agent: Agent) -> None:
