@@ -48,6 +48,17 @@ def test_a_query_sees_the_rows_of_its_agent_only(member: str, table: str) -> Non
         assert connection.execute(f"SELECT DISTINCT agent FROM {table}".encode()).fetchall() == [("b",)]
 
 
+def test_each_table_that_names_agents_has_a_policy_that_binds_its_owner(dsn: str) -> None:
+    with keepstone.open(dsn), psycopg.connect(dsn) as connection:
+        unbound = connection.execute(
+            "SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid "
+            "WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' "
+            "AND a.attname = 'agent' AND NOT (c.relrowsecurity AND c.relforcerowsecurity "
+            "AND EXISTS (SELECT 1 FROM pg_policy p WHERE p.polrelid = c.oid AND p.polpermissive))"
+        ).fetchall()
+    assert unbound == [("agents",)]  # The list of their names, which holds no memory.
+
+
 def test_a_response_is_seen_by_the_role_of_its_agent_only(dsn: str, member: str) -> None:
     with closing(PostgresStore(dsn)) as store:
         for agent in ("a", "b", ""):
