@@ -97,7 +97,8 @@ def holding(
     sql = f"SELECT words.rowid FROM {_source(condition)} WHERE words MATCH ? AND {condition} LIMIT ?"
     found = database.rows(sql, (match, *bindings, most + 1))
     if len(found) > most:
-        sql = "SELECT rowid FROM words WHERE words MATCH ? AND rowid IN (SELECT value FROM json_each(?))"
+        # Without the + SQLite begins the search once for each row, which takes thirty times as long.
+        sql = "SELECT rowid FROM words WHERE words MATCH ? AND +rowid IN (SELECT value FROM json_each(?))"
         found = database.rows(sql, (match, json.dumps(list(among))))
     return [eid for (eid,) in found]
 
