@@ -64,6 +64,18 @@ def test_a_whole_identifier_ranks_above_its_parts_elsewhere(agent: Agent, name: 
     assert {found[:5] for found in ids(agent.recall(name, limit=7))} == {"whole"}
 
 
+def test_the_best_of_many_entries_with_an_identifier_comes_first(agent: Agent) -> None:
+    why = "The old timeout was too short for slow disks, so that many users saw half of their files, " * 3
+    agent.session("t").add("note", {"content": f"{why}as set in main.py"}, id="it")
+    agent.session("t").add_many(
+        {"id": f"other{n}", "type": "note", "content": f"main.py {n}"} for n in range(150)
+    )
+    agent.session("u").add_many(
+        {"id": f"disk{n}", "type": "note", "content": f"timeout of disks {n}"} for n in range(9)
+    )
+    assert ids(agent.recall("Why is there a timeout for disks in main.py?"))[0] == "it"
+
+
 def test_the_entry_with_all_rare_words_comes_first_whatever_the_vectors_say(agent: Agent) -> None:
     agent.session("t").add("note", {"content": "The mirror hangs in the corridor."}, id="it")
     agent.session("u").add("note", {"content": "Another mirror is for sale."}, id="half")

@@ -190,8 +190,9 @@ def serious_faults(page: Page, *, dark_width: int = 1280) -> list[tuple[str, str
     """Return the serious faults of accessibility, in light and in dark, once nothing moves."""
     page.evaluate(AXE)
     found: list[tuple[str, str, list[str]]] = []
-    for theme, width in (("dark", dark_width), ("light", 1280)):
-        page.set_viewport_size({"width": width, "height": 900})
+    themes: tuple[Literal[dark, light], ...] = ("dark", "light")
+    for theme in themes:
+        page.set_viewport_size({"width": dark_width if theme == "dark" else 1280, "height": 900})
         page.emulate_media(color_scheme=theme)
         page.wait_for_function(
             "theme => matchMedia(`(prefers-color-scheme: ${theme})`).matches"

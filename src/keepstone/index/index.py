@@ -407,6 +407,17 @@ class Index:
                 _flush(database)
             return ranked(database, self._ranking, terms, scope, limit)
 
+    def holding(
+        self, words: Sequence[str], scope: Scope, most: int, among: Sequence[int]
+    ) -> dict[str, list[int]]:
+        """Return the rows in scope that hold each word; of more than ``most``, those ``among`` some in scope.
+
+        Rows whose words still wait are not found; ``ranked`` flushes them.
+        """
+        with self._database as database:
+            within = entries.in_sessions(database, scope)
+            return {word: word_table.holding(database, word, within, most, among) for word in words}
+
     def neighbours(self, eids: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:
         """Return rows with others in scope around them in their session, and at what distance."""
         with self._database as database:

@@ -47,6 +47,9 @@ more than all other parts of a score together."""
 FEW, SPARSE, MOST_RARE = 5, 20, 4
 """A single word is rare if at most FEW entries hold it and, unless it is an identifier, at most one entry in
 SPARSE. At most MOST_RARE words are checked."""
+MANY = 100
+"""An identifier of several parts puts all entries that hold it first if at most MANY do, else only those that
+the lists found: which of the others come first would be chance."""
 
 BOOSTED = {
     "exact": "rare words found",

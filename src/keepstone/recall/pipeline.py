@@ -21,6 +21,7 @@ from keepstone.recall.fusion import (
     BOOSTED,
     EXACT,
     FEW,
+    MANY,
     MOST_RARE,
     SPARSE,
     Parts,
@@ -203,7 +204,7 @@ class _Search:
             cosines: Mapping[int, float] = {candidate.key: candidate.score for candidate in near}
             return _Found(ranks, cosines, {"vectors": dict(cosines)}, relevance, whole)
         cosines, parts = self._fused(words, near, matches.length)
-        parts |= self._boosts(parts, speakers, made) | self._exact(matches, relevance, alone)
+        parts |= self._boosts(parts, speakers, made) | self._exact(matches, relevance, (*words, *near))
         if self._echoes:  # They come last.
             parts["words"] = dict.fromkeys(self._echoes, 0.0) | parts.get("words", {})
         return _Found(ranks, cosines, parts, relevance, whole)
@@ -300,10 +301,11 @@ class _Search:
         heads = self._reader.heads(list({*best, *made}))
         return boosts(heads, speakers, self._times.periods, is_of_user=about_user)
 
-    def _exact(self, matches: Matches, relevance: Relevance, limit: int) -> Parts:
+    def _exact(self, matches: Matches, relevance: Relevance, found: Sequence[Candidate]) -> Parts:
         """Return the bonus of entries that hold an identifier of the question, or all its rare subject words.
 
-        An identifier of several parts is searched as a whole; a single word counts if few entries hold it.
+        An identifier of several parts is searched as a whole; of one that many entries hold, only those in
+        the lists get it. A single word counts if few entries hold it.
         """
         holders, rarely = matches.holders, min(FEW, matches.rows // SPARSE)
         if echoes := len(self._echoes):
@@ -312,7 +314,9 @@ class _Search:
         main = relevance.main_words()
         if main and len(main) <= MOST_RARE and all(0 < holders.get(word, 0) <= rarely for word in main):
             wanted.append(main)
-        held_by = self._reader.holding(list({word for words in wanted for word in words}), self._scope, limit)
+        asked = list({word for words in wanted for word in words})
+        among = [candidate.key for candidate in found] if asked else []
+        held_by = self._reader.holding(asked, self._scope, MANY, among)
         exact = set(self._verbatim)
         for words in wanted:
             exact |= set.intersection(*(held_by[word] for word in words))

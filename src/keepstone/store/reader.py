@@ -117,8 +117,14 @@ class Reader(Protocol):
         identifiers about which ``holding`` is going to be asked.
         """
 
-    def holding(self, words: Sequence[str], scope: Scope, limit: int) -> dict[str, set[int]]:
-        """Return the keys of the entries in scope that hold each word, of at most ``limit`` the best."""
+    def holding(
+        self, words: Sequence[str], scope: Scope, most: int, among: Sequence[int]
+    ) -> dict[str, set[int]]:
+        """Return the keys of the entries in scope that hold each word, as a phrase if it has several parts.
+
+        If more than ``most`` entries hold a word, only those of them are returned whose keys are ``among``
+        some that a search in this scope found.
+        """
 
     def similar(
         self,
@@ -249,8 +255,16 @@ class IndexReader(ABC):
                 return Matches(rows, found.rows, found.holders, found.length)
         return Matches()
 
-    def holding(self, words: Sequence[str], scope: Scope, limit: int) -> dict[str, set[int]]:
-        return {word: {candidate.key for candidate in self.search([word], scope, limit)} for word in words}
+    def holding(
+        self, words: Sequence[str], scope: Scope, most: int, among: Sequence[int]
+    ) -> dict[str, set[int]]:
+        if not words:
+            return {}
+        self._reach(scope.sessions)
+        with suppress(StoreError), self._pinned_index() as index:
+            found, first = index.holding(words, scope, most, self._rows(among)), self._epoch * ROWS
+            return {word: {first + row for row in rows if 0 <= row < ROWS} for word, rows in found.items()}
+        return {word: set() for word in words}
 
     def similar(
         self,

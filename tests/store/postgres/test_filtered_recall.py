@@ -12,7 +12,7 @@ from tests.postgres_server import schema_of
 
 import keepstone
 from keepstone.model import Scope
-from keepstone.store.postgres.word_scores import phrase_query
+from keepstone.store.postgres.word_holders import WordHolders
 from keepstone.vector import unit
 
 ENTRIES = 3_000
@@ -133,19 +133,19 @@ def test_lists_of_other_words_are_not_mixed_up_in_one_reader(
 def test_an_identifier_is_looked_up_once_in_a_scope(
     database: keepstone.Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = list[str]()
+    asked, first_look = list[str](), WordHolders.first_look
 
-    def counted(word: str, scope: Scope, language: str) -> Any:
+    def counted(holders: WordHolders, word: str, scope: Scope) -> Any:
         asked.append(word)
-        return phrase_query(word, scope, language)
+        return first_look(holders, word, scope)
 
-    monkeypatch.setattr("keepstone.store.postgres.postgres_reader.phrase_query", counted)
+    monkeypatch.setattr(WordHolders, "first_look", counted)
     with database._store.reader("a") as reader:  # noqa: SLF001  A recall asks again for longer lists only.
         for limit in (10, 40):
             reader.search(["word1"], Scope("a"), limit, ["ord-48213"])
-        found = reader.holding(["ord-48213"], Scope("a"), 10)
+        found = reader.holding(["ord-48213"], Scope("a"), 100, [])
         reader.search(["word1"], Scope("a", ("s1",)), 10, ["ord-48213"])
-        within = reader.holding(["ord-48213"], Scope("a", ("s1",)), 10)
+        within = reader.holding(["ord-48213"], Scope("a", ("s1",)), 100, [])
     assert asked == ["ord-48213"] * 2
     assert found["ord-48213"] > within["ord-48213"]
 

@@ -110,6 +110,22 @@ def test_a_recall_takes_at_most_four_round_trips(dsn: str, trips: list[object], 
         assert counts["words"] == 3
 
 
+@pytest.mark.parametrize("embedder", ["none", Letters()], ids=["words", "vectors"])
+def test_an_identifier_of_common_parts_takes_at_most_four_round_trips(
+    dsn: str, trips: list[object], embedder: Any
+) -> None:
+    with keepstone.open(dsn, embedder=embedder) as home:
+        agent = home.agent("a")
+        agent.session("s").add_many({"type": "note", "text": f"main of py {number}"} for number in range(250))
+        agent.session("s").add("note", text="the file main.py, which is a long text about little", id="it")
+        if embedder != "none":
+            home.embed()
+        agent.recall("main")
+        trips.clear()
+        assert agent.recall("main.py")[0].entry.id == "it"
+        assert len(trips) <= 4
+
+
 def test_a_recall_after_a_rest_takes_at_most_four_round_trips(
     dsn: str, trips: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -77,15 +77,37 @@ def ranked(
     holders = counts(database, matches)
     rare = telling(terms, holders, state.rows)
     condition, bindings = scope
-    source = "words"
-    if condition != "1":
-        source = "words CROSS JOIN entry e ON e.eid=words.rowid JOIN session s ON s.sid=e.sid"
     sql = (
-        f"SELECT words.rowid, -words.rank FROM {source} WHERE words MATCH ? AND {condition} "
+        f"SELECT words.rowid, -words.rank FROM {_source(condition)} WHERE words MATCH ? AND {condition} "
         "ORDER BY words.rank LIMIT ?"
     )
     match = " OR ".join(map(matches.__getitem__, rare))
     return Ranked(database.rows(sql, (match, *bindings, limit)), state.rows, holders, state.length)
+
+
+def holding(
+    database: Database,
+    word: str,
+    scope: tuple[str, tuple[object, ...]],
+    most: int,
+    among: Sequence[int],
+) -> list[int]:
+    """Return the rows in scope that hold a word; of more than ``most``, those ``among`` some in scope."""
+    (condition, bindings), match = scope, match_of(word, database.language)
+    sql = f"SELECT words.rowid FROM {_source(condition)} WHERE words MATCH ? AND {condition} LIMIT ?"
+    found = database.rows(sql, (match, *bindings, most + 1))
+    if len(found) > most:
+        # Without the + SQLite begins the search once for each row, which takes thirty times as long.
+        sql = "SELECT rowid FROM words WHERE words MATCH ? AND +rowid IN (SELECT value FROM json_each(?))"
+        found = database.rows(sql, (match, json.dumps(list(among))))
+    return [eid for (eid,) in found]
+
+
+def _source(condition: str) -> str:
+    """Return the tables that a condition of ``conditions`` needs, rows of words first."""
+    if condition == "1":
+        return "words"
+    return "words CROSS JOIN entry e ON e.eid=words.rowid JOIN session s ON s.sid=e.sid"
 
 
 def telling(terms: Sequence[str], counts: Mapping[str, int], rows: int) -> Sequence[str]:

@@ -2,7 +2,8 @@
 
 They are the words (with the number of entries without a vector), the vectors (with the neighbours of all
 candidates, their nearness and their beginnings), and the entries that are shown. Results are remembered.
-Words that no entry holds take another one, to look for typing errors; so does an identifier of common words.
+Words that no entry holds take another one, to look for typing errors; so does an identifier whose parts more
+than 200 entries hold.
 Where filters that are compared on loaded entries refuse most of them, longer lists are asked for in turn.
 """
 
@@ -21,7 +22,8 @@ from keepstone.store.postgres.entry_lists import FROM, LOADED, conditions, loade
 from keepstone.store.postgres.entry_rows import shown, stored
 from keepstone.store.postgres.vector_rows import Query
 from keepstone.store.postgres.vector_samples import VectorSamples
-from keepstone.store.postgres.word_scores import HolderCounts, WordQuery, holds_phrase, phrase_query
+from keepstone.store.postgres.word_holders import WordHolders
+from keepstone.store.postgres.word_scores import HolderCounts, WordQuery
 from keepstone.store.reader import HNSW_FROM, Ahead, Candidate, Matches, Similar
 from keepstone.vector import Space, Vector, quartiles
 
@@ -63,8 +65,7 @@ class PostgresReader:
         self._records: dict[int, Sequence[Any]] = {}
         """Rows of entries that may be loaded."""
         self._links: tuple[int, Scope, frozenset[int], list[tuple[int, int, int]]] | None = None
-        self._holders: dict[str, tuple[Scope, set[int]]] = {}
-        """Which entries hold the words that were asked about one by one."""
+        self._holders = WordHolders(agent, connections.language, self._read_all, self._loaded)
 
     def search(self, terms: Sequence[str], scope: Scope, limit: int, names: Sequence[str] = ()) -> Matches:
         """Return entries in scope that hold any of the words, best first."""
@@ -72,11 +73,13 @@ class PostgresReader:
         if not query.sql or not limit:
             return Matches()
         writes, space = self._connections.writes, self._spaces.home.known
-        new = [name for name in names if self._holders.get(name, ())[:1] != (scope,)]
-        queries, phrases = self._queries_with(query, scope, space), self._phrases(new, scope)
-        answers = self._read_all([*queries.values(), *phrases.values()])
-        for word, rows in zip(phrases, answers[len(queries) :], strict=True):
-            self._holders[word] = scope, self._with_phrase(word, rows)
+        queries = self._queries_with(query, scope, space)
+        new = [name for name in names if not self._holders.is_known(name, scope)]
+        phrases = [name for name in new if self._holders.is_phrase(name)]
+        looks = [self._holders.first_look(name, scope) for name in phrases]
+        answers = self._read_all([*queries.values(), *looks])
+        for name, rows in zip(phrases, answers[len(queries) :], strict=True):
+            self._holders.take(name, scope, rows)
         rows_of = dict(zip(queries, answers, strict=False))
         self._spaces.home.take(rows_of["home"])
         if space is not None:
@@ -108,46 +111,17 @@ class PostgresReader:
     def _words(self, terms: Sequence[str], scope: Scope, limit: int) -> WordQuery:
         return WordQuery(terms, scope, limit, self._counts, self._connections.language)
 
-    def holding(self, words: Sequence[str], scope: Scope, limit: int) -> dict[str, set[int]]:
-        """Return the keys of the entries in scope that hold each word, of at most ``limit`` the best.
-
-        A word is asked about once.
-        """
-        found = {
-            word: self._holders[word][1] for word in words if self._holders.get(word, ())[:1] == (scope,)
-        }
-        for word in {*words} - found.keys():
-            known_holders = (query.holding(word) for within, query in self._searched if within == scope)
-            known = next((keys for keys in known_holders if keys is not None), None)
-            if known is not None:
-                found[word] = known
-        phrases = self._phrases([word for word in words if word not in found], scope)
-        scored = {
-            word: query
-            for word in words
-            if word not in found and word not in phrases and (query := self._words([word], scope, limit)).sql
-        }
-        queries = [*phrases.values(), *((query.sql, query.values) for query in scored.values())]
-        answers = self._read_all(queries) if queries else []
-        for word, rows in zip([*phrases, *scored], answers, strict=True):
-            if word in phrases:
-                found[word] = self._with_phrase(word, rows)
-            else:
-                found[word] = {match.key for match in scored[word].ranked(rows)}
-        self._holders |= {word: (scope, keys) for word, keys in found.items()}
-        return {word: found.get(word, set()) for word in words}
-
-    def _phrases(self, words: Sequence[str], scope: Scope) -> dict[str, Query]:
-        """Return the queries of the entries that may hold identifiers of several parts."""
-        queries = {word: phrase_query(word, scope, self._connections.language) for word in words}
-        return {word: query for word, query in queries.items() if query is not None}
-
-    def _with_phrase(self, word: str, rows: Sequence[tuple[Any, ...]]) -> set[int]:
-        """Return the keys of those entries that hold an identifier."""
-        entries = {key: loaded(self._agent, row) for key, *row in rows}
-        self._loaded |= entries
-        language = self._connections.language
-        return {key for key, entry in entries.items() if holds_phrase(entry, word, language)}
+    def holding(
+        self, words: Sequence[str], scope: Scope, most: int, among: Sequence[int]
+    ) -> dict[str, set[int]]:
+        """Return the keys of the entries in scope that hold each word; of more than ``most``, some."""
+        for word in words:
+            if not self._holders.is_known(word, scope):
+                known = (query.holding(word) for within, query in self._searched if within == scope)
+                keys = next((keys for keys in known if keys is not None), None)
+                if keys is not None:
+                    self._holders.learn(word, scope, keys)
+        return self._holders.of(words, scope, most, among)
 
     def _read_all(self, queries: Sequence[Query], more: str = "") -> list[list[tuple[Any, ...]]]:
         """Return the rows of queries, in one round trip."""

@@ -14,12 +14,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from keepstone.log.searched_text import searched_text
-from keepstone.model import Entry, Scope
+from keepstone.model import Scope
 from keepstone.store.postgres.common_words import LARGE, MOST, Chosen, CommonWords, choose
-from keepstone.store.postgres.entry_lists import FROM, LOADED, conditions
+from keepstone.store.postgres.entry_lists import conditions
 from keepstone.store.postgres.entry_rows import tokens_of
-from keepstone.text.tokenizer import is_unspaced, stem, stems_of
 
 _SATURATION, _BY_LENGTH = 1.2, 0.75
 """BM25's k1 and b."""
@@ -29,8 +27,6 @@ _FEW = 1_000
 """Entries below which every word is looked for."""
 _LARGE = 20_000
 """Entries from which on an agent is large: how many hold a word is remembered for a time then."""
-_MOST_PHRASES = 200
-"""Entries that are looked at for the parts of an identifier."""
 _RARE = 5
 """Entries at most that hold a word which is rare: which ones they are is remembered by a reader."""
 _SECONDS = 60.0
@@ -227,24 +223,3 @@ class WordQuery:
             return None
         place = self._tokens.index(tokens[0])
         return {rare.key for rare in self._rare if rare.times[place] > 0}
-
-
-def phrase_query(word: str, scope: Scope, language: str) -> tuple[str, list[Any]] | None:
-    """Return the query of the entries that may hold an identifier of several parts; None for one part.
-
-    They hold all of the parts, and ``holds_phrase`` shows whether one follows the other.
-    """
-    if len(stem(word, language).split()) == 1 or is_unspaced(word):
-        return None
-    condition, values = conditions(scope)
-    return (
-        f"SELECT e.key, {LOADED} {FROM} WHERE {condition} AND e.terms @> %s::bigint[] "
-        f"ORDER BY e.length LIMIT {_MOST_PHRASES}",
-        [*values, tokens_of(scope.agent, word, language)],
-    )
-
-
-def holds_phrase(entry: Entry, word: str, language: str) -> bool:
-    """Return whether an entry holds the parts of an identifier one after the other."""
-    parts, stems = stem(word, language).split(), stems_of(searched_text(entry.text, entry.line), language)
-    return any(stems[at : at + len(parts)] == parts for at in range(len(stems) - len(parts) + 1))

@@ -1,0 +1,124 @@
+"""Which entries hold a rare word or an identifier in PostgreSQL, as one reader learns it.
+
+The index of words knows which entries have all parts of an identifier, but not whether one part follows the
+other: that is looked up in their texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from keepstone.log.searched_text import searched_text
+from keepstone.model import Entry, Scope
+from keepstone.store.postgres.entry_lists import FROM, LOADED, conditions, loaded
+from keepstone.store.postgres.entry_rows import tokens_of
+from keepstone.store.postgres.vector_rows import Query
+from keepstone.text.tokenizer import is_unspaced, stem, stems_of
+
+_FIRST, _FURTHER = 200, 2_000
+"""Entries with all parts of an identifier that are looked at first and, if these do not decide, then."""
+
+Rows = Sequence[tuple[Any, ...]]
+
+
+class _Holders(NamedTuple):
+    """Entries of a scope that hold a word."""
+
+    scope: Scope
+    keys: set[int]
+    is_all: bool
+    """Whether no others hold it."""
+
+
+class WordHolders:
+    """The entries that hold words which were asked about one by one.
+
+    Args:
+        agent: The agent.
+        language: The home's language.
+        read: Returns the rows of queries, in one round trip.
+        found: Where loaded entries are kept, by key.
+    """
+
+    def __init__(
+        self,
+        agent: str,
+        language: str,
+        read: Callable[[Sequence[Query]], Sequence[Rows]],
+        found: dict[int, Entry],
+    ) -> None:
+        self._agent = agent
+        self._language = language
+        self._read = read
+        self._loaded = found
+        self._known: dict[str, _Holders] = {}
+
+    def is_known(self, word: str, scope: Scope) -> bool:
+        """Return whether the first look at a word in a scope was taken."""
+        return word in self._known and self._known[word].scope == scope
+
+    def learn(self, word: str, scope: Scope, keys: set[int]) -> None:
+        """Remember all entries that hold a word."""
+        self._known[word] = _Holders(scope, keys, is_all=True)
+
+    def is_phrase(self, word: str) -> bool:
+        """Return whether a word has several parts, which an entry holds only one after the other."""
+        return len(stem(word, self._language).split()) > 1 and not is_unspaced(word)
+
+    def first_look(self, word: str, scope: Scope) -> Query:
+        """Return the query whose rows ``take`` takes."""
+        sql, values = self._query(word, scope)
+        return f"{sql} ORDER BY e.length, e.key LIMIT {_FIRST}", values
+
+    def take(self, word: str, scope: Scope, rows: Rows) -> None:
+        """Remember the answer of ``first_look``."""
+        self._known[word] = _Holders(scope, self._holding(word, rows), is_all=len(rows) < _FIRST)
+
+    def of(self, words: Sequence[str], scope: Scope, most: int, among: Sequence[int]) -> dict[str, set[int]]:
+        """Return the keys of the entries that hold each word; of more than ``most``, those ``among`` some."""
+        new = [word for word in dict.fromkeys(words) if not self.is_known(word, scope)]
+        for word in [word for word in new if not tokens_of(self._agent, word, self._language)]:
+            self.learn(word, scope, set())
+            new.remove(word)
+        if new:
+            answers = self._read([self.first_look(word, scope) for word in new])
+            for word, rows in zip(new, answers, strict=True):
+                self.take(word, scope, rows)
+        self._look_further([word for word in words if not self._known[word].is_all], scope, most, among)
+        held = {word: self._known[word].keys for word in words}
+        return {word: keys if len(keys) <= most else keys & {*among} for word, keys in held.items()}
+
+    def _look_further(self, words: Sequence[str], scope: Scope, most: int, among: Sequence[int]) -> None:
+        """Look which of some entries hold words; look for further ones where too few are known to be many."""
+        asked: list[tuple[str, bool, Query]] = []
+        for word in words:
+            sql, values = self._query(word, scope)
+            asked.append((word, False, (f"{sql} AND e.key = ANY(%s)", [*values, list(among)])))
+            if len(self._known[word].keys) <= most:
+                rest = f"{sql} ORDER BY e.length, e.key LIMIT {_FURTHER} OFFSET {_FIRST}"
+                asked.append((word, True, (rest, values)))
+        answers = self._read([query for *_, query in asked]) if asked else []
+        for (word, is_rest, _), rows in zip(asked, answers, strict=True):
+            keys = self._known[word].keys | self._holding(word, rows)
+            self._known[word] = _Holders(scope, keys, is_all=is_rest and len(rows) < _FURTHER)
+
+    def _query(self, word: str, scope: Scope) -> tuple[str, list[Any]]:
+        """Return the query of the entries that have all parts of a word; of a phrase, with their records."""
+        condition, values = conditions(scope)
+        columns, source = (f", {LOADED}", FROM) if self.is_phrase(word) else ("", "FROM entries e")
+        sql = f"SELECT e.key{columns} {source} WHERE {condition} AND e.terms @> %s::bigint[]"
+        return sql, [*values, tokens_of(self._agent, word, self._language)]
+
+    def _holding(self, word: str, rows: Rows) -> set[int]:
+        """Return the keys of those entries that hold a word, of which they have all parts."""
+        if not self.is_phrase(word):
+            return {key for (key,) in rows}
+        entries = {key: loaded(self._agent, row) for key, *row in rows}
+        self._loaded |= entries
+        return {key for key, entry in entries.items() if self._holds_phrase(entry, word)}
+
+    def _holds_phrase(self, entry: Entry, word: str) -> bool:
+        parts = stem(word, self._language).split()
+        stems = stems_of(searched_text(entry.text, entry.line), self._language)
+        return any(stems[at : at + len(parts)] == parts for at in range(len(stems) - len(parts) + 1))
