@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from itertools import count
 from pathlib import Path
+from typing import Literal
 from urllib.parse import quote, urlencode, urlparse
 
 import pytest
@@ -31,6 +32,7 @@ FLAGS = """--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-ba
 SERVER = """
 import os, sys, time
 from pathlib import Path
+from typing import Literal
 import uvicorn
 from fastapi import FastAPI
 import keepstone
@@ -190,7 +192,7 @@ def serious_faults(page: Page, *, dark_width: int = 1280) -> list[tuple[str, str
     """Return the serious faults of accessibility, in light and in dark, once nothing moves."""
     page.evaluate(AXE)
     found: list[tuple[str, str, list[str]]] = []
-    themes: tuple[Literal[dark, light], ...] = ("dark", "light")
+    themes: tuple[Literal["dark", "light"], ...] = ("dark", "light")
     for theme in themes:
         page.set_viewport_size({"width": dark_width if theme == "dark" else 1280, "height": 900})
         page.emulate_media(color_scheme=theme)
