@@ -111,6 +111,14 @@ def test_a_directory_of_an_archive_that_is_too_long_is_refused_unread(tmp_path: 
         Origin(source)
 
 
+def test_a_stored_member_may_be_longer_than_a_directory(tmp_path: Path) -> None:
+    source = tmp_path / "x.zip"
+    with zipfile.ZipFile(source, "w") as archive:
+        archive.writestr("a.json", b" " * ((64 << 20) + 1))
+    with Origin(source) as origin, origin.open("a.json") as member:
+        assert len(member.read(65 << 20)) == (64 << 20) + 1
+
+
 def test_the_archive_that_was_checked_is_the_one_that_is_read(tmp_path: Path) -> None:
     source = zipped(tmp_path / "x.zip", {"a.md": "checked"})
     with Origin(source) as origin:

@@ -165,7 +165,12 @@ def _is_zip(path: Path) -> bool:
 class _ArchiveFile(io.FileIO):
     """A zip archive that refuses to read a large directory, of which ``ZipFile`` makes an object a member."""
 
+    is_checked = False
+    """Whether the directory has been read; members may be longer than it."""
+
     def read(self, size: int | None = -1, /) -> bytes:
+        if self.is_checked:
+            return super().read(size) or b""
         if size is not None and size > _MOST_DIRECTORY:
             raise SourceError(
                 f"{self.name} has a directory of {size:,} bytes; at most {_MOST_DIRECTORY:,} are read: "
@@ -184,7 +189,9 @@ class _ArchiveFile(io.FileIO):
 
 def _opened(path: Path, file: _ArchiveFile) -> zipfile.ZipFile:
     try:
-        return zipfile.ZipFile(file)
+        archive = zipfile.ZipFile(file)
+        file.is_checked = True
+        return archive
     except SourceError:
         raise
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
