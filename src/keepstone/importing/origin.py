@@ -190,12 +190,12 @@ class _ArchiveFile(io.FileIO):
 def _opened(path: Path, file: _ArchiveFile) -> zipfile.ZipFile:
     try:
         archive = zipfile.ZipFile(file)
-        file.is_checked = True
-        return archive
     except SourceError:
         raise
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
         raise SourceError(f"{path} is not a whole zip archive: {error}") from error
+    file.is_checked = True
+    return archive
 
 
 def _checked(path: Path, members: Sequence[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
