@@ -81,8 +81,26 @@ def test_a_file_that_changed_while_asked_is_not_deleted_unasked(
     expect(dialog).to_contain_text("has changed")
     assert agent.files.read("a.md") == "theirs"
     dialog.get_by_role("button", name="Delete").click()
-    expect(page.locator(".box h2")).to_have_text("No files yet")
+    expect(page.locator(".box h2")).to_have_text("There is no such file")
     assert agent.files.list() == []
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".toast")).to_contain_text("Undone")
+    expect(page.get_by_label("Content of a.md")).to_have_value("theirs")
+    assert agent.files.read("a.md") == "theirs"
+
+
+def test_a_deleted_file_that_is_there_again_is_not_written_over(
+    site: Site, agent: Agent, browse: Browse
+) -> None:
+    agent.files.write("a.md", "old")
+    page = browse(site.url(agent.slug, "files", path="a.md"))
+    page.get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.locator(".toast")).to_contain_text("Deleted a.md")
+    agent.files.write("a.md", "theirs")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".toast")).to_contain_text("Not undone")
+    assert agent.files.read("a.md") == "theirs"
 
 
 def test_a_new_file_is_made_and_another_deleted(site: Site, agent: Agent, browse: Browse) -> None:
@@ -94,7 +112,8 @@ def test_a_new_file_is_made_and_another_deleted(site: Site, agent: Agent, browse
     assert agent.files.list() == ["notes/new.md"]
     page.get_by_role("button", name="Delete").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
-    expect(page.locator(".box h2")).to_have_text("No files yet")
+    expect(page.locator(".box h2")).to_have_text("There is no such file")
+    assert agent.files.list() == []
 
 
 def test_a_path_that_leaves_the_folder_is_refused(site: Site, agent: Agent, browse: Browse) -> None:

@@ -226,9 +226,9 @@ class FilesPage:
                 tell(f"Saved {self.path}", partial(self._undo, before_save, text))
         await self.live.refresh()
 
-    async def _undo(self, before: str | None, saved: str) -> None:
-        """Write the file's content of before the save again, unless it has changed since."""
-        if before is None or not await aside(self._write, self.path, before, saved):
+    async def _undo(self, before: str | None, after: str | None) -> None:
+        """Write the file's content of before a change again, unless it has changed since."""
+        if before is None or not await aside(self._write, self.path, before, after):
             tell(f"Not undone: {self.path} is new, or has changed since")
             return
         self.base = before
@@ -253,11 +253,12 @@ class FilesPage:
                 if await aside(self._delete_expected, self.path, expected):
                     self.base = None
                     self._mark()
-                    ui.navigate.to(self.place.link("files"))
-                    return
+                    tell(f"Deleted {self.path}", partial(self._undo, expected, None))
+                    break
                 expected = await aside(self._read)
                 words = f"“{self.path}” has changed. Delete its new content?"
                 await self.live.refresh()
+        await self.live.refresh()
 
     def _delete_expected(self, path: str, expected: str | None) -> bool:
         """Delete a file if it has the expected content; otherwise return False."""
