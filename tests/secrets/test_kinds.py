@@ -135,4 +135,4 @@ def test_a_bare_token_must_look_random(value: str, is_token: bool) -> None:  # n
 
 
 def test_the_password_of_a_url_needs_no_digit() -> None:
-    assert (is_real("letmein", "://"), is_real("password", "://")) == (True, False)
+    assert (is_real("letmein", "://"), is_real("secret", "://")) == (True, False)
