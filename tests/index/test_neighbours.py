@@ -47,17 +47,17 @@ def test_a_row_that_is_asked_for_twice_is_answered_once() -> None:
     assert len(neighbours(filled(3), [3, 3], 1)) == 2
 
 
-@given(st.integers(1, 30), st.lists(st.integers(1, 24), max_size=5), st.sets(st.integers(1, 24), max_size=20))
+@given(st.integers(1, 12), st.lists(st.integers(1, 60), max_size=5), st.sets(st.integers(1, 60), max_size=20))
 def test_near_and_far_rows_are_those_of_a_list_of_the_session(
     reach: int, asked: list[int], gone: set[int]
 ) -> None:
     expected = set()
     for parity in (0, 1):
-        session = [eid for eid in range(1, 25) if eid % 2 == parity and eid not in gone]
+        session = [eid for eid in range(1, 61) if eid % 2 == parity and eid not in gone]
         for at, eid in enumerate(session):
             if eid in asked:
                 around = range(max(at - reach, 0), min(at + reach + 1, len(session)))
                 expected |= {(eid, session[other], abs(other - at)) for other in around if other != at}
-    found = neighbours(filled(12, gone), asked, reach)
+    found = neighbours(filled(30, gone), asked, reach)
     assert len(found) == len(set(found))
     assert set(found) == expected
