@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import random
+from contextlib import closing
+from pathlib import Path
 
 import pytest
-from tests.damage import entry, lines, tombstone
+from tests.damage import TS, entry, lines, tombstone
 
-from keepstone.filesystem.layout import ARCHIVE
+from keepstone.filesystem.layout import ARCHIVE, LAYOUTS
 from keepstone.log.sides import side_of
 from keepstone.model import Record
 from keepstone.store.files.agent_logs import AgentLogs
+from keepstone.store.files.file_store import FileStore
 from keepstone.store.files.purge_digests import line_of, record
 from keepstone.store.removal_marks import digest
 
@@ -88,6 +91,28 @@ def test_only_the_sessions_used_last_are_remembered_and_all_are_answered(
     assert [lives(logs, name) for name in ("s", "other", "s")] == [{"a": 1}, {}, {"a": 1}]
 
 
+UNNAMED = entry("a", "of another program")
+
+
+@pytest.mark.parametrize("archived", [False, True])
+def test_a_life_that_no_line_names_counts_where_it_is_to_be_erased(logs: AgentLogs, archived: bool) -> None:  # noqa: FBT001
+    write(logs, entry("a"), tombstone("a"), UNNAMED, archived=archived)
+    assert logs.past_lives.with_unnamed("s", IDS) == {"a": 2}
+
+
+def test_such_a_life_may_lack_its_newline(logs: AgentLogs) -> None:
+    write(logs, entry("a"), tombstone("a"), entry("b"))
+    with (logs.folder.path / "s.ndjson").open("ab") as file:
+        file.write(lines(UNNAMED)[:-1])
+    assert logs.past_lives.with_unnamed("s", IDS) == {"a": 2}
+
+
+def test_lines_that_log_and_archive_repeat_begin_no_life(logs: AgentLogs) -> None:
+    write(logs, entry("a"), tombstone("a"), archived=True)
+    write(logs, entry("a"), tombstone("a"), entry("b"))
+    assert logs.past_lives.with_unnamed("s", IDS) == {"a": 1}
+
+
 @pytest.mark.parametrize("key", ["deleted", "\\u0064eleted"])
 def test_keys_may_be_written_with_escapes(logs: AgentLogs, key: str) -> None:
     write(logs, entry("a"), f'{{"id":"a","{key}":true,"ts":"2026-01-11T14:31:00Z"}}'.encode())
@@ -107,3 +132,14 @@ def test_following_tells_of_each_ended_life_what_reading_at_once_tells(logs: Age
         side, found = side_of(lines(*said)), lives(logs)
         ended = side.lives.keys() - side.live
         assert {key: found.get(key) for key in ended} == {key: side.lives[key] for key in ended}
+
+
+def test_a_purge_names_such_a_life_in_the_journal(tmp_path: Path) -> None:
+    with closing(FileStore(tmp_path / "home", LAYOUTS["default"], durable=False)) as store:
+        store.append("a", "s", [entry("a")])
+        store.delete("a", "s", ["a"], TS)
+        (log,) = (tmp_path / "home").rglob("s.ndjson")
+        with log.open("ab") as file:
+            file.write(lines(UNNAMED))
+        store.purge("a", "s", ["a"])
+        assert store.purged("a").ids == {digest("s", "a"): 2}
