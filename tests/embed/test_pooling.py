@@ -18,7 +18,7 @@ DIM = 3
 
 
 class Table:
-    """In the place of an encoder: each token has a vector of its own, whatever stands beside it."""
+    """An encoder without weights: each token has one vector, the same beside any other token."""
 
     def __init__(self) -> None:
         self.shapes: list[tuple[int, ...]] = []

@@ -82,7 +82,7 @@ def test_threads_exclude_one_another(path: Path) -> None:
     assert counts == list(range(20))
 
 
-def test_a_path_that_was_replaced_during_the_wait_is_locked_anew(tmp_path: Path) -> None:
+def test_a_path_that_was_replaced_during_the_wait_is_locked_again(tmp_path: Path) -> None:
     path = tmp_path / "it"
     path.touch()
     holder, waiting = FolderLock(path), FolderLock(path)

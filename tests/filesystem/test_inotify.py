@@ -46,7 +46,7 @@ def test_every_kind_of_change_names_the_file(
     assert set(changes.names() or ()) == names
 
 
-def test_a_change_is_told_once(changes: FolderChanges, tmp_path: Path) -> None:
+def test_a_change_is_reported_once(changes: FolderChanges, tmp_path: Path) -> None:
     (tmp_path / "new").touch()
     changes.names()
     assert changes.names() == []

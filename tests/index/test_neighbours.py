@@ -26,7 +26,7 @@ def filled(count: int, gone: Collection[int] = ()) -> Database:
     return database
 
 
-def test_rows_on_both_sides_are_told_with_their_distance() -> None:
+def test_rows_on_both_sides_are_returned_with_their_distance() -> None:
     assert set(neighbours(filled(5), [5], 2)) == {(5, 1, 2), (5, 3, 1), (5, 7, 1), (5, 9, 2)}
 
 

@@ -1,4 +1,4 @@
-"""What the triggers of an index keep right, whoever writes to its tables."""
+"""The triggers of an index: they hold for every statement that changes its tables."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ def test_a_rewrite_given_up_leaves_the_log_and_no_file(session: Damaged) -> None
 # Ids that follow from the bytes of lines
 
 
-def test_numbers_of_repeated_lines_that_were_removed_are_told(session: Damaged) -> None:
+def test_numbers_of_repeated_lines_that_were_removed_are_reported(session: Damaged) -> None:
     same = b'{"content":"same"}'
     digest = derived_id(same)
     session.write(same, same, same)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,4 +32,5 @@ def test_an_id_is_gone_by_its_name_or_by_its_digest_in_this_session() -> None:
 
 
 def test_nothing_but_a_text_is_an_id() -> None:
-    assert 7 not in GoneIds("s", {"7"}, {})
+    number: Any = 7
+    assert number not in GoneIds("s", {"7"}, {})

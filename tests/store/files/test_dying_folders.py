@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -74,7 +75,7 @@ def test_files_that_others_make_during_the_removal_are_removed_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder,) = made(tmp_path / "a")
-    removed, tries = dying_folders.shutil.rmtree, list[Path]()
+    removed, tries = shutil.rmtree, list[Path]()
 
     def racing(path: Path) -> None:
         tries.append(path)
@@ -82,7 +83,7 @@ def test_files_that_others_make_during_the_removal_are_removed_too(
             raise OSError("directory not empty")
         removed(path)
 
-    monkeypatch.setattr(dying_folders.shutil, "rmtree", racing)
+    monkeypatch.setattr(shutil, "rmtree", racing)
     remove_tree(folder)
     assert (len(tries), folder.exists()) == (2, False)
 
@@ -95,6 +96,6 @@ def test_a_removal_that_the_system_forbids_is_not_repeated(
     def refused(_: Path) -> None:
         raise PermissionError("refused")
 
-    monkeypatch.setattr(dying_folders.shutil, "rmtree", refused)
+    monkeypatch.setattr(shutil, "rmtree", refused)
     with pytest.raises(PermissionError, match="refused"):
         remove_tree(folder)

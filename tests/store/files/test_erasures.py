@@ -49,7 +49,7 @@ def test_the_file_names_no_agent_and_does_not_grow(erasures: Erasures, tmp_path:
     assert b"agent" not in file.read_bytes()
 
 
-def test_a_place_that_cannot_be_written_is_told_and_stops_nothing(
+def test_a_place_that_cannot_be_written_is_logged_and_stops_nothing(
     erasures: Erasures, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = LAYOUTS["default"].derived_folder(tmp_path)

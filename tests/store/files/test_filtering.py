@@ -94,6 +94,15 @@ def test_a_page_goes_on_behind_an_entry_that_is_gone(filled: AgentLogs) -> None:
     assert [entry.id for entry in found] == ["t0", "t1", "s3", "t2", "t3", "s4", "t4", "t5"]
 
 
+def test_a_page_goes_on_behind_its_last_entry_though_that_and_its_number_are_gone(filled: AgentLogs) -> None:
+    page = filtering.select(filled, Scope("a", ("t",)), 1, None, newest_first=False)
+    again = (record(f"t{n}", "", minute=n // 2) for n in (1, 2, 3))
+    (filled.folder.path / "t.ndjson").write_bytes(lines(*again))
+    filled.refresh(0)
+    found = filtering.select(filled, Scope("a", ("t",)), 9, page.next, newest_first=False)
+    assert [entry.id for entry in found] == ["t1", "t2", "t3"]
+
+
 def test_a_page_of_nothing_is_the_last_one(filled: AgentLogs) -> None:
     page = filtering.select(filled, Scope("a"), 0, None, newest_first=False)
     assert (page, page.next) == ([], None)

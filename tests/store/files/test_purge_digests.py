@@ -82,6 +82,10 @@ def test_the_highest_life_of_an_id_counts() -> None:
     assert said(line_of(ONE, 2), line_of(ONE, 3), line_of(ONE, 1)).lives == {ONE: 3}
 
 
+def test_of_two_times_of_one_erasure_the_first_counts() -> None:
+    assert said(line_of(ONE, 1, AT), line_of(ONE, 1, "2027"), line_of(ONE, 1)).times == {ONE: AT}
+
+
 @pytest.mark.parametrize("line", [b"", b"no line", b"[]", b'{"purged":7}', b'{"removed":null}', b'{"x":1}'])
 def test_lines_of_another_form_are_left_out(line: bytes) -> None:
     assert erased_in([line]) == Erased({}, [], {})

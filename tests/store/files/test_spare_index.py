@@ -68,7 +68,7 @@ def test_one_log_is_read_whatever_its_length(filled: AgentLogs, spare: SpareInde
     assert index.counts("s") == {"s": 2}
 
 
-def test_it_is_made_anew_once_it_was_dropped(filled: AgentLogs, spare: SpareIndex) -> None:
+def test_it_is_made_again_once_it_was_dropped(filled: AgentLogs, spare: SpareIndex) -> None:
     first = spare.holding(["s"], filled.log, is_all=False)
     spare.forget()
     assert spare.holding(["s"], filled.log, is_all=False) is not first

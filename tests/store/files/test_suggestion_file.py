@@ -52,7 +52,7 @@ def test_a_change_of_nothing_writes_nothing(path: Path) -> None:
     assert path.stat().st_mtime_ns == before.st_mtime_ns
 
 
-def test_removed_suggestions_are_told_before_they_go(path: Path) -> None:
+def test_removed_suggestions_are_reported_before_they_go(path: Path) -> None:
     changed(path, lambda _: [ONE, TWO])
     assert changed(path, lambda _: [TWO]) == [{"one"}]
     assert read(path, path.parent.parent) == [TWO]

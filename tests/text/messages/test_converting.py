@@ -146,7 +146,7 @@ def test_a_file_is_named_and_never_shown(block: Record, text: str) -> None:
         ({"type": "file", "mediaType": "image/png", "url": PNG}, PNG),
     ],
 )
-def test_an_image_has_one_address_whoever_wrote_it(block: Record, url: str) -> None:
+def test_an_image_has_one_address_in_each_format(block: Record, url: str) -> None:
     (part,) = parts_of(block)
     assert image_url(part) == url
 

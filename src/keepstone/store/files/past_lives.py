@@ -155,7 +155,7 @@ def _unfinished(fd: int, file: _File) -> Iterator[bytes]:
 def _follow(known: _Session, fd: int | None, old: int | None) -> None:
     """Read the lines added to a session's files, or all of them if one was rewritten."""
     are_same = [
-        file.begin(opened) if opened is not None else not file.offset
+        file.begin(opened) if opened is not None else not file.offset  # A file that was read is gone.
         for file, opened in ((known.archive, old), (known.log, fd))
     ]
     if not all(are_same):

@@ -61,7 +61,7 @@ def test_a_driver_that_was_registered_here_is_safe(clone: Path) -> None:
         ("python -B -m keepstone git merge-log %O %A %B %P", False),
         ("python -I -m keepstone git merge-log %O %A %B %P", True),
         ("python -BP -m keepstone git merge-log %O %A %B %P", True),
-        ("python --help-env -m keepstone git merge-log", False),
+        ("/opt/my-Python/bin/python -m keepstone git merge-log", False),
         ("keepstone git merge-log %O %A %B %P", True),
     ],
 )
