@@ -52,8 +52,10 @@ def test_each_value_can_be_kept(value: Any) -> None:
 
 def test_numbers_sort_below_texts_and_texts_below_all_others() -> None:
     database = Database(None)
-    others = {encoded(value) for value in (True, False, None, [], 1 << 63)}
-    for place, value in enumerate([*others, encoded("a"), encoded(""), encoded(7), encoded(-1.5)]):
+    odd: list[Any] = [True, False, None, [], 1 << 63]
+    others = {encoded(value) for value in odd}
+    values: list[Any] = [*others, encoded("a"), encoded(""), encoded(7), encoded(-1.5)]
+    for place, value in enumerate(values):
         database.execute("INSERT INTO field VALUES(1, ?, ?)", (value, place))
     found = [value for (value,) in database.rows("SELECT value FROM field ORDER BY value")]
     assert found[:4] == [-1.5, 7, "", "a"]

@@ -19,7 +19,8 @@ ALL = Scope("a")
 
 
 def question(**given: Any) -> Question:
-    return Question(**{"text": "?", "limit": 5, "now": START, "clock": lambda: START} | given)
+    keys: dict[str, Any] = {"clock": lambda: START} | given
+    return Question("?", 5, START, **keys)
 
 
 def entry(**keys: Any) -> Entry:

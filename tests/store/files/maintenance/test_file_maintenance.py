@@ -68,6 +68,11 @@ def test_graphs_are_made_ahead_only_if_that_is_wanted(
     expected: int | None,
 ) -> None:
     given: list[object] = []
-    monkeypatch.setattr(Index, "upkeep", lambda _, graph_from: bool(given.append(graph_from)))
+
+    def noting(_: Index, graph_from: int | None) -> bool:
+        given.append(graph_from)
+        return False
+
+    monkeypatch.setattr(Index, "upkeep", noting)
     store.maintenance.upkeep("a", ahead=ahead)
     assert given == [expected]
