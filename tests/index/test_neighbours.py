@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.index.rows import add
 
@@ -47,6 +47,7 @@ def test_a_row_that_is_asked_for_twice_is_answered_once() -> None:
     assert len(neighbours(filled(3), [3, 3], 1)) == 2
 
 
+@settings(max_examples=15)
 @given(st.integers(1, 12), st.lists(st.integers(1, 60), max_size=5), st.sets(st.integers(1, 60), max_size=20))
 def test_near_and_far_rows_are_those_of_a_list_of_the_session(
     reach: int, asked: list[int], gone: set[int]
