@@ -52,6 +52,7 @@ def mean_vectors(bert: Bert, tokens: Sequence[Sequence[int]], dim: int) -> Matri
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
     """Yield batches of texts of similar length, as indexes."""
     batch: list[int] = []
+    # All texts of a batch are padded to its longest one, and padding takes as long as tokens.
     for place in sorted(range(len(lengths)), key=lengths.__getitem__):
         if batch and (len(batch) + 1) * lengths[place] > _AT_ONCE:
             yield batch
@@ -69,5 +70,6 @@ def _pooled(bert: Bert, tokens: Sequence[Sequence[int]]) -> Matrix:
     mask = np.arange(lengths.max()) < lengths[:, None]
     ids[mask] = np.concatenate(tokens)
     sums = np.einsum("btw,bt->bw", bert(ids, mask), mask.astype(np.float32))
+    # The mean has the direction of the sum, and both the same unit vector.
     made: Matrix = sums / np.linalg.norm(sums, axis=1, keepdims=True)
     return made

@@ -32,7 +32,7 @@ _ORDERS = ("gt", "gte", "lt", "lte")
 
 def encoded(value: Any) -> Any:
     """Return a JSON value as the index keeps it: numbers below texts below all others."""
-    if isinstance(value, bool):
+    if isinstance(value, bool):  # SQLite has no truth values: true would be equal to 1.
         return b"true" if value else b"false"
     if value is None:
         return b"null"

@@ -27,6 +27,7 @@ def hide(database: Database, sid: int, ids: Collection[str]) -> None:
     vectors = "SELECT space, vid FROM vector WHERE space IN (SELECT number FROM space)"
     sql = f"INSERT INTO gone(space, vid) {vectors} AND eid IN (SELECT eid FROM entry WHERE {rows})"
     database.execute(sql, given)
+    # Each hidden row is in a session of its own, as ids and numbers are unique in one.
     database.execute(f"UPDATE entry SET sid=-eid WHERE {rows}", given)
 
 

@@ -151,8 +151,10 @@ def live_bytes(database: Database, session: str) -> int:
     rows = "FROM session s JOIN entry e ON e.sid=s.sid WHERE s.name=?"
     # A vector of four bytes a number has four thirds of them in a line.
     vector = "(SELECT 16 * d.dim / 3 FROM space d WHERE d.number=e.given)"
-    # A record without id, time and type has them in columns, and 53 more characters of them in its line.
-    others = "iif(e.record LIKE '{\"id\":%', 0, octet_length(e.id) + octet_length(e.type) + 53)"
+    # A record without id, time and type has them in columns, and 53 more characters of them in its line. One
+    # that has them begins with any of them, as other programs may write the time or the type first.
+    is_whole = " OR ".join(f"e.record GLOB '{{\"{key}\":*'" for key in ("id", "ts", "type"))
+    others = f"iif({is_whole}, 0, octet_length(e.id) + octet_length(e.type) + 53)"
     length = f"octet_length(e.record) + 1 + {others} + coalesce({vector}, 0)"
     found = database.row(f"SELECT coalesce(sum({length}), 0) {rows}", (session,))
     return found[0] if found else 0

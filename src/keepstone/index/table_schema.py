@@ -21,6 +21,9 @@ TAGS = "tags, one by one"
 ALWAYS = (TAGS, *sorted(BOUNDS))
 """Paths that are indexed from the beginning: those of the filters that most lists have."""
 
+# No number of a vector is used twice (AUTOINCREMENT), as files of vectors know them by their numbers. These
+# files have copies of times and types, so an entry with another one gets its vector under a new number. A row
+# has one vector in a space: ``entry_scope`` keeps the copy under the negative row until the old one is gone.
 TABLES = f"""
 CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE session(

@@ -122,6 +122,8 @@ class Side:
         if entry_id is None:
             return SideLine(raw, (raw, None), None, time, line.offset)
         state = self.states.get(entry_id)
+        # Two devices may write out the time of a line without one differently: its id, which is the digest of
+        # the original bytes, says that it is the same line.
         is_first = state is None and is_put(record) and is_derived(entry_id)
         key = (b"", entry_id) if is_first else (raw, entry_id)
         if not archived and key in before:  # The archive has it as well.

@@ -57,6 +57,7 @@ def _repeated(archived: Sequence[_Step], lines: Sequence[Line]) -> int:
     """
     in_archive = [step.line.raw for step in archived]
     in_log = [explicit(line).rstrip(b"\n") for line in lines]
+    # The longest repetition counts: a shorter one may only be equal lines in a row.
     for count in range(min(len(in_log), len(in_archive)), 0, -1):
         if in_archive[-count:] == in_log[:count]:
             return count

@@ -2,35 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from tests.damage import entry
 
-from keepstone.filesystem.layout import LAYOUTS
 from keepstone.index import reading
 from keepstone.index.index import Index
 from keepstone.log.line import dump
 from keepstone.log.log_file import Log
 from keepstone.store.files.agent_logs import AgentLogs
 from keepstone.store.files.live_entries import LiveEntries, search
-
-
-@pytest.fixture
-def logs(tmp_path: Path) -> Iterator[AgentLogs]:
-    logs = AgentLogs(
-        tmp_path,
-        LAYOUTS["default"],
-        "a",
-        durable=False,
-        create=True,
-        most_logs=lambda: 8,
-        finish=lambda _: None,
-        language="en",
-    )
-    yield logs
-    logs.close()
 
 
 @pytest.fixture

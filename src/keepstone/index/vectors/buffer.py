@@ -95,6 +95,7 @@ class VectorBuffer:
         while rows := database.rows(sql, (self.last, self._space)):
             self._add(rows)
             self.last = rows[-1][0]
+        # Later vectors of other spaces are passed over as well: the next read begins behind them.
         self.last = max(self.last, highest)
 
     def _add(self, rows: list[tuple[int, int, int, int, str, bytes]]) -> None:

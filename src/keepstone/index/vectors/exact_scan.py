@@ -76,7 +76,8 @@ class ExactScan:
 
         query, scale = self._query(vector)
         # An int8 cosine is off by the rounding of both vectors. Rows within that of the last candidate are
-        # candidates, too: float32 may find them nearer.
+        # candidates, too: float32 may find them nearer. Scores lack the query's scale, so the margin is
+        # divided by it; those of a graph are cosines.
         margin = _STEPS * (self.generation.steps + scale) / scale
         found: list[NDArray[np.intp]] = []
         scores: list[NDArray[np.float32]] = []

@@ -56,7 +56,7 @@ def remove_tree(folder: Path) -> None:
     while folder.exists():
         try:
             shutil.rmtree(folder)
-        except PermissionError:
+        except PermissionError:  # Trying again for seconds would not change it.
             raise
         except OSError:
             if time.monotonic() >= deadline:

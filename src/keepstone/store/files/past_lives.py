@@ -11,18 +11,20 @@ import re
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import ERASED, LOCK, PURGED
 from keepstone.filesystem.lock import Lock
-from keepstone.log.line import id_of, is_put, is_tombstone, life_of, parse
+from keepstone.log.line import MAX_LINE, id_of, is_put, is_tombstone, life_of, parse
 from keepstone.log.log_file import Extent, Log
-from keepstone.log.sides import read_side
+from keepstone.log.scan import Line
+from keepstone.log.sides import Side, read_side
 from keepstone.log.titles import TITLE_ID
 from keepstone.store.files.purge_digests import erased_in, is_there, vanished
 from keepstone.store.removal_marks import digest
@@ -102,6 +104,22 @@ class PastLives:
                     found[entry_id] = life
             return found
 
+    def with_unnamed(self, session: str, ids: Iterable[str]) -> dict[str, int]:
+        """Return the last life of each id as when called, also of one that goes on and that no line names.
+
+        Behind a tombstone another program may begin a life so. Reads the lines of ids that lived before: who
+        erases such a life has to name it in the journal, or other devices would keep it.
+        """
+        found = self(session, ids)
+        if found:
+            side = Side()
+            for part, archived in ((self._logs.archive(session), True), (self._logs.log(session), False)):
+                with part.reading() as fd:
+                    for line in _lines_of(fd, found) if fd is not None else ():
+                        side.add(line, archived=archived)
+            found |= {name: max(life, found[name]) for name, life in side.lives.items()}
+        return found
+
     def _read_journals(self) -> None:
         for path, name, file in self._journals:
             if path != self._path and not is_there(path):
@@ -118,10 +136,26 @@ class PastLives:
                             self._purged[key] = max(life, self._purged.get(key, 0))
 
 
+def _lines_of(fd: int, ids: Collection[str]) -> Iterator[Line]:
+    """Yield the lines of some ids; only blocks of bytes that may have one are parsed."""
+    file, names = _File(), [entry_id.encode() for entry_id in ids]
+    for block in chain(file.rest(fd), _unfinished(fd, file)):
+        if b"\\" in block or any(name in block for name in names):
+            for raw in block.split(b"\n"):
+                record = parse(raw)
+                if record is not None and id_of(record) in ids:
+                    yield Line(0, raw, len(raw) + 1, {"ts": ""} | record)
+
+
+def _unfinished(fd: int, file: _File) -> Iterator[bytes]:
+    """Yield the bytes behind the last newline, which may be a line, once all blocks before were read."""
+    yield os.pread(fd, MAX_LINE, file.offset)
+
+
 def _follow(known: _Session, fd: int | None, old: int | None) -> None:
     """Read the lines added to a session's files, or all of them if one was rewritten."""
     are_same = [
-        file.begin(opened) if opened is not None else not file.offset
+        file.begin(opened) if opened is not None else not file.offset  # A file that was read is gone.
         for file, opened in ((known.archive, old), (known.log, fd))
     ]
     if not all(are_same):

@@ -85,7 +85,7 @@ class Eraser:
             if not (gone := files.gone):
                 return []
             self.erasures.note(logs.agent)
-            lives = dict.fromkeys(gone, 1) | logs.past_lives(session, gone)
+            lives = dict.fromkeys(gone, 1) | logs.past_lives.with_unnamed(session, gone)
             made = marks.add(session, lives)
             with _all_or_pending(logs.folder, marks, made, session, files.logs) as journal_lines:
                 _tell(logs.folder, journal_lines, lines_of_entries(session, made))

@@ -40,6 +40,7 @@ NO_SESSION = ""
 
 def removal_of(session: str) -> Record:
     """Return a new line that tells of a removed session."""
+    # The mark tells a later removal of a session of this id from one that a home has taken over already.
     return {_REMOVED: gone_name(session), "mark": str(uuid4())}
 
 

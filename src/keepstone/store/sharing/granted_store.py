@@ -84,7 +84,9 @@ class GrantedStore:
 
     def __getattr__(self, name: str) -> NoReturn:
         """Refuse every other method of a store."""
-        if name.startswith("__"):
+        if name.startswith(
+            "__"
+        ):  # Python looks for such methods, to copy for example, and expects this error.
             raise AttributeError(name)
         self._reach.check()
         raise self._reach.unshared(name.strip("_").replace("_", " "))

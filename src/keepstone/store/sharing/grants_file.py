@@ -68,7 +68,7 @@ class GrantsFile:
             with Folder(self.path.parent, root=self._root) as folder:
                 fd = folder.open(self.path.name, os.O_RDONLY)
                 with os.fdopen(fd, "rb") as file:
-                    if os.fstat(fd).st_nlink > 1:
+                    if os.fstat(fd).st_nlink > 1:  # Its other name may be outside of the home.
                         raise DamagedGrantsError(f"{self.path.name} is a hard link; put a copy in its place")
                     if len(text := file.read(MOST_BYTES + 1)) > MOST_BYTES:
                         raise DamagedGrantsError(f"more than {MOST_BYTES:,} bytes of grants")

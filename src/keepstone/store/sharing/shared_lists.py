@@ -48,7 +48,7 @@ class SharedLists:
         following: list[str | None] = []
         for (store, scope), page, at in zip(self._parts, found, places, strict=True):
             count = counts[scope.agent]
-            if 0 < count < len(page):
+            if 0 < count < len(page):  # Only the part itself can make a cursor behind its last entry taken.
                 page = store.select(scope, count, at or None, newest_first=newest_first)  # noqa: PLW2901
             following.append(page.next if count == len(page) else at)
         is_last = not limit or all(at is None for at in following)

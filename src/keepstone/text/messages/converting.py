@@ -34,6 +34,7 @@ class Dialect:
 def converted(messages: Sequence[Record], dialect: Dialect) -> list[Record]:
     """Return messages in the form of a provider, tool calls with their results."""
     turns = [turn for place, message in enumerate(messages) for turn in turns_of(message, place)]
+    # Turns compare by identity: one that ``paired`` shortened or merged is not among the original ones.
     lengths, original = Counter(turn.source for turn in turns), set(turns)
     if dialect.is_alternating:
         first = next((place for place, turn in enumerate(turns) if turn.role == "user"), len(turns))

@@ -59,7 +59,7 @@ def _complete(run: Sequence[Turn], results: Mapping[Part, Part]) -> list[Turn]:
     """Return consecutive turns without calls that have no result."""
     kept: list[Turn] = []
     is_next_gone = False
-    for turn in reversed(run):
+    for turn in reversed(run):  # From the end, as reasoning goes with the calls that follow it.
         left = _only(turn, {part for part in turn.parts if part.kind != "call" or part in results})
         is_bare = all(part.kind == "reasoning" for part in left.parts)
         is_next_gone = is_bare and (left is not turn or is_next_gone)

@@ -134,6 +134,7 @@ def _split(role: Role, parts: Iterable[Part], source: int) -> Iterator[Turn]:
         if part.kind == "result":
             results.append(part)
             continue
+        # The AI SDK writes each call with its result. Calls of one step stay one turn, their results another.
         if results and part.kind != "call":
             yield from _turns(role, said, results, source)
             said, results = [], []

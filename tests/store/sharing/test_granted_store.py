@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -15,6 +16,8 @@ from keepstone import Agent, Entry, Home, NotGrantedError
 from keepstone.agent import view_of
 from keepstone.log.line import RESERVED
 from keepstone.store.sharing import granted_store
+from keepstone.store.sharing.acting import ACTING, Acting
+from keepstone.store.sharing.granted_store import GrantedStore, Reach
 
 SECRET = "salaries of walnut"  # noqa: S105  A text to look for.
 
@@ -553,3 +556,36 @@ def test_grants_of_a_third_agent_leave_two_others_apart(home: Home, team: Agent,
     with suppress(NotGrantedError):
         raise AssertionError(through.get("open"))
     assert ids(team.entries()) == ["message", "note", "open", "untagged"]
+
+
+# The store behind these calls
+
+
+@pytest.fixture
+def granted(home: Home, team: Agent) -> GrantedStore:
+    team.grant("coder", "write", types=["decision"])
+    store = home._store  # noqa: SLF001  What the calls of an agent are made to.
+    return GrantedStore(Reach(store, lambda: datetime.now(UTC), "coder", "team"))
+
+
+def test_a_method_that_is_not_named_here_is_refused(granted: GrantedStore) -> None:
+    with pytest.raises(NotGrantedError, match="no grant covers take raw lines"):
+        granted.take_raw_lines  # noqa: B018  Looking it up is what is refused.
+
+
+def test_a_refused_entry_makes_no_session(home: Home, granted: GrantedStore) -> None:
+    note = {"id": "x", "ts": "2026-01-11T14:31:00Z", "type": "note", "text": "x"}
+    with pytest.raises(NotGrantedError, match="write only entries of type decision: nothing was written"):
+        granted.put("team", "new", [note])
+    assert "new" not in [info.id for info in home.agent("team").sessions()]
+
+
+def test_calls_name_the_acting_agent_to_the_store(granted: GrantedStore) -> None:
+    seen: list[Acting | None] = []
+
+    def change(_: Entry) -> None:
+        seen.append(ACTING.get())
+
+    granted.modify("team", "main", "open", change)
+    assert [(acting.to, acting.is_writing) for acting in seen if acting] == [("coder", True)]
+    assert ACTING.get() is None
