@@ -13,7 +13,6 @@ from tests.postgres_server import PASSWORD, PostgresServer, running_server, sche
 
 import keepstone
 from keepstone.errors import StoreError
-from keepstone.store.postgres import schema
 from keepstone.store.postgres.administration import init
 
 _GUEST = "keepstone_plain"
@@ -67,21 +66,6 @@ def test_a_server_that_takes_no_writes_is_named(server: PostgresServer) -> None:
             pytest.raises(StoreError, match="takes no writes: use the primary"),
         ):
             home.agent("a").session("s").add("note", text="x")
-
-
-def test_an_old_pgvector_is_refused_by_init_and_named_by_doctor(
-    dsn: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(schema, "LEAST_PGVECTOR", (99, 1))
-        with pytest.raises(StoreError, match=r"is too old, 99.1 or newer is needed: install"):
-            init(dsn, None)
-    with psycopg.connect(dsn) as connection:
-        assert connection.execute("SELECT to_regclass('lines')").fetchall() == [(None,)]
-    with keepstone.open(dsn) as home:
-        monkeypatch.setattr(schema, "LEAST_PGVECTOR", (99, 1))
-        [found] = [one for one in home.doctor() if one.subject == "pgvector"]
-        assert (found.level, "ALTER EXTENSION" in str(found.remedy)) == ("error", True)
 
 
 def test_opening_waits_for_a_server_that_starts(server: PostgresServer) -> None:
