@@ -76,6 +76,8 @@ async def press(page: Client, name: str) -> None:
         done = handler()
         if isawaitable(done):
             await done
+    for _ in range(5):
+        await asyncio.sleep(0)  # Tasks that waited for the button go on.
 
 
 async def turn(page: Client, kind: type[Kind]) -> Kind:
