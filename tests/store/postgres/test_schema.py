@@ -64,3 +64,24 @@ def test_an_old_pgvector_is_refused_by_init_and_named_by_doctor(
         monkeypatch.setattr(schema, "LEAST_PGVECTOR", (99, 1))
         [found] = [one for one in home.doctor() if one.subject == "pgvector"]
         assert (found.level, "ALTER EXTENSION" in str(found.remedy)) == ("error", True)
+
+
+def test_migrations_are_numbered_without_gaps() -> None:
+    assert [step.version for step in schema.migrations()] == [*range(1, NEWEST + 1)]
+
+
+def test_a_schema_that_was_made_is_not_migrated_again(dsn: str) -> None:
+    keepstone.open(dsn).close()
+    with psycopg.connect(dsn) as connection:
+        before = connection.execute("SELECT version, xmin::text FROM keepstone_schema ORDER BY 1").fetchall()
+    keepstone.open(dsn).close()
+    with psycopg.connect(dsn) as connection:
+        rows = connection.execute("SELECT version, xmin::text FROM keepstone_schema ORDER BY 1").fetchall()
+    assert (len(rows), rows) == (NEWEST, before)
+
+
+def test_an_extension_outside_the_search_path_is_named_with_its_schema(dsn: str) -> None:
+    with psycopg.connect(dsn) as connection:
+        connection.execute("SET search_path TO pg_catalog")
+        said = schema.trouble_of_extension(connection)  # type: ignore[arg-type]
+    assert said == "the extension vector is in the schema public: add it at the end of search_path"
