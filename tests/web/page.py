@@ -89,3 +89,13 @@ async def turn(page: Client, kind: type[Kind]) -> Kind:
             return one
         await asyncio.sleep(0)
     raise AssertionError(f"the page has no {kind.__name__}")
+
+
+async def opened(page: Client, asking: asyncio.Task[Any]) -> None:
+    """Wait until a dialog is open."""
+    for _ in range(5_000):
+        assert not asking.done()
+        if any(dialog.value for dialog in every(page, ui.dialog)):
+            return
+        await asyncio.sleep(0.001)
+    raise AssertionError("no dialog was opened")

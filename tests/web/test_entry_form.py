@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from nicegui import Client, ui
-from tests.web.page import every, notices, on_a_page, press, turn, within
+from tests.web.page import every, notices, on_a_page, opened, press, turn, within
 
 from keepstone import Entry
 from keepstone.model import Record
@@ -28,16 +28,6 @@ def entry(**line: Any) -> Entry:
 def merged(base: dict[str, Any], keys: Record, now: dict[str, Any]) -> Record | None:
     """Return what is changed where no value was changed by both sides: nothing is asked."""
     return asyncio.run(ask_changed(entry(**base), keys, entry(**now)))
-
-
-async def opened(page: Client, asking: asyncio.Task[Any]) -> None:
-    """Wait until a dialog is open."""
-    for _ in range(5_000):
-        assert not asking.done()
-        if any(dialog.value for dialog in every(page, ui.dialog)):
-            return
-        await asyncio.sleep(0.001)
-    raise AssertionError("no dialog was opened")
 
 
 def asked(base: dict[str, Any], keys: Record, now: dict[str, Any], *answers: str) -> Record | None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from playwright.sync_api import expect
 from tests.web.conftest import Browse, Site, serve
 
 from keepstone import Agent
+from keepstone.store.sharing.grants import Grant
+from keepstone.web.grant_lists import rights
 
 
 @pytest.fixture(scope="module")
@@ -73,3 +77,18 @@ def test_who_may_not_reach_all_agents_only_reads_the_grants(limited: Site, brows
     expect(page.get_by_role("list", name="Granted to others")).to_contain_text("coder")
     expect(page.get_by_role("button", name="Grant access")).to_have_count(0)
     expect(page.get_by_role("button", name="Revoke the access of coder")).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({}, "read"),
+        ({"may": "write"}, "read and write"),
+        ({"types": ("fact", "note")}, "read, of type fact or note"),
+        ({"tags": ("a", "b")}, "read, with #a and #b"),
+        ({"types": ("fact",), "tags": ("a",)}, "read, of type fact, with #a"),
+    ],
+)
+def test_rights_of_a_grant_are_said_in_words(more: dict[str, Any], words: str) -> None:
+    made: dict[str, Any] = {"to": "coder", "may": "read", "ts": datetime(2026, 3, 3, tzinfo=UTC)} | more
+    assert rights(Grant(**made)) == words
