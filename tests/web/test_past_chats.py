@@ -59,7 +59,7 @@ def test_a_session_that_a_program_began_is_no_chat(home: Home, tmp_path: Path) -
     assert [item["href"] for item in items(home, tmp_path)] == ["/a/coder/chat?session=a"]
 
 
-def test_at_most_so_many_chats_are_listed_as_there_is_room_for(
+def test_only_the_newest_chats_are_listed(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(past_chats, "_LISTED", 2)
