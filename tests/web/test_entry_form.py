@@ -137,7 +137,8 @@ def test_a_change_of_one_side_alone_always_comes_through(base: dict[str, Any], d
 
 def fill(page: Client, **values: Any) -> None:
     """Type values into the fields with these labels."""
-    for piece in [*every(page, ui.input), *every(page, ui.textarea), *every(page, ui.number)]:
+    fields: list[Any] = [*every(page, ui.input), *every(page, ui.textarea), *every(page, ui.number)]
+    for piece in fields:
         label = str(piece.props.get("label"))
         if label in values:
             piece.value = values.pop(label)

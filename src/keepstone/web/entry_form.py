@@ -169,9 +169,8 @@ async def ask_changed(base: Entry, keys: Record, now: Entry) -> Record | None:
         if own in (old, other):
             continue
         if other != old:
-            kept = await conflict.ask(
-                *(_text(name, value) for value in (old, own, other)), f"entry: {name[-1]}"
-            )
+            texts = _text(name, old), _text(name, own), _text(name, other)
+            kept = await conflict.ask(*texts, f"entry: {name[-1]}")
             if kept is None:
                 return None
             answer, text = kept
