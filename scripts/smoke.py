@@ -31,6 +31,7 @@ TESTS = """
     tests/index/test_index.py tests/index/words tests/index/vectors/test_hnsw.py
     tests/index/vectors/test_segment.py tests/notes/test_bullets.py
     tests/embed/test_minilm.py tests/embed/test_static.py tests/cli/test_app.py
+    tests/cli/test_command_line.py tests/cli/test_version.py
     tests/chat/test_openai_model.py tests/chat/test_anthropic_model.py tests/tui/test_talking.py
     tests/server/test_http.py tests/server/test_running.py
 """.split()

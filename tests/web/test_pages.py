@@ -163,13 +163,6 @@ def test_switching_the_agent_shows_nothing_of_the_other(site: Site, agent: Agent
     expect(page.locator(".box h2")).to_have_text("Nothing found")
 
 
-def test_an_agent_of_no_valid_name_is_not_found(site: Site, browse: Browse, agent: Agent) -> None:
-    page = browse(at(site, agent, "sessions"))
-    answer = page.request.get(f"{site.base}/a/.secret/sessions")
-    assert answer.status == 404
-    assert "not an agent slug" in answer.text()
-
-
 def test_an_address_without_a_page_says_so_and_leads_back(site: Site, agent: Agent, browse: Browse) -> None:
     page = browse(at(site, agent, "sessions"))
     answer = page.request.get(f"{site.base}/a/{agent.slug}/nothing?secret=1")
@@ -208,32 +201,12 @@ def test_an_empty_number_in_an_address_is_the_default(site: Site, agent: Agent, 
     expect(page.locator(".hits li").first).to_be_visible()
 
 
-def test_the_address_alone_leads_to_the_sessions(site: Site, agent: Agent, browse: Browse) -> None:
-    agent.session("s").add("note", {"content": "x"})
-    page = browse(f"{site.base}/")
-    assert page.url.endswith("/sessions")
-
-
 def test_the_overview_counts_what_is_there(site: Site, agent: Agent, browse: Browse) -> None:
     furnished(site, agent)
     page = browse(at(site, agent, "overview"))
     expect(page.locator(".figure").nth(1)).to_have_text("4entries")
     expect(page.locator(".chart svg")).to_have_count(4)
     expect(page.locator(".chart").nth(1)).to_contain_text("decision")
-
-
-def test_the_old_address_of_the_doctor_leads_to_its_findings(
-    site: Site, agent: Agent, browse: Browse
-) -> None:
-    furnished(site, agent)
-    log = site.home.root / "agents" / agent.slug / "memory/sessions/talk.ndjson"
-    log.write_bytes(log.read_bytes() + b"not json\n")
-    page = browse(site.url(agent.slug, "doctor"))
-    page.wait_for_url("**/overview")
-    expect(page.locator(".findings .error", has_text=agent.slug)).to_contain_text(
-        "1 unreadable line",
-        timeout=60_000,  # The agents of many tests are checked.
-    )
 
 
 @pytest.fixture(scope="module")
@@ -276,23 +249,6 @@ def test_the_doctor_shows_an_agent_named_agents_nothing_of_the_home(tmp_path: Pa
         expect(page.locator(".findings li")).to_contain_text("1 entry")
         assert "private-project" not in page.content()
         page.close()  # Before its server, which it would look for.
-
-
-def test_an_agent_that_is_not_allowed_is_as_good_as_not_there(limited: Site, browse: Browse) -> None:
-    limited.home.agent("open").session("s").add("note", {"content": "x"})
-    limited.home.agent("closed").session("s").add("note", {"content": "x"})
-    page = browse(limited.url("open", "agents"))
-    expect(page.locator(".links .name")).to_have_text(["open you are here"])
-    answers = [page.request.get(limited.url(name, "sessions")) for name in ("closed", "nowhere")]
-    assert [answer.status for answer in answers] == [404, 404]
-    assert answers[0].text() == answers[1].text()
-
-
-def test_who_is_not_known_gets_no_page(limited: Site, browse: Browse) -> None:
-    page = browse(limited.url("open", "sessions"))
-    answer = page.request.get(limited.url("open", "sessions", stranger="yes"))
-    assert (answer.status, answer.text()) == (401, "sign in first")
-    assert page.request.get(f"{limited.base}/?stranger=yes").status == 401
 
 
 def test_a_conflict_and_a_finding_with_a_fix_have_no_serious_fault(

@@ -50,6 +50,6 @@ def watch(
             if as_json:
                 sys.stdout.write(json.dumps(change_document(change)) + "\n")
             else:
-                entry = "" if change.id is None else f"  {change.id}"
-                print_view(Text(one_line(f"{change.kind:<6}  {change.agent}  {change.session}{entry}")))
+                names = filter(None, (change.agent, change.session, change.id))
+                print_view(Text("  ".join([f"{change.kind:<6}", *map(one_line, names)])))
             sys.stdout.flush()

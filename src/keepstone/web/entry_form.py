@@ -18,6 +18,7 @@ Save = Callable[[Record], Awaitable[bool]]
 """Saves changed keys of an entry; False to go on editing."""
 _Name = tuple[str, ...]
 """A key of an entry, and for ``data`` a key of the payload."""
+_TAGS: _Name = ("tags",)
 _ABSENT = object()
 _FIRST = ("content", "text")
 """Keys of the payload whose values are most often corrected: their fields come first."""
@@ -168,7 +169,8 @@ async def ask_changed(base: Entry, keys: Record, now: Entry) -> Record | None:
         if own in (old, other):
             continue
         if other != old:
-            kept = await conflict.ask(_text(old), _text(own), _text(other), f"entry: {name[-1]}")
+            texts = _text(name, old), _text(name, own), _text(name, other)
+            kept = await conflict.ask(*texts, f"entry: {name[-1]}")
             if kept is None:
                 return None
             answer, text = kept
@@ -186,17 +188,22 @@ def _values(line: Record) -> dict[_Name, Any]:
     return found | {name: value for name, value in marks.items() if value is not None}
 
 
-def _text(value: Any) -> str:
+def _text(name: _Name, value: Any) -> str:
+    """Return a value as the text that is merged by lines; each tag is a line with its end."""
     if value is _ABSENT:
         return ""
-    is_names = isinstance(value, list) and all(isinstance(name, str) for name in value)
-    return ", ".join(value) if is_names else _editable(value)
+    is_tags = name == _TAGS and isinstance(value, list) and all(isinstance(tag, str) for tag in value)
+    return "".join(f"{tag}\n" for tag in value) if is_tags else _editable(value)
 
 
 def _of_text(name: _Name, old: Any, text: str) -> Any:
     if not text.strip():
         return _ABSENT
-    return names_in(text) if name == ("tags",) else _value(name[-1], "" if old is _ABSENT else old, text)
+    return (
+        names_in(text.replace("\n", ","))
+        if name == _TAGS
+        else _value(name[-1], "" if old is _ABSENT else old, text)
+    )
 
 
 def _keys(chosen: dict[_Name, Any], now: Entry) -> Record:

@@ -26,6 +26,7 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/_=-]{256,}")
 """A run of base64: longer than names, paths and digests are."""
 _STANDARD = str.maketrans("-_", "+/")
 _DEEPEST = 8
+"""Levels of results inside results, and of values inside a file's block, that are read."""
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 """Media types that are shown: only bitmaps, which hold no scripts."""
 
@@ -51,6 +52,7 @@ def image_of(entry: Entry, number: int) -> tuple[str, bytes] | None:
         return None
     media, data = images[number]
     try:
+        # Some data has the alphabet of URLs, whose - and _ b64decode would skip, or no padding.
         return media, base64.b64decode(data.translate(_STANDARD) + "=" * (-len(data) % 4))
     except binascii.Error:
         return None
@@ -59,7 +61,9 @@ def image_of(entry: Entry, number: int) -> tuple[str, bytes] | None:
 def is_held(entry: Entry, key: str) -> bool:
     """Return whether the parts of an entry show the value of its payload at a key."""
     kind = _kind_of(entry)
-    return spoken(entry.data, kind) is not None and (key in _HELD or is_item(entry.data, kind))
+    return spoken(entry.data, kind) is not None and (
+        key in _HELD or is_item(entry.data, entry.data.get("type", kind))
+    )
 
 
 def _kind_of(entry: Entry) -> object:
@@ -82,9 +86,9 @@ def _views(parts: Any, depth: int) -> Iterator[dict[str, Any]]:
 
 
 def _text(part: Part) -> Iterator[dict[str, Any]]:
-    file = _DATA_URL.fullmatch(part.text.strip())
-    text = "" if file else shown(clipped(part.text, _LONGEST))
-    yield {"kind": part.kind, "text": text} if text else _file(part.text)
+    file = part.text.strip()
+    text = "" if _DATA_URL.fullmatch(file) else shown(clipped(part.text, _LONGEST))
+    yield {"kind": part.kind, "text": text} if text else _file(file)
 
 
 def _result(part: Part, depth: int) -> Iterator[dict[str, Any]]:
@@ -109,12 +113,14 @@ def _file(block: Any) -> dict[str, Any]:
     found = dict(_strings(block, 0))
     media = next((found[key] for key in _MEDIA if key in found), "")
     name = next((found[key] for key in _NAMES if key in found), "")
+    # Providers have different keys for the data, but it is always the longest text of a block.
     data = max(found.values(), key=len, default="")
     if (inline := _DATA_URL.fullmatch(data)) is not None:
         media, data = inline[1], inline[2]
     is_inline = bool(inline) or _BASE64.fullmatch(data) is not None
     address = next((text for text in found.values() if text.startswith(("http:", "https:"))), "")
     kind = media or ("" if name else str(found.get("type", "file")).removesuffix("_url"))
+    # Four characters of base64 hold three bytes, so the size is known without decoding.
     parts = (name, kind, size(3 * len(data.rstrip("=")) // 4) if is_inline else address)
     text = clipped(", ".join(filter(None, parts)), 200) or "a part of another kind"
     image = {"image": (media, data)} if is_inline and media in _IMAGES else {}

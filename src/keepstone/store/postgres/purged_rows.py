@@ -86,6 +86,7 @@ def vanished_agents(connections: Connections) -> list[str]:
 def lives_of(locked: LockedSession, ids: Sequence[str] | None) -> dict[str, int]:
     """Return the last life of some ids of a session by its lines, or of all (None)."""
     chosen, values = ("id IS NOT NULL", ()) if ids is None else ("id = ANY(%s)", ([*map(stored, ids)],))
+    # Lives are counted from the oldest line on, and the archive holds the older lines of a session.
     rows = sorted(
         lines_in(locked.connection, locked.agent, locked.name, chosen, *values), key=lambda row: not row[1]
     )

@@ -1,42 +1,23 @@
-"""What agents share: recall says whose memory one sees, and the settings list, add and revoke grants."""
+"""The grants of an agent in the settings: listed, added, revoked, and put back."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from playwright.sync_api import expect
 from tests.web.conftest import Browse, Site, serve
-from tests.web.test_recall import ask
 
 from keepstone import Agent
+from keepstone.store.sharing.grants import Grant
+from keepstone.web.grant_lists import rights
 
 
 @pytest.fixture(scope="module")
 def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     yield from serve(tmp_path_factory.mktemp("limited"), ONLY="default")
-
-
-def test_shared_hits_name_their_agent_and_have_no_menu(site: Site, agent: Agent, browse: Browse) -> None:
-    team = site.home.agent("team")
-    team.add("We chose passkeys for sign-in", session="s", type="decision", tags=["auth"])
-    team.add("passkeys of the payroll")
-    agent.add("The passkeys of two phones were lost", session="s")
-    page = browse(site.url(agent.slug, "recall", q="passkeys", shared="team"))
-    expect(page.locator(".page")).to_contain_text("does not let")
-    team.grant(agent.slug, types=["decision"])
-    ask(page, "passkeys")
-    expect(page.locator(".hits > li")).to_have_count(2)
-    shared = page.locator(".hits > li", has_text="chose passkeys")
-    expect(shared.locator("header")).to_contain_text("team: s")
-    expect(shared.locator(".acts")).to_have_count(0)
-    own = page.locator(".hits > li", has_text="two phones")
-    expect(own.locator("header a").first).to_have_text("s")
-    expect(own.locator(".acts")).to_have_count(1)
-    expect(page.locator(".page")).not_to_contain_text("payroll")
-    team.revoke(agent.slug)
-    ask(page, "passkeys")
-    expect(page.locator(".hits > li")).to_have_count(0)
 
 
 def test_grants_of_an_agent_and_to_it_are_listed(site: Site, agent: Agent, browse: Browse) -> None:
@@ -96,3 +77,18 @@ def test_who_may_not_reach_all_agents_only_reads_the_grants(limited: Site, brows
     expect(page.get_by_role("list", name="Granted to others")).to_contain_text("coder")
     expect(page.get_by_role("button", name="Grant access")).to_have_count(0)
     expect(page.get_by_role("button", name="Revoke the access of coder")).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({}, "read"),
+        ({"may": "write"}, "read and write"),
+        ({"types": ("fact", "note")}, "read, of type fact or note"),
+        ({"tags": ("a", "b")}, "read, with #a and #b"),
+        ({"types": ("fact",), "tags": ("a",)}, "read, of type fact, with #a"),
+    ],
+)
+def test_rights_of_a_grant_are_said_in_words(more: dict[str, Any], words: str) -> None:
+    made: dict[str, Any] = {"to": "coder", "may": "read", "ts": datetime(2026, 3, 3, tzinfo=UTC)} | more
+    assert rights(Grant(**made)) == words

@@ -13,8 +13,8 @@ from tests.postgres_server import PASSWORD, PostgresServer, running_server, sche
 
 import keepstone
 from keepstone.errors import StoreError
-from keepstone.store.postgres import schema
 from keepstone.store.postgres.administration import init
+from keepstone.store.postgres.connect_errors import may_pass, remedy_of, unknown_option
 
 _GUEST = "keepstone_plain"
 
@@ -69,21 +69,6 @@ def test_a_server_that_takes_no_writes_is_named(server: PostgresServer) -> None:
             home.agent("a").session("s").add("note", text="x")
 
 
-def test_an_old_pgvector_is_refused_by_init_and_named_by_doctor(
-    dsn: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(schema, "LEAST_PGVECTOR", (99, 1))
-        with pytest.raises(StoreError, match=r"is too old, 99.1 or newer is needed: install"):
-            init(dsn, None)
-    with psycopg.connect(dsn) as connection:
-        assert connection.execute("SELECT to_regclass('lines')").fetchall() == [(None,)]
-    with keepstone.open(dsn) as home:
-        monkeypatch.setattr(schema, "LEAST_PGVECTOR", (99, 1))
-        [found] = [one for one in home.doctor() if one.subject == "pgvector"]
-        assert (found.level, "ALTER EXTENSION" in str(found.remedy)) == ("error", True)
-
-
 def test_opening_waits_for_a_server_that_starts(server: PostgresServer) -> None:
     with schema_of(server.dsn) as dsn:
         keepstone.open(dsn).close()
@@ -96,3 +81,39 @@ def test_opening_waits_for_a_server_that_starts(server: PostgresServer) -> None:
         finally:
             starting.join()
         assert time.monotonic() - begin >= 1.0
+
+
+@pytest.mark.parametrize(
+    ("said", "passes"),
+    [
+        ("connection to server failed: Connection refused", True),
+        ("FATAL: the database system is starting up", True),
+        ("server closed the connection unexpectedly", True),
+        ('FATAL: database "x" does not exist', False),
+        ("FATAL: sorry, too many clients already; the database system is in recovery mode", False),
+        ("certificate verify failed", False),
+    ],
+)
+def test_only_an_error_without_a_known_cause_may_pass(said: str, *, passes: bool) -> None:
+    assert may_pass(psycopg.OperationalError(said)) is passes
+
+
+def test_an_error_of_a_statement_does_not_pass() -> None:
+    assert not may_pass(psycopg.errors.AdminShutdown("terminating connection"))
+
+
+def test_an_unknown_cause_has_no_remedy() -> None:
+    assert remedy_of(psycopg.OperationalError("certificate verify failed")) is None
+
+
+@pytest.mark.parametrize(
+    ("url", "option"),
+    [
+        ("postgresql://ada@host/db?nonsense=1", "nonsense"),
+        ("postgresql://ada@host:x y/db", None),
+    ],
+)
+def test_the_option_that_libpq_does_not_know_is_named(url: str, option: str | None) -> None:
+    with pytest.raises(psycopg.ProgrammingError) as refused:
+        psycopg.conninfo.conninfo_to_dict(url)
+    assert unknown_option(refused.value) == option
