@@ -166,17 +166,3 @@ def test_a_damaged_archive_leaves_nothing_half_imported(agent: Agent, tmp_path: 
     with pytest.raises(SourceError, match="truncated"):
         import_memory(agent, "chatgpt", source)
     assert agent.sessions() == []
-
-
-@pytest.mark.parametrize("source", ["", "letter", "AUTO"])
-def test_an_unknown_source_is_refused(agent: Agent, tmp_path: Path, source: str) -> None:
-    with pytest.raises(ValueError, match="unknown source"):
-        import_memory(agent, source, jsonl(tmp_path / "rows.jsonl", ROWS))
-
-
-def test_auto_refuses_what_it_does_not_recognise(agent: Agent, tmp_path: Path) -> None:
-    (tmp_path / "photo.bin").write_bytes(bytes(range(256)))
-    with pytest.raises(SourceError, match="no known source"):
-        import_memory(agent, "auto", tmp_path / "photo.bin")
-    with pytest.raises(SourceError, match="cannot be read"):
-        import_memory(agent, "auto", tmp_path / "missing")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shutil
 from contextlib import closing
 from pathlib import Path
@@ -13,7 +15,6 @@ from tests.rollback_journals import lay_beside
 
 from keepstone.agent import Agent
 from keepstone.importing import SourceError, import_memory
-from keepstone.importing.origin import Origin
 from keepstone.importing.sqlite_file import foreign_database
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS id, i AS point FROM n"
@@ -84,18 +85,41 @@ def test_a_query_without_end_is_a_named_failure(tmp_path: Path) -> None:
             pass
 
 
-def test_vectors_of_chroma_behind_a_link_are_not_read(agent: Agent, tmp_path: Path) -> None:
-    folder = tmp_path / "chroma"
-    shutil.copytree(FIXTURES / "chroma", folder)
-    pickles = list(folder.glob("*/index_metadata.pickle"))
-    for number, path in enumerate(pickles):
-        path.symlink_to(path.rename(tmp_path / f"{number}.pickle"))
-    result = import_memory(agent, "chroma", folder)
-    assert len([one for one in result.failed if "index_metadata.pickle" in one.reason]) == len(pickles) > 0
+def digests(folder: Path) -> dict[str, str]:
+    files = [folder] if folder.is_file() else [path for path in folder.rglob("*") if path.is_file()]
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-def test_a_folder_behind_a_link_is_not_searched(tmp_path: Path) -> None:
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "folder" / "elsewhere").symlink_to(FIXTURES / "chroma")
-    assert Origin(tmp_path / "folder").near("chroma.sqlite3") == []
-    assert Origin(FIXTURES).near("chroma.sqlite3") == [FIXTURES / "chroma" / "chroma.sqlite3"]
+@pytest.mark.parametrize("name", ["agents.db", "store.db", "checkpoints.db", "chroma", "mem0"])
+def test_a_source_and_its_folder_are_left_as_they_were(agent: Agent, tmp_path: Path, name: str) -> None:
+    source = tmp_path / "source" / name
+    source.parent.mkdir()
+    (shutil.copytree if (FIXTURES / name).is_dir() else shutil.copy)(FIXTURES / name, source)
+    before = digests(source.parent)
+    import_memory(agent, "auto", source)
+    assert digests(source.parent) == before
+
+
+def test_what_is_still_in_a_journal_is_read_from_a_copy(agent: Agent, tmp_path: Path) -> None:
+    live = tmp_path / "live" / "agents.db"
+    live.parent.mkdir()
+    shutil.copy(FIXTURES / "agents.db", live)
+    connection = apsw.Connection(str(live))
+    connection.execute("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
+    connection.execute(
+        "INSERT INTO agent_messages (session_id, message_data) VALUES ('user-7', ?)",
+        (json.dumps({"role": "user", "content": "New"}),),
+    )
+    before = {path.name for path in live.parent.iterdir()}
+    assert import_memory(agent, "openai-agents", live).imported == 6
+    assert {path.name for path in live.parent.iterdir()} == before
+    connection.close()
+
+
+def test_a_damaged_database_is_refused(agent: Agent, tmp_path: Path) -> None:
+    raw = bytearray((FIXTURES / "agents.db").read_bytes())
+    raw[4096:] = bytes(len(raw) - 4096)
+    (tmp_path / "agents.db").write_bytes(raw)
+    with pytest.raises(SourceError):
+        import_memory(agent, "openai-agents", tmp_path / "agents.db")
+    assert agent.sessions() == []
