@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,8 @@ import apsw
 
 from keepstone.agent import Agent
 from keepstone.importing import ImportResult, import_memory
+from keepstone.importing.item import Item, Items, Options, Unread
+from keepstone.importing.origin import Origin
 from keepstone.model import Entry
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -109,3 +111,20 @@ def written(path: Path, value: Any) -> Path:
 
 def links(found: Entry) -> list[tuple[str, str]]:
     return [(link["rel"], link["to"]) for link in found.links]
+
+
+def read(reader: Callable[[Origin, Options], Items], path: Path, **options: Any) -> list[Item | Unread]:
+    """Return what a reader yields of a path, without writing it to any agent."""
+    return list(reader(Origin(path), Options(**options)))
+
+
+def items(reader: Callable[[Origin, Options], Items], path: Path, **options: Any) -> list[Item]:
+    """Return what a reader yields of a path, which must not have anything unread."""
+    found = read(reader, path, **options)
+    assert [one for one in found if isinstance(one, Unread)] == []
+    return [one for one in found if isinstance(one, Item)]
+
+
+def reasons(found: Sequence[Item | Unread]) -> list[tuple[str, str]]:
+    """Return place and reason of what was not read."""
+    return [(one.place, one.reason) for one in found if isinstance(one, Unread)]

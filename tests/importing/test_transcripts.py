@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.importing.sources import auto, entries, jsonl
+import pytest
+from tests.importing.sources import auto, entries, items, jsonl, read, reasons
 
 from keepstone.agent import Agent
+from keepstone.importing.origin import Origin
+from keepstone.importing.transcripts import is_claude_code, is_codex, read_claude_code, read_codex
 
 CLAUDE_CODE = [
     {"type": "summary", "summary": "Sign-in", "leafUuid": "u2"},
@@ -71,3 +74,57 @@ def test_transcripts_of_codex(agent: Agent, tmp_path: Path) -> None:
         "function_call",
         "function_call_output",
     ]
+
+
+def test_a_line_that_is_not_an_object_leaves_the_others(tmp_path: Path) -> None:
+    path = jsonl(tmp_path / "s.jsonl", [CLAUDE_CODE[2], [1], CLAUDE_CODE[3]])
+    path.write_text(path.read_text() + "{broken\n")
+    found = read(read_claude_code, path)
+    assert [place for place, _ in reasons(found)] == ["s.jsonl:2", "s.jsonl:4"]
+    assert len(found) == 4
+
+
+def test_an_answer_of_a_sub_agent_links_to_what_it_answers(tmp_path: Path) -> None:
+    aside = CLAUDE_CODE[3] | {"isSidechain": True}
+    (found,) = items(read_claude_code, jsonl(tmp_path / "s.jsonl", [aside]))
+    assert found.line["links"] == [{"to": "u1", "rel": "reply_to"}]
+
+
+def test_the_main_conversation_has_no_links(tmp_path: Path) -> None:
+    (found,) = items(read_claude_code, jsonl(tmp_path / "s.jsonl", [CLAUDE_CODE[3]]))
+    assert "links" not in found.line
+
+
+def test_a_codex_transcript_without_its_head_is_named_by_its_file(tmp_path: Path) -> None:
+    found = items(read_codex, jsonl(tmp_path / "rollout-x.jsonl", codex()[1:]))
+    assert {item.session for item in found} == {"rollout-x"}
+
+
+def test_items_of_codex_are_numbered_by_their_lines(tmp_path: Path) -> None:
+    found = items(read_codex, jsonl(tmp_path / "s.jsonl", codex()))
+    assert [item.line["id"] for item in found] == ["line-2", "line-5", "line-6"]
+
+
+def test_items_of_an_old_codex_are_the_lines_themselves(tmp_path: Path) -> None:
+    old = [{"type": "message", "role": "user", "content": "Hi"}, {"record_type": "state"}]
+    (found,) = items(read_codex, jsonl(tmp_path / "s.jsonl", old))
+    assert found.line["data"] == {"role": "user", "content": "Hi"}
+
+
+def test_reasoning_that_can_be_read_is_kept(tmp_path: Path) -> None:
+    payload = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Compare"}]}
+    (found,) = items(read_codex, jsonl(tmp_path / "s.jsonl", [{"type": "response_item", "payload": payload}]))
+    assert found.line["data"] == payload
+
+
+@pytest.mark.parametrize(("text", "count"), [("In short", 1), ("", 0)])
+def test_a_compacted_history_is_a_summary(tmp_path: Path, text: str, count: int) -> None:
+    line = {"type": "compacted", "payload": {"message": text}}
+    found = items(read_codex, jsonl(tmp_path / "s.jsonl", [line]))
+    assert [(item.line["type"], item.line["text"]) for item in found] == [("summary", text)] * count
+
+
+def test_each_tool_is_recognised_by_its_own_lines(tmp_path: Path) -> None:
+    ours, theirs = jsonl(tmp_path / "a.jsonl", CLAUDE_CODE), jsonl(tmp_path / "b.jsonl", codex())
+    assert (is_claude_code(Origin(ours)), is_codex(Origin(ours))) == (True, False)
+    assert (is_claude_code(Origin(theirs)), is_codex(Origin(theirs))) == (False, True)

@@ -68,7 +68,8 @@ def _entity(line: Record, links: dict[str, list[Record]]) -> Record | None:
     name = named(line.get("name"))
     if name is None:
         return None
-    observations = [str(observation) for observation in line.get("observations") or []]
+    given = line.get("observations") or []
+    observations = [str(observation) for observation in (given if isinstance(given, list) else [given])]
     data = {"name": name, "entityType": line.get("entityType"), "observations": observations}
     item: Record = {"id": name, "type": "entity", "text": "\n".join(observations) or name, "data": data}
     return item | ({"links": links[name]} if name in links else {})
