@@ -99,3 +99,44 @@ def test_plain_words_that_only_old_yaml_changes_stay(text: str) -> None:
 def test_keys_of_an_export_may_be_longer_than_yaml_allows() -> None:
     value = {"x" * 2000: [1.5, None, "é"]}
     assert parse_yaml(f"keepstone: {flow(value)}\nother: 1") == {"keepstone": value, "other": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "head", "rest"),
+    [
+        ("---\na: 1\n---\nbody\n", "a: 1", "body\n"),
+        ("---  \na: 1\n... \nbody", "a: 1", "body"),
+        ("\ufeff---\na: 1\n---\nbody", "a: 1", "body"),
+        ("---\n---\nbody", "", "body"),
+        ("---\na: 1\n", None, "---\na: 1\n"),
+        ("body\n---\na: 1\n---\n", None, "body\n---\na: 1\n---\n"),
+        ("----\na: 1\n---\n", None, "----\na: 1\n---\n"),
+        ("", None, ""),
+    ],
+)
+def test_front_matter_stands_between_the_first_fences(text: str, head: str | None, rest: str) -> None:
+    assert split_front_matter(text) == (head, rest)
+
+
+def test_the_line_of_a_mistake_is_named() -> None:
+    with pytest.raises(ValueError, match="line 2 of the front matter is not YAML"):
+        parse_yaml("a: it's\nb: ]")
+
+
+@pytest.mark.parametrize("text", ["", "# only a comment", "null"])
+def test_front_matter_that_says_nothing_is_empty(text: str) -> None:
+    assert parse_yaml(text) == {}
+
+
+def test_own_keys_go_before_merged_ones_in_any_order() -> None:
+    text = "base: &b {k: base, n: 1}\nmore: &m {k: more, o: 2}\nx:\n  k: own\n  <<: [*b, *m]\n"
+    assert parse_yaml(text)["x"] == {"k": "own", "n": 1, "o": 2}
+
+
+def test_of_two_merged_mappings_the_first_counts() -> None:
+    text = "base: &b {k: base}\nmore: &m {k: more, o: 2}\nx:\n  <<: [*b, *m]\n"
+    assert parse_yaml(text)["x"] == {"k": "base", "o": 2}
+
+
+def test_only_the_first_document_is_read() -> None:
+    assert parse_yaml("a: it's\n--- \nb: 2\n") == {"a": "it's"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -12,6 +13,8 @@ import keepstone
 from keepstone.agent import Agent
 from keepstone.home import Home
 from keepstone.importing import SourceError, import_memory
+from keepstone.importing.item import Item
+from keepstone.importing.owner import AgentFrom
 
 
 @pytest.fixture
@@ -80,3 +83,40 @@ def test_a_source_without_users_is_refused(home: Home, agent: Agent, tmp_path: P
     with pytest.raises(ValueError, match="must be user_id"):
         import_memory(agent, "jsonl", source, agent_from="owner")
     assert home.agents() == []
+
+
+def slug_of(field: str, **owner: Any) -> str | None:
+    return AgentFrom(field).slug_of(Item("s", {"data": {"user_id": "inner"}}, "", owner=owner))
+
+
+def test_the_owner_beside_a_record_goes_before_the_one_in_it() -> None:
+    assert slug_of("user_id", user_id="outer") == "outer"
+    assert slug_of("user_id") == "inner"
+
+
+def test_a_flat_record_says_its_user_too() -> None:
+    assert AgentFrom("user_id").slug_of(Item("s", {"user_id": "ada"}, "")) == "ada"
+
+
+def test_a_whole_number_is_a_user() -> None:
+    assert slug_of("user_id", user_id=7) == "7"
+
+
+def test_a_label_that_a_namespace_does_not_have_is_nobody() -> None:
+    assert slug_of("namespace.1", namespace=("a", "b")) == "b"
+    assert slug_of("namespace.2", namespace=("a", "b")) is None
+    assert slug_of("namespace") is None
+
+
+@pytest.mark.parametrize(
+    "field",
+    ["", "user", "user_id.0", "namespace.", "namespace.-1", "namespace.1234", "namespace.0.1", "User_id"],
+)
+def test_another_field_is_refused(field: str) -> None:
+    with pytest.raises(ValueError, match="must be user_id, namespace or namespace"):
+        AgentFrom(field)
+
+
+@pytest.mark.parametrize("field", ["user_id", "namespace", "namespace.0", "namespace.12"])
+def test_a_field_is_shown_as_it_was_given(field: str) -> None:
+    assert str(AgentFrom(field)) == field

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import shutil
@@ -15,7 +16,7 @@ from tests.rollback_journals import lay_beside
 
 from keepstone.agent import Agent
 from keepstone.importing import SourceError, import_memory
-from keepstone.importing.sqlite_file import foreign_database
+from keepstone.importing.sqlite_file import foreign_database, is_sqlite
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS id, i AS point FROM n"
 
@@ -123,3 +124,61 @@ def test_a_damaged_database_is_refused(agent: Agent, tmp_path: Path) -> None:
     with pytest.raises(SourceError):
         import_memory(agent, "openai-agents", tmp_path / "agents.db")
     assert agent.sessions() == []
+
+
+def test_a_name_with_quotation_marks_is_a_name(tmp_path: Path) -> None:
+    path = database(tmp_path / "x.db", 'CREATE TABLE "a""b"("c""d"); INSERT INTO "a""b" VALUES(1)')
+    with foreign_database(path) as found:
+        assert found.columns('a"b') == ['c"d']
+        assert list(found.records('a"b')) == [{'c"d': 1}]
+
+
+@pytest.mark.parametrize("name", ["a?mode=rwc&x#y.db", "a%2Fb.db", "ä b.db"])
+def test_a_file_name_is_no_part_of_an_address(tmp_path: Path, name: str) -> None:
+    with foreign_database(database(tmp_path / name, "CREATE TABLE t(x)")) as found:
+        assert (found.name, [*found.tables]) == (name, ["t"])
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("statement", ["INSERT INTO t VALUES(1)", "DROP TABLE t", "PRAGMA user_version = 7"])
+def test_nothing_can_be_written(tmp_path: Path, statement: str) -> None:
+    path = database(tmp_path / "x.db", "CREATE TABLE t(x)")
+    before = path.read_bytes()
+    with foreign_database(path) as found, contextlib.suppress(SourceError):
+        list(found.rows(statement))
+    assert path.read_bytes() == before
+
+
+def test_nothing_of_a_copy_with_a_journal_can_be_written(tmp_path: Path) -> None:
+    path = tmp_path / "x.db"
+    with closing(apsw.Connection(str(path))) as live:
+        live.execute("PRAGMA journal_mode = WAL").fetchall()
+        live.execute("CREATE TABLE t(x)")
+        with foreign_database(path) as found:
+            assert found.tables == {"t"}
+            with pytest.raises(SourceError, match="readonly|read-only|attempt to write"):
+                list(found.rows("INSERT INTO t VALUES(1)"))
+
+
+def test_a_value_of_more_than_64_mebibytes_is_refused(tmp_path: Path) -> None:
+    table = f"CREATE TABLE t(x); INSERT INTO t VALUES(zeroblob({(64 << 20) + 1}))"
+    with (
+        foreign_database(database(tmp_path / "x.db", table)) as found,
+        pytest.raises(SourceError, match="too big"),
+    ):
+        list(found.records("t"))
+
+
+@pytest.mark.parametrize("raw", [b"", b"SQLite format 3", b"text"])
+def test_another_file_is_not_a_database(tmp_path: Path, raw: bytes) -> None:
+    (tmp_path / "x.db").write_bytes(raw)
+    assert not is_sqlite(tmp_path / "x.db")
+    with (
+        pytest.raises(SourceError, match=r"x\.db is not an SQLite database"),
+        foreign_database(tmp_path / "x.db"),
+    ):
+        pass
+
+
+def test_a_missing_file_is_not_a_database(tmp_path: Path) -> None:
+    assert not is_sqlite(tmp_path / "x.db")

@@ -6,9 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.importing.sources import auto, links, written
+import pytest
+from tests.importing.sources import auto, items, links, read, reasons, written
 
 from keepstone.agent import Agent
+from keepstone.importing.item import Item
+from keepstone.importing.origin import Origin
+from keepstone.importing.temporal_graph import is_graphiti, is_zep, read_graphiti, read_zep
 from keepstone.model import Entry
 
 Record = dict[str, Any]
@@ -106,3 +110,72 @@ def test_zep_s_facts_and_messages_are_read(agent: Agent, tmp_path: Path) -> None
     assert links(entry(agent, "e1")) == [("derived_from", "m1")]
     said = entry(agent, "m1")
     assert (said.session, said.type, said.data["role"]) == ("t1", "message", "user")
+
+
+def only(tmp_path: Path, record: Record) -> Item:
+    (found,) = items(read_graphiti, written(tmp_path / "x.json", [record]))
+    return found
+
+
+def test_a_fact_that_names_its_group_is_graphitis_and_another_zeps(tmp_path: Path) -> None:
+    ours = Origin(written(tmp_path / "a.json", [EDGE]))
+    assert (is_graphiti(ours), is_zep(ours)) == (True, False)
+    bare = {key: value for key, value in EDGE.items() if key != "group_id"}
+    theirs = Origin(written(tmp_path / "b.json", [bare]))
+    assert (is_graphiti(theirs), is_zep(theirs)) == (False, True)
+
+
+def test_a_named_text_with_an_id_alone_is_of_neither(tmp_path: Path) -> None:
+    origin = Origin(written(tmp_path / "x.json", [{"uuid": "u", "content": "A note"}]))
+    assert not is_graphiti(origin)
+    assert not is_zep(origin)
+
+
+def test_an_entity_without_a_summary_is_found_by_its_name(tmp_path: Path) -> None:
+    found = only(tmp_path, NODE | {"summary": ""})
+    assert (found.line["type"], found.line["text"]) == ("entity", "Ada")
+    assert found.line["data"]["labels"] == ["Person"]
+
+
+@pytest.mark.parametrize("key", ["reference_time", "valid_at", "created_at"])
+def test_an_episode_has_the_time_at_which_it_was_said(tmp_path: Path, key: str) -> None:
+    episode = {name: value for name, value in EPISODE.items() if name != "valid_at"}
+    later = {} if key == "created_at" else {"created_at": "2026-02-02T00:00:00Z"}
+    found = only(tmp_path, episode | later | {key: "2026-01-01T00:00:00Z"})
+    assert found.line["ts"] == "2026-01-01T00:00:00.000000Z"
+
+
+def test_records_in_lists_take_over_the_thread_that_is_around_them(tmp_path: Path) -> None:
+    said = [{"uuid": "m1", "role": "user", "content": "Hi"}, {"uuid": "m2", "role": "ai", "content": "Yes"}]
+    nested = {"thread": {"x": 1}, "thread_id": "t", "user_id": "ada", "page": [{"messages": said}]}
+    found = items(read_zep, written(tmp_path / "x.json", nested))
+    assert {(item.session, item.owner["user_id"]) for item in found} == {("t", "ada")}
+    assert [item.line["data"]["role"] for item in found] == ["user", "assistant"]
+
+
+def test_lists_within_lists_beyond_any_answer_are_not_looked_into(tmp_path: Path) -> None:
+    value: Any = EDGE
+    for _ in range(20):
+        value = [value]
+    assert items(read_graphiti, written(tmp_path / "x.json", value)) == []
+
+
+def test_records_without_an_id_or_a_text_are_named(tmp_path: Path) -> None:
+    bare = {key: value for key, value in EDGE.items() if key != "uuid"}
+    assert reasons(read(read_graphiti, written(tmp_path / "x.json", [bare, {**EDGE, "fact": ""}]))) == [
+        ("x.json, 1", "the fact has no uuid"),
+        ("x.json, 2", "the fact has no text"),
+    ]
+
+
+def test_a_damaged_line_leaves_the_others(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text(f"{json.dumps(EDGE)}\n[1\n{json.dumps(NODE)}\n")
+    found = read(read_graphiti, tmp_path / "x.jsonl")
+    assert reasons(found) == [("x.jsonl:2", "the line is not a JSON object")]
+    assert len(found) == 3
+
+
+def test_the_vector_of_a_fact_is_its_embedding_and_no_data(tmp_path: Path) -> None:
+    line = only(tmp_path, EDGE).line
+    assert line["embedding"] == [0.1, 0.2]
+    assert "fact_embedding" not in line["data"]

@@ -12,7 +12,7 @@ from keepstone.agent import Agent
 from keepstone.importing.origin import Origin
 from keepstone.importing.transcripts import is_claude_code, is_codex, read_claude_code, read_codex
 
-CLAUDE_CODE = [
+CLAUDE_CODE: list[dict[str, Any]] = [
     {"type": "summary", "summary": "Sign-in", "leafUuid": "u2"},
     {"type": "file-history-snapshot", "messageId": "x"},
     {
