@@ -127,6 +127,14 @@ def test_deleting_the_target_of_a_link_takes_the_link(agent: Agent) -> None:
     }
 
 
+def test_an_entity_that_goes_with_its_links_gets_no_line_but_its_deletion(
+    agent: Agent, tmp_path: Path
+) -> None:
+    imported(agent).delete_entities(["Ada"])
+    (log,) = (tmp_path / "home").rglob(f"{SESSION}.ndjson")
+    assert len(log.read_bytes().splitlines()) == 3
+
+
 def test_an_entity_that_another_way_in_wrote_is_shown_by_its_text(agent: Agent) -> None:
     agent.session(SESSION).add("entity", text="Sails", id="Bo")
     assert KnowledgeGraph(agent).read()["entities"] == [

@@ -39,6 +39,7 @@ def test_sources_and_derived_entries_are_followed_to_their_ends(agent: Agent) ->
     found = origins_of(agent, agent.get("c"))
     assert shape(found.sources) == {"b": {"a": {}}}
     assert shape(found.derived) == {"d": {"e": {}}}
+    assert found.gone == []
 
 
 def test_a_source_of_two_ways_is_followed_once(agent: Agent) -> None:
