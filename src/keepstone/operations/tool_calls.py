@@ -121,7 +121,7 @@ class ToolCalls(AgentMemory):
         shown: Sequence[Hit] = hits
         note = None
         if min_relevance is None:
-            shown, note = self.told(hits, limit, session, types or None)
+            shown, note = self.told(hits, limit, session, types or None, trust)
         answer = hits_answer(shown, note)
         found = [
             {**item, "session": hit.entry.session, **self._whose(hit.entry.agent)}
