@@ -125,7 +125,13 @@ def test_each_form_of_a_message_has_its_role_and_content(tmp_path: Path, message
 
 def test_what_json_can_hold_of_a_message_is_kept(tmp_path: Path) -> None:
     calls = [{"id": "c", "args": {"n": [1, None]}}]
-    message: dict[str, Any] = {"type": "ai", "content": "", "tool_calls": calls, "name": None, "usage_metadata": {}}
+    message: dict[str, Any] = {
+        "type": "ai",
+        "content": "",
+        "tool_calls": calls,
+        "name": None,
+        "usage_metadata": {},
+    }
     assert said(tmp_path, message) == [{"role": "assistant", "content": "", "tool_calls": calls}]
 
 
