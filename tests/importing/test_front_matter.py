@@ -114,7 +114,7 @@ def test_keys_of_an_export_may_be_longer_than_yaml_allows() -> None:
         ("", None, ""),
     ],
 )
-def test_front_matter_stands_between_the_first_fences(text: str, head: str | None, rest: str) -> None:
+def test_front_matter_is_between_the_first_fences(text: str, head: str | None, rest: str) -> None:
     assert split_front_matter(text) == (head, rest)
 
 

@@ -71,7 +71,7 @@ def test_an_entity_without_observations_is_found_by_its_name(tmp_path: Path) -> 
     assert found.line["data"]["observations"] == []
 
 
-def test_a_relation_may_stand_before_its_entity(tmp_path: Path) -> None:
+def test_a_relation_may_come_before_its_entity(tmp_path: Path) -> None:
     lines = [
         {"type": "relation", "from": "Ada", "to": "Bo", "relationType": "knows"},
         {"type": "entity", "name": "Ada", "observations": ["x"]},

@@ -60,7 +60,7 @@ def test_whatever_is_compared_is_an_answer(value: Any, bound: Any) -> None:
 def test_numbers_in_texts_are_numbers_and_what_has_no_order_passes_nothing(
     value: Any, bound: Any, *, greater: bool
 ) -> None:
-    assert compares(value, "$gt", bound) == greater
+    assert compares(value, "$gt", bound) == compares(value, "$gte", bound) == greater
     assert not compares(value, "$lt", bound)
 
 

@@ -1,4 +1,4 @@
-"""The definitions of the tools: what models and clients are told about them."""
+"""The definitions of the tools, as models and clients see them."""
 
 from __future__ import annotations
 

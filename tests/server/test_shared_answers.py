@@ -46,7 +46,7 @@ def test_a_request_that_has_ended_comes_back_with_its_response(answers: SharedAn
     assert (found.status, found.body, found.headers) == (201, b"{}", [(b"location", b"/caf\xe9")])
 
 
-def test_another_request_with_the_key_is_told_at_once(answers: SharedAnswers) -> None:
+def test_another_request_with_the_key_comes_back_at_once(answers: SharedAnswers) -> None:
     claim(answers, b"first")
     found = claim(answers, b"second")
     assert (found.request, found.ended.is_set()) == (b"first", False)

@@ -14,6 +14,8 @@ from keepstone.importing.json_text import elements
 from keepstone.importing.origin import Origin
 from keepstone.model import Record
 
+# An export may have several files with numbers, such as conversations-1.json. The repetition is possessive,
+# so that other names are refused in linear time.
 _CONVERSATIONS = re.compile(r"^(?:.*/)?conversations[-_0-9]*+\.json$")
 
 _LOOKED_AT = 100
@@ -103,6 +105,7 @@ def read_chatgpt(origin: Origin, options: Options) -> Items:
 def _branch(tree: dict[str, Any], leaf: Any) -> list[str]:
     """Return the names of the nodes from the root to a leaf."""
     found: dict[str, None] = {}
+    # In a damaged tree a node may be its own ancestor: each node is taken once.
     while isinstance(leaf, str) and leaf in tree and leaf not in found and isinstance(tree[leaf], dict):
         found[leaf] = None
         leaf = tree[leaf].get("parent")

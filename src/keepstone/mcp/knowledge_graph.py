@@ -129,6 +129,7 @@ class KnowledgeGraph:
         If none contains it literally, they are those that recall finds relevant.
         """
         entities, relations = self._read()
+        # First as the reference server searches, so that prompts that were written for it find the same.
         wanted = query.lower()
         found = [entity for entity in entities if any(wanted in text.lower() for text in _texts(entity))]
         if not found and wanted.strip():
@@ -233,6 +234,7 @@ def _relation(given: Mapping[str, Any]) -> Record:
 
 
 def _id_of(relation: Mapping[str, Any]) -> str:
+    # JSON keeps the parts apart, whatever signs they have.
     return json.dumps([relation["from"], relation["relationType"], relation["to"]], ensure_ascii=False)
 
 

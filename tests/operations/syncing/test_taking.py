@@ -97,10 +97,9 @@ def test_a_damaged_line_is_left_there_and_counted(home: Home, shared: Folder) ->
     assert taking.result.skipped == ["1 line of devices/other/a/main.ndjson"]
 
 
-def test_a_session_of_damage_alone_is_not_made(home: Home, shared: Folder) -> None:
-    taking = local(home)
-    taking.take(device(shared, home.root, new_ndjson=b"{damaged\n"))
-    assert [info.id for info in home.agent("a").sessions()] == ["main"]
+def test_a_session_of_damage_alone_makes_neither_session_nor_agent(home: Home, shared: Folder) -> None:
+    local(home).take(device(shared, home.root, agent="b", new_ndjson=b"{damaged\n"))
+    assert home.agents() == ["a"]
 
 
 def test_a_manifest_that_is_not_whole_gives_nothing(home: Home, shared: Folder) -> None:
