@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import json
+import shutil
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
+
+import apsw
+
+from keepstone.agent import Agent
+from keepstone.importing import ImportResult, import_memory
+from keepstone.importing.item import Item, Items, Options, Unread
+from keepstone.importing.origin import Origin
+from keepstone.model import Entry
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -67,3 +77,54 @@ def claude() -> list[dict[str, Any]]:
         },
     ]
     return [{"uuid": "conversation-1", "name": "Sign-in", "chat_messages": messages}]
+
+
+def entries(agent: Agent, session: str) -> dict[str, Entry]:
+    return {entry.id: entry for entry in agent.session(session).entries()}
+
+
+def sessions(agent: Agent) -> list[str]:
+    return sorted(info.id for info in agent.sessions())
+
+
+def auto(agent: Agent, path: Path, source: str, **options: Any) -> ImportResult:
+    """Import what must be recognised as this source, and nothing when it is imported again."""
+    result = import_memory(agent, "auto", path, **options)
+    assert result.source == source
+    again = import_memory(agent, source, path, **options)
+    assert (again.imported, again.unchanged) == (0, result.imported + result.unchanged)
+    return result
+
+
+def chroma(folder: Path, script: str) -> Path:
+    """Return a copy of a Chroma folder, changed by a script."""
+    shutil.copytree(FIXTURES / "chroma", folder)
+    with closing(apsw.Connection(str(folder / "chroma.sqlite3"))) as database:
+        database.execute(script)
+    return folder
+
+
+def written(path: Path, value: Any) -> Path:
+    path.write_text(json.dumps(value))
+    return path
+
+
+def links(found: Entry) -> list[tuple[str, str]]:
+    return [(link["rel"], link["to"]) for link in found.links]
+
+
+def read(reader: Callable[[Origin, Options], Items], path: Path, **options: Any) -> list[Item | Unread]:
+    """Return what a reader yields of a path, without writing it to any agent."""
+    return list(reader(Origin(path), Options(**options)))
+
+
+def items(reader: Callable[[Origin, Options], Items], path: Path, **options: Any) -> list[Item]:
+    """Return what a reader yields of a path, which must not have anything unread."""
+    found = read(reader, path, **options)
+    assert [one for one in found if isinstance(one, Unread)] == []
+    return [one for one in found if isinstance(one, Item)]
+
+
+def reasons(found: Sequence[Item | Unread]) -> list[tuple[str, str]]:
+    """Return place and reason of what was not read."""
+    return [(one.place, one.reason) for one in found if isinstance(one, Unread)]

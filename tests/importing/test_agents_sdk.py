@@ -7,6 +7,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+from tests.importing.sources import FIXTURES, auto, sessions
 
 from keepstone.agent import Agent
 from keepstone.importing import SourceError, import_memory
@@ -85,3 +86,12 @@ def test_a_virtual_table_of_an_unknown_module_is_not_looked_at(agent: Agent, tmp
     connection.execute("INSERT INTO sqlite_schema VALUES ('table', 'v', 'v', 0, ?)", (virtual,))
     connection.close()
     assert import_memory(agent, "auto", source).imported == 4
+
+
+def test_sessions_of_the_openai_agents_sdk(agent: Agent) -> None:
+    assert auto(agent, FIXTURES / "agents.db", "openai-agents").imported == 5
+    assert sessions(agent) == ["user-7", "user-8"]
+    data = [entry.data for entry in agent.session("user-7").entries()]
+    assert data[0] == {"role": "user", "content": "Which sign-in?"}
+    assert [item.get("type") for item in data[1:]] == ["message", "function_call", "function_call_output"]
+    assert agent.session("user-7").messages("openai")[-1]["output"] == "found"

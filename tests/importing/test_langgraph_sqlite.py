@@ -1,4 +1,4 @@
-"""LangGraph's databases: what its store and its checkpoints become, and that the adapter finds it."""
+"""LangGraph's stores: what their items become, and that the adapter finds them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 
 import apsw
 import pytest
-from tests.importing.sources import FIXTURES, jsonl
+from tests.importing.sources import FIXTURES, auto, entries
 
 import keepstone
 from keepstone.agent import Agent
 from keepstone.home import Home
-from keepstone.importing import SourceError, import_memory
+from keepstone.importing import import_memory
 
 
 @pytest.fixture
@@ -107,91 +107,14 @@ def test_the_adapter_ranks_imported_items_by_their_vectors(home: Home, agent: Ag
     assert [(item.key, item.score) for item in found] == [("pnpm", 1), ("tea", 0)]
 
 
-def test_messages_of_a_delta_channel_come_from_its_writes(agent: Agent) -> None:
-    result = import_memory(agent, "auto", FIXTURES / "delta.db")
-    assert (result.source, result.imported, result.failed) == ("langgraph", 11, [])
-    assert texts(agent, "t1") == ["edited", "question h2", "reply 3", "question h3", "reply 5"]
-    times = [entry.ts for entry in agent.session("t1").entries()]
-    assert times == sorted(set(times))
-    assert import_memory(agent, "auto", FIXTURES / "delta.db").unchanged == 11
-
-
-def test_a_snapshot_of_a_delta_channel_is_where_its_writes_begin(agent: Agent) -> None:
-    import_memory(agent, "langgraph", FIXTURES / "delta.db")
-    assert texts(agent, "snapshots") == texts(agent, "t1")
-
-
-def test_an_overwrite_replaces_what_a_delta_channel_had(agent: Agent) -> None:
-    import_memory(agent, "langgraph", FIXTURES / "delta.db")
-    assert texts(agent, "overwritten") == ["Fresh"]
-
-
-@pytest.mark.parametrize(
-    ("statement", "reason"),
-    [
-        ("DROP TABLE writes", "table writes, which is missing"),
-        ("DELETE FROM checkpoints WHERE parent_checkpoint_id IS NULL", "cannot be read"),
-        ("UPDATE writes SET type = 'pickle' WHERE channel = 'messages'", "can run code"),
-    ],
-)
-def test_a_thread_whose_writes_are_lost_is_named(
-    agent: Agent, tmp_path: Path, statement: str, reason: str
-) -> None:
-    result = import_memory(agent, "langgraph", changed(tmp_path, "delta.db", statement))
-    assert any("thread t1" in one.place and reason in one.reason for one in result.failed)
-
-
-def test_a_circle_of_checkpoints_ends(agent: Agent, tmp_path: Path) -> None:
-    statement = "UPDATE checkpoints SET parent_checkpoint_id = checkpoint_id WHERE thread_id = 't1'"
-    result = import_memory(agent, "langgraph", changed(tmp_path, "delta.db", statement))
-    assert "cannot be read" in result.failed[0].reason
-
-
-def test_each_namespace_gets_an_agent_of_its_own(home: Home, agent: Agent, tmp_path: Path) -> None:
-    source = store(tmp_path / "store.db", ("users.ada", "k", '{"n": 1}'), ("users.Bob", "k", '{"n": 2}'))
-    assert import_memory(agent, "langgraph", source, agent_from="namespace").imported == 2
-    assert home.agents() == sorted([keepstone.slug("users.ada"), keepstone.slug("users.Bob")])
-    assert import_memory(agent, "langgraph", source, agent_from="namespace").unchanged == 2
-    assert agent.sessions() == []
-
-
-def test_a_label_of_the_namespace_names_the_agent(home: Home, agent: Agent, tmp_path: Path) -> None:
-    rows = (("ada.facts", "k", '{"n": 1}'), ("ada.plans", "k", '{"n": 2}'), ("bob.facts", "k", '{"n": 3}'))
-    import_memory(agent, "langgraph", store(tmp_path / "store.db", *rows), agent_from="namespace.0")
-    assert {slug: home.agent(slug).count() for slug in home.agents()} == {"ada": 2, "bob": 1}
-
-
-def test_a_thread_goes_to_the_agent_of_its_user(home: Home, agent: Agent) -> None:
-    import_memory(agent, "langgraph", FIXTURES / "delta.db", agent_from="user_id")
-    assert {slug: home.agent(slug).count() for slug in home.agents()} == {"a": 1, "ada": 10}
-
-
-def test_memories_of_mem0_go_to_the_agents_of_their_users(home: Home, agent: Agent) -> None:
-    import_memory(agent, "mem0", FIXTURES / "mem0", agent_from="user_id")
-    assert {slug: home.agent(slug).count() for slug in home.agents()} == {"a": 1, "ada": 1, "bob": 1}
-
-
-def test_equal_records_of_two_users_are_both_kept(home: Home, agent: Agent, tmp_path: Path) -> None:
-    source = jsonl(
-        tmp_path / "x.jsonl", [{"text": "Tea", "user_id": "ada"}, {"text": "Tea", "user_id": "bob"}]
-    )
-    assert import_memory(agent, "jsonl", source, agent_from="user_id", dry_run=True).imported == 2
-    assert import_memory(agent, "jsonl", source, agent_from="user_id").imported == 2
-    assert home.agents() == ["ada", "bob"]
-
-
-def test_a_source_without_users_is_refused(home: Home, agent: Agent, tmp_path: Path) -> None:
-    source = jsonl(tmp_path / "x.jsonl", [{"text": "Tea"}])
-    with pytest.raises(SourceError, match="no record of jsonl says namespace"):
-        import_memory(agent, "jsonl", source, agent_from="namespace")
-    with pytest.raises(ValueError, match="must be user_id"):
-        import_memory(agent, "jsonl", source, agent_from="owner")
-    assert home.agents() == []
-
-
 def test_the_value_of_an_item_that_is_no_json_is_named(agent: Agent, tmp_path: Path) -> None:
     result = import_memory(
         agent, "langgraph", store(tmp_path / "store.db", ("u", "k", "{"), ("u", "l", json.dumps([1])))
     )
     assert "is not JSON" in result.failed[0].reason
     assert agent.get("l").data == {"value": [1]}
+
+
+def test_items_of_a_langgraph_store(agent: Agent) -> None:
+    assert auto(agent, FIXTURES / "store.db", "langgraph").imported == 2
+    assert entries(agent, "langgraph/users/ada")["tea"].data == {"text": "Ada likes tea", "n": 1}

@@ -1,20 +1,13 @@
-"""Folders of Markdown, and the YAML at the head of their files."""
+"""Folders of Markdown: notes with properties, tags and links."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-import pytest
-import yaml
-from hypothesis import given
-from hypothesis import strategies as st
-from tests.importing.test_sources import auto, entries
+from tests.importing.sources import auto, entries
 
 from keepstone.agent import Agent
 from keepstone.importing import import_memory
-from keepstone.importing.front_matter import parse_yaml, split_front_matter
-from keepstone.operations.exporting.parts import flow
 
 
 def files(folder: Path, contents: dict[str, str]) -> Path:
@@ -121,92 +114,3 @@ def test_markdown_links_to_notes_become_links(agent: Agent, tmp_path: Path) -> N
         agent, "obsidian", files(tmp_path / "vault", {"x/a.md": body, **dict.fromkeys(names, "B\n")})
     )
     assert [link["to"] for link in agent.get("x/a").links] == [name.removesuffix(".md") for name in names]
-
-
-WRITTEN = [
-    "a: 1\nb: 1.5\nc: true\nd: null\ne: ~\nf:\ng: -3\n",
-    "quoted: \"with \\\"quotes\\\" # and hash\"\nsingle: 'it''s'\n",
-    "tags:\n  - one\n  - two words\n  - 'three: 3'\n",
-    "tags:\n- one\n- two\nnext: x\n",
-    "flow: [a, 'b, c', 3]\nmap: {k: v, n: 2}\n",
-    "deep:\n  inner:\n    - x: 1\n      y: 2\n    - x: 3\n  more: z\n",
-    "text: |\n  line one\n  line two\nend: x\n",
-    "url: http://example.org/a#b\n# a comment\nafter: comment # here\n",
-    "wrapped: one\n  two\n\n  three\nquoted: 'one\n  two'\nnext: x\n",
-    "base: &b {k: v, n: 1}\nsame: *b\nmerged:\n  <<: *b\n  n: 2\n",
-    "folded: >-\n  one\n  two\nkept: |+\n  one\n\n",
-    "? asked\n: answer\nstr: !!str 1\n",
-]
-
-
-@pytest.mark.parametrize("text", WRITTEN)
-def test_front_matter_says_what_yaml_says(text: str) -> None:
-    expected: Any = yaml.safe_load(text)
-    found = parse_yaml(text)
-    assert {key: value.strip() if isinstance(value, str) else value for key, value in found.items()} == {
-        key: value.strip() if isinstance(value, str) else value for key, value in expected.items()
-    }
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
-    max_leaves=20,
-)
-
-
-@given(JSON)
-def test_exported_front_matter_is_yaml_and_comes_back(value: Any) -> None:
-    line = f"key: {flow(value)}"
-    assert parse_yaml(line) == {"key": value}
-    assert yaml.safe_load(line) == {"key": value}
-
-
-@given(st.text(max_size=200))
-def test_any_front_matter_is_understood_or_refused(text: str) -> None:
-    split_front_matter(f"---\n{text}\n---\nbody")
-    try:
-        parse_yaml(text)
-    except ValueError:
-        return
-
-
-def test_apostrophes_do_not_join_the_items_of_a_list() -> None:
-    assert parse_yaml("a: [it's, that's, 'x, ''y''', \"p, q\"]") == {
-        "a": ["it's", "that's", "x, 'y'", "p, q"]
-    }
-
-
-REFUSED = {
-    "a tag": ("a: !!python/object/apply:os.system [ls]", "tag .*os.system"),
-    "an alias to itself": ("a: &a [*a]", "stands for nothing complete"),
-    "an unknown alias": ("a: *a", "stands for nothing complete"),
-    "a mapping as a key": ("{a: 1}: b", "as a key"),
-    "depth": ("a: " + "[" * 100_000, "deeper than 50"),
-    "length": ("a: " + "x" * (1 << 20), "more than 1,048,576 characters"),
-    "a list": ("- a", "not a mapping"),
-}
-
-
-@pytest.mark.parametrize(("text", "reason"), REFUSED.values(), ids=REFUSED)
-def test_front_matter_that_could_harm_is_refused(text: str, reason: str) -> None:
-    with pytest.raises(ValueError, match=reason):
-        parse_yaml(text)
-
-
-def test_aliases_that_multiply_are_refused() -> None:
-    lists = "".join(f"k{n}: &k{n} [{', '.join([f'*k{n - 1}'] * 10)}]\n" for n in range(1, 10))
-    long = f"k: &k {'x' * 100_000}\n" + "".join(f"l{n}: *k\n" for n in range(100))
-    for text in ("k0: &k0 x\n" + lists, long):
-        with pytest.raises(ValueError, match="aliases repeat too much"):
-            parse_yaml(text)
-
-
-@pytest.mark.parametrize("text", ["yes", "12:30", "2026-01-11", "007", "1e999", "NaN", ".5", "1_000"])
-def test_plain_words_that_only_old_yaml_changes_stay(text: str) -> None:
-    assert parse_yaml(f"key: {text}\nother: it's") == {"key": text, "other": "it's"}
-
-
-def test_keys_of_an_export_may_be_longer_than_yaml_allows() -> None:
-    value = {"x" * 2000: [1.5, None, "é"]}
-    assert parse_yaml(f"keepstone: {flow(value)}\nother: 1") == {"keepstone": value, "other": 1}

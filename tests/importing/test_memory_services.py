@@ -1,21 +1,20 @@
-"""claude-mem, Graphiti, Zep, Hindsight and supermemory: what each writes, imported with times and sources."""
+"""claude-mem and Hindsight: what each writes, imported with times and sources."""
 
 from __future__ import annotations
 
 import json
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import apsw
 import pytest
+from tests.importing.sources import links, written
 
 import keepstone
 from keepstone.agent import Agent
 from keepstone.importing import ImportResult, import_memory
-from keepstone.model import Entry
+from keepstone.model import Entry, Record
 
-Record = dict[str, Any]
 CLAUDE_MEM = """
 CREATE TABLE sdk_sessions (id INTEGER PRIMARY KEY, content_session_id TEXT, memory_session_id TEXT,
     project TEXT);
@@ -38,32 +37,6 @@ INSERT INTO session_summaries VALUES (2, 'memory-1', 'ferry', 'Fix it', 'Noon is
     '["a.py"]',
     '2026-01-11T11:00:00.000Z', 1768129200000);
 """
-EDGE: Record = {
-    "uuid": "e1",
-    "group_id": "ada",
-    "source_node_uuid": "n1",
-    "target_node_uuid": "n2",
-    "created_at": "2026-01-11T10:00:00Z",
-    "name": "LIVES_IN",
-    "fact": "Ada lives in Dover",
-    "fact_embedding": [0.1, 0.2],
-    "episodes": ["p1"],
-    "expired_at": "2026-03-01T00:00:00Z",
-    "valid_at": "2025-01-01T00:00:00Z",
-    "invalid_at": "2026-02-01T00:00:00Z",
-    "attributes": {},
-}
-NODE: Record = {"uuid": "n1", "group_id": "ada", "name": "Ada", "labels": ["Person"], "summary": "A sailor"}
-EPISODE: Record = {
-    "uuid": "p1",
-    "group_id": "ada",
-    "name": "call",
-    "source": "message",
-    "source_description": "phone",
-    "content": "Ada: I live in Dover",
-    "valid_at": "2025-01-01T00:00:00Z",
-    "entity_edges": ["e1"],
-}
 
 
 def auto(agent: Agent, path: Path, source: str) -> ImportResult:
@@ -75,17 +48,8 @@ def auto(agent: Agent, path: Path, source: str) -> ImportResult:
     return result
 
 
-def written(path: Path, value: Any) -> Path:
-    path.write_text(json.dumps(value))
-    return path
-
-
 def entry(agent: Agent, name: str) -> Entry:
     return agent.get(name)
-
-
-def links(found: Entry) -> list[tuple[str, str]]:
-    return [(link["rel"], link["to"]) for link in found.links]
 
 
 @pytest.fixture
@@ -148,64 +112,6 @@ def test_each_project_of_claude_mem_can_have_an_agent(tmp_path: Path, claude_mem
         assert home.agent("ferry").count() == 3
 
 
-def test_facts_of_graphiti_keep_validity_and_sources(agent: Agent, tmp_path: Path) -> None:
-    path = written(tmp_path / "graph.json", {"nodes": [NODE], "edges": [EDGE], "episodes": [EPISODE]})
-    assert auto(agent, path, "graphiti").imported == 3
-    found = entry(agent, "e1")
-    assert (found.session, found.type, found.text) == ("ada", "fact", "Ada lives in Dover")
-    assert [str(time)[:10] for time in (found.valid_from, found.valid_to)] == ["2025-01-01", "2026-02-01"]
-    assert links(found) == [("derived_from", "p1")]
-    assert (found.data["relation"], found.data["source_node_name"]) == ("LIVES_IN", "Ada")
-    assert agent.recall("Where does Ada live?", types=["fact"]) == []
-    assert agent.recall("Where does Ada live?", types=["fact"], as_of="2026-01-15")[0].entry.id == "e1"
-
-
-def test_a_fact_without_an_end_ends_when_it_was_invalidated(agent: Agent, tmp_path: Path) -> None:
-    edges = [{**EDGE, "invalid_at": None}, {**EDGE, "uuid": "e2", "invalid_at": None, "expired_at": None}]
-    auto(agent, written(tmp_path / "edges.json", edges), "graphiti")
-    assert str(entry(agent, "e1").valid_to)[:10] == "2026-03-01"
-    assert entry(agent, "e2").valid_to is None
-
-
-def test_a_neo4j_export_of_graphiti_is_read(agent: Agent, tmp_path: Path) -> None:
-    properties = {key: value for key, value in EDGE.items() if not key.endswith("node_uuid")}
-    lines = [
-        {"type": "node", "id": "0", "labels": ["Entity", "Person"], "properties": NODE},
-        {"type": "node", "id": "1", "labels": ["Episodic"], "properties": EPISODE},
-        {
-            "type": "relationship",
-            "id": "5",
-            "label": "RELATES_TO",
-            "properties": {**properties, "source_uuid": "n1", "target_uuid": "n2"},
-        },
-        {
-            "type": "relationship",
-            "id": "6",
-            "label": "MENTIONS",
-            "properties": {"uuid": "m", "group_id": "ada"},
-        },
-    ]
-    path = tmp_path / "all.json"
-    path.write_text("\n".join(map(json.dumps, lines)))
-    assert auto(agent, path, "graphiti").imported == 3
-    assert entry(agent, "e1").data["source_node_name"] == "Ada"
-
-
-def test_zep_s_facts_and_messages_are_read(agent: Agent, tmp_path: Path) -> None:
-    edge = {key: value for key, value in EDGE.items() if key not in {"group_id", "episodes"}}
-    messages = [
-        {"uuid": "m1", "role": "user", "name": "Ada", "content": "Hi", "created_at": "2026-01-01T00:00:00Z"}
-    ]
-    folder = tmp_path / "zep"
-    folder.mkdir()
-    written(folder / "edges.json", {"edges": [{**edge, "episode_uuids": ["m1"], "user_uuid": "u"}]})
-    written(folder / "thread.json", {"thread_id": "t1", "user_id": "ada", "messages": messages})
-    assert auto(agent, folder, "zep").imported == 2
-    assert links(entry(agent, "e1")) == [("derived_from", "m1")]
-    said = entry(agent, "m1")
-    assert (said.session, said.type, said.data["role"]) == ("t1", "message", "user")
-
-
 def test_an_archive_of_hindsight_keeps_facts_with_their_documents(agent: Agent, tmp_path: Path) -> None:
     fact = {
         "fact_type": "world",
@@ -255,41 +161,6 @@ def test_facts_of_hindsight_keep_their_ids_when_one_before_them_goes(agent: Agen
     assert import_memory(agent, "auto", tmp_path / "bank1").unchanged == 4
     assert links(entry(agent, "o")) == [("derived_from", "b")]
     assert links(entry(agent, "c")) == [("derived_from", "d"), ("caused_by", "b")]
-
-
-def test_memories_of_supermemory_keep_versions_and_documents(agent: Agent, tmp_path: Path) -> None:
-    memory = {
-        "spaceContainerTag": "ada",
-        "createdAt": "2026-01-01T00:00:00Z",
-        "updatedAt": "2026-01-05T00:00:00Z",
-    }
-    memories = [
-        {**memory, "id": "m1", "memory": "Ada lives in Calais", "isLatest": False},
-        {
-            **memory,
-            "id": "m2",
-            "memory": "Ada lives in Dover",
-            "parentMemoryId": "m1",
-            "memoryRelations": {"m1": "updates"},
-            "createdAt": "2026-01-03T00:00:00Z",
-            "forgetAfter": "2999-01-01T00:00:00Z",
-        },
-        {**memory, "id": "m3", "memory": "Forgotten", "isForgotten": True},
-    ]
-    document = {
-        "id": "d1",
-        "title": "Call",
-        "content": "I moved",
-        "type": "text",
-        "metadata": {},
-        "memoryEntries": memories,
-    }
-    path = written(tmp_path / "documents.json", {"documents": [document], "pagination": {}})
-    assert auto(agent, path, "supermemory").imported == 3
-    old, new = entry(agent, "m1"), entry(agent, "m2")
-    assert (str(old.valid_to)[:10], str(new.expires)[:4], new.session) == ("2026-01-03", "2999", "ada")
-    assert links(new) == [("updates", "m1"), ("derived_from", "d1")]
-    assert [hit.entry.id for hit in agent.recall("Ada lives", types=["memory"])] == ["m2"]
 
 
 def test_files_of_other_programs_are_not_taken_for_these(agent: Agent, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from tests.importing.sources import zipped
+from tests.importing.sources import FIXTURES, zipped
 
 import keepstone
 from keepstone.importing import SourceError, import_memory
@@ -137,3 +137,10 @@ def test_a_link_in_a_folder_is_listed_and_not_followed(tmp_path: Path) -> None:
         result = import_memory(home.agent("a"), "obsidian", vault)
         assert [entry.text for entry in home.agent("a").iter_entries()] == ["here"]
     assert [(one.place, "link" in one.reason) for one in result.failed] == [("link.md", True)]
+
+
+def test_a_folder_behind_a_link_is_not_searched(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "elsewhere").symlink_to(FIXTURES / "chroma")
+    assert Origin(tmp_path / "folder").near("chroma.sqlite3") == []
+    assert Origin(FIXTURES).near("chroma.sqlite3") == [FIXTURES / "chroma" / "chroma.sqlite3"]

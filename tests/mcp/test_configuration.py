@@ -18,9 +18,6 @@ from keepstone.cli.app import app
 from keepstone.mcp import jsonc
 from keepstone.mcp.clients import CLIENTS, ClientKind, client_of, command_of
 from keepstone.mcp.configuration import Change, ChangedError, installed, with_server
-from keepstone.mcp.status import is_written_by_install
-
-from .processes import COMMAND
 
 NAMES = [client.name for client in CLIENTS]
 
@@ -275,78 +272,6 @@ def test_unknown_clients_and_those_without_a_shared_file_are_refused() -> None:
     assert "claude-code" in run("install", "emacs", status=2)
     assert "--project" in run("install", "windsurf", "--project", status=2)
     assert "--all" in run("install", status=2)
-
-
-def test_status_starts_each_server_and_says_what_is_wrong(user_folder: Path) -> None:
-    run("install", "cursor", "codex", "--home", str(user_folder / "home"))
-    (user_folder / ".gemini").mkdir()
-    (user_folder / ".gemini/settings.json").write_text('{"mcpServers": {"keepstone": {"command": "/none"}}}')
-    (user_folder / ".codeium/windsurf").mkdir(parents=True)
-    (user_folder / ".codeium/windsurf/mcp_config.json").write_text("{")
-    states = {row["client"]: row for row in json.loads(run("status", "--json", status=1))["clients"]}
-    assert {name: row["state"] for name, row in states.items()} == {
-        "claude-code": "not found",
-        "claude-desktop": "not found",
-        "cursor": "installed",
-        "vscode": "not found",
-        "codex": "installed",
-        "gemini": "installed",
-        "zed": "not found",
-        "windsurf": "unreadable",
-    }
-    assert (states["cursor"]["trouble"], states["codex"]["trouble"]) == (None, None)
-    assert "/none is missing" in states["gemini"]["trouble"]
-
-
-def state_of_project(folder: Path, *options: str, **entry: object) -> dict[str, str | None]:
-    """Return what the status says of a project whose file has this entry."""
-    (folder / ".mcp.json").write_text(json.dumps({"mcpServers": {"keepstone": entry}}))
-    done = subprocess.run(
-        [*COMMAND, "mcp", "status", "--project", "--json", *options],
-        cwd=folder,
-        capture_output=True,
-        check=False,
-    )
-    rows: list[dict[str, str | None]] = json.loads(done.stdout)["clients"]
-    return next(row for row in rows if row["client"] == "claude-code")
-
-
-def test_status_shows_a_command_of_a_project_and_starts_it_only_if_asked(tmp_path: Path) -> None:
-    command = {"command": "sh", "args": ["-c", "touch ran"]}
-    trouble = state_of_project(tmp_path, **command)["trouble"]
-    assert trouble is not None
-    assert "not started" in trouble
-    assert "sh -c 'touch ran'" in trouble
-    assert not (tmp_path / "ran").exists()
-    state_of_project(tmp_path, "--start", **command)
-    assert (tmp_path / "ran").exists()
-
-
-@pytest.mark.parametrize("line", ["mcp", "mcp --agent auto", "mcp --agent a --read-only"])
-def test_what_install_writes_is_started(line: str) -> None:
-    for command in (command_of(line.split()), command_of(line.split(), shared=True)):
-        assert is_written_by_install(command, shared=True)
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "sh mcp",
-        "keepstone",
-        "keepstone hook",
-        "keepstone mcp install --all",
-        "keepstone mcp --agent",
-        "keepstone mcp --agent a install",
-        "keepstone mcp --home gift",
-        "/elsewhere/keepstone mcp",
-    ],
-)
-def test_what_install_does_not_write_for_a_project_is_not_started(line: str) -> None:
-    assert not is_written_by_install(line.split(), shared=True)
-
-
-def test_the_users_own_file_may_name_a_home() -> None:
-    assert is_written_by_install(command_of(["mcp", "--home", "/srv/memory"]), shared=False)
 
 
 @pytest.mark.parametrize(

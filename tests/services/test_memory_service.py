@@ -7,8 +7,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import pytest
 from tests.memories import Letters, files_of, lines_of, same, texts
 
 import keepstone
-from keepstone import Home, MemoryRepository, MemoryService
+from keepstone import Home, MemoryService
 from keepstone.testing import START, ManualClock
 
 BAD_VALUES = [[1.0, float("nan")], [float("inf"), 0.0], [0.0, 0.0], [], [[1.0, 0.0]]]
@@ -294,21 +293,6 @@ def test_a_limit_of_nothing_gives_nothing(service: MemoryService) -> None:
 
 
 # Where the memories lie
-
-
-@pytest.mark.requirement("vectors.repository.create")
-def test_a_stored_memory_reads_back_equal_in_every_field(tmp_path: Path) -> None:
-    vector = np.random.default_rng(4).normal(size=384)
-    created = MemoryRepository(tmp_path).create_memory("s/1", "Größe \0 🌊", vector, "kurz")
-
-    [stored] = MemoryService(tmp_path).get_memories_by_session("s/1")
-    [found] = MemoryRepository(tmp_path).query_similar_by_embedding(vector, "s/1")
-
-    assert same(stored, created)
-    assert (created.session_id, created.text, created.summary_text) == ("s/1", "Größe \0 🌊", "kurz")
-    assert found.score == pytest.approx(1)
-    assert same(replace(found, score=None), created)
-    assert created.timestamp <= datetime.now(UTC)
 
 
 def test_a_memory_is_one_line_of_its_sessions_log(home: Home, service: MemoryService) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import chain, islice
 from typing import Any
 
@@ -13,11 +14,15 @@ from keepstone.importing.json_text import elements
 from keepstone.importing.origin import Origin
 from keepstone.model import Record
 
+# An export may have several files with numbers, such as conversations-1.json. The repetition is possessive,
+# so that other names are refused in linear time.
 _CONVERSATIONS = re.compile(r"^(?:.*/)?conversations[-_0-9]*+\.json$")
 
 _LOOKED_AT = 100
 """Conversations that are looked at to find one that is an object."""
 _NOT_AN_OBJECT = "it is not an object"
+_UNKNOWN_FORM = (AttributeError, LookupError, TypeError, ValueError)
+"""Errors of reading a message that lacks a key, or has a value of another type there."""
 
 
 def is_chatgpt(origin: Origin) -> bool:
@@ -84,7 +89,7 @@ def read_chatgpt(origin: Origin, options: Options) -> Items:
             node = tree[name]
             try:
                 line = _chatgpt_line(node.get("message"))
-            except (TypeError, AttributeError, ValueError) as error:
+            except _UNKNOWN_FORM as error:
                 yield Unread(f"{place}, message {name}", f"it is not of the known form: {error}")
                 continue
             if line is None:
@@ -100,6 +105,7 @@ def read_chatgpt(origin: Origin, options: Options) -> Items:
 def _branch(tree: dict[str, Any], leaf: Any) -> list[str]:
     """Return the names of the nodes from the root to a leaf."""
     found: dict[str, None] = {}
+    # In a damaged tree a node may be its own ancestor: each node is taken once.
     while isinstance(leaf, str) and leaf in tree and leaf not in found and isinstance(tree[leaf], dict):
         found[leaf] = None
         leaf = tree[leaf].get("parent")
@@ -109,7 +115,7 @@ def _branch(tree: dict[str, Any], leaf: Any) -> list[str]:
 def _all_branches(tree: dict[str, Any]) -> list[str]:
     """Return the names of all nodes, each after its parent."""
     nodes = {name: node for name, node in tree.items() if isinstance(node, dict)}
-    roots = [name for name, node in nodes.items() if node.get("parent") not in nodes]
+    roots = [name for name, node in nodes.items() if named(node.get("parent")) not in nodes]
     found: dict[str, None] = {}
     for start in chain(roots, nodes):  # What a circle keeps from every root comes last.
         pending = [start]
@@ -128,8 +134,9 @@ def _all_branches(tree: dict[str, Any]) -> list[str]:
 
 def _spoken_parent(tree: dict[str, Any], name: str) -> str | None:
     for parent in reversed(_branch(tree, name)[:-1]):
-        if _chatgpt_line(tree[parent].get("message")) is not None:
-            return parent
+        with suppress(*_UNKNOWN_FORM):  # Such a parent is reported as unread, and is no entry to link to.
+            if _chatgpt_line(tree[parent].get("message")) is not None:
+                return parent
     return None
 
 

@@ -173,6 +173,7 @@ class _Vectors:
         )
         for (segment,) in found:
             try:
+                # A stranger's database names the segment: of a path only the last part is taken.
                 self._read(folder / Path(str(segment)).name)
             except (ValueError, OSError, KeepstoneError, struct.error) as error:
                 self.problem = Unread(f"{segment}: vectors", f"its files cannot be read: {error}")
@@ -202,6 +203,7 @@ class _Vectors:
 
 def _queued(database: ForeignDatabase, collection: str) -> dict[str, int]:
     """Return the place of the newest vector of each id in the queue of a collection."""
+    # A topic is an address such as persistent://tenant/database/collection, which ends in the collection.
     statement = (
         "SELECT id, MAX(seq_id) FROM embeddings_queue WHERE substr(topic, -length(?1)) = ?1 "
         "AND encoding = 'FLOAT32' AND vector IS NOT NULL GROUP BY id"
@@ -235,6 +237,7 @@ class _Level0:
             _, _, _, count, size, label_at, data_at = self._HEADER.unpack(file.read(self._HEADER.size))
         self._path = folder.path
         length = folder.stat(_DATA).st_size
+        # A damaged or hostile header must not lead outside of the elements, nor fill the memory.
         if not (0 < count <= _LABELS and data_at < label_at <= size - 8 and count * size <= length):
             raise ValueError("header.bin does not fit data_level0.bin")
         self._size, self._data_at, self._dim = size, data_at, (label_at - data_at) // 4

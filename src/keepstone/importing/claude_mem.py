@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from keepstone.errors import SourceError
 from keepstone.importing.item import Item, Items, Options, Unread, message, named, time_of
 from keepstone.importing.json_text import whole
 from keepstone.importing.origin import Origin
@@ -52,6 +53,9 @@ def read_claude_mem(origin: Origin, _: Options) -> Items:
     with origin.open(origin.path.name) as file:
         found = whole(file, origin.path.name)
     lists = found if isinstance(found, dict) else {}
+    for kind in _TABLES:
+        if not isinstance(lists.get(kind) or [], list):
+            raise SourceError(f"{origin.path.name} is not an export of claude-mem: {kind} is not a list")
     yield from _Source(origin.path.name, lambda kind: iter(lists.get(kind) or [])).items()
 
 

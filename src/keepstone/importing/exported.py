@@ -64,6 +64,7 @@ def _sections(origin: Origin, name: str) -> Items:
             except UnicodeDecodeError:
                 yield Unread(f"{name}:{number}", "the line is not UTF-8")
                 continue
+            # Only a comment with our JSON begins a section: a text may have headings and comments of its own.
             if line.startswith(BEGIN + "{") and line.endswith(END):
                 if ours is not None:
                     # Its own heading and a blank line come before the comment.

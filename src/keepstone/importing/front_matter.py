@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 _FENCE = "---"
+# Python reads no number of more than 4,300 digits, and floats may have any number of them. Their repetitions
+# are possessive (*+), so that a text that is no number is refused in linear time.
 _INT = re.compile(r"^[-+]?(?:0|[1-9][0-9]{0,999})$")
 _FLOAT = re.compile(r"^[-+]?(?:0|[1-9][0-9]*+)(?:\.[0-9]*+)?(?:[eE][-+]?[0-9]++)?$")
 _WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
@@ -109,7 +111,7 @@ class _Builder:
     def document(self, events: Iterator[Any]) -> Any:
         """Return the value of the first document."""
         for event in events:
-            kind = type(event).__name__
+            kind = type(event).__name__  # The classes are those of PyYAML, which is imported late.
             if kind in ("MappingStartEvent", "SequenceStartEvent"):
                 _check_tag(event.tag)
                 if len(self._open) >= _DEEPEST:
@@ -136,6 +138,7 @@ class _Builder:
 
     def _counted(self, more: int) -> None:
         self._count += more
+        # A few lines of aliases of aliases would otherwise stand for billions of values.
         if self._count > _MOST:
             raise ValueError("the front matter is too large: its aliases repeat too much")
 

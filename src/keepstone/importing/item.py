@@ -15,6 +15,7 @@ from keepstone.model import Record
 _MILLISECONDS_FROM = 1e11
 """From this number on a time counts milliseconds; as seconds it would be after the year 5138."""
 _MICROSECONDS_FROM = 1e14
+"""From this number on a time counts microseconds; as milliseconds it would be after the year 5138."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ def is_lance(origin: Origin) -> bool:
 def _tables(path: Path) -> list[tuple[Path, str]]:
     if path.suffix == ".lance" and (path / "_versions").is_dir():
         return [(path.parent, path.stem)]
+    # A link may lead anywhere, and the package would follow it.
     found = sorted(child for child in path.glob("*.lance") if child.is_dir() and not child.is_symlink())
     return [(path, child.stem) for child in found]
 

@@ -22,6 +22,7 @@ def session_name(namespace: Namespace) -> str:
         >>> session_name(("users", "a/b"))
         'langgraph/users/a%2Fb'
     """
+    # The percent sign first: else a label "a%2Fb" could not be told from "a/b".
     return _HEAD + "/".join(label.replace("%", "%25").replace("/", "%2F") for label in namespace)
 
 

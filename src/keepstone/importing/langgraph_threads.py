@@ -85,6 +85,7 @@ class _Thread:
         """Yield the checkpoints, the oldest first."""
         parent = "parent_checkpoint_id" if self._has(_CHECKPOINTS, "parent_checkpoint_id") else "NULL"
         metadata = "metadata" if self._has(_CHECKPOINTS, "metadata") else "NULL"
+        # The ids are UUIDs of version 6, which sort by the time at which they were made.
         statement = (
             f"SELECT checkpoint_id, {parent}, type, checkpoint, {metadata} FROM {_CHECKPOINTS} "  # noqa: S608
             "WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = COALESCE(?, checkpoint_id) "

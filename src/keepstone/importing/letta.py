@@ -25,7 +25,7 @@ def read_letta(origin: Origin, _: Options) -> Items:
             found = whole(file, name)
         if not isinstance(found, dict):
             raise SourceError(f"{name} is not a Letta agent file: it is not an object")
-        shared = {block.get("id"): block for block in _objects(found.get("blocks"))}
+        shared = {named(block.get("id")): block for block in _objects(found.get("blocks"))}
         # Before version 2 of the format the whole file is one agent.
         agents = _objects(found.get("agents")) or [found]
         for agent in agents:
@@ -33,17 +33,21 @@ def read_letta(origin: Origin, _: Options) -> Items:
             blocks = _objects(agent.get("core_memory")) + _objects(agent.get("memory_blocks"))
             blocks += [
                 shared[block_id]
-                for block_id in agent.get("block_ids") or []
+                for block_id in _list(agent.get("block_ids"))
                 if isinstance(block_id, str) and block_id in shared
             ]
             for block in blocks:
                 yield _block(block, session, f"{name}: {session}")
-            for number, said in enumerate(agent.get("messages") or [], 1):
+            for number, said in enumerate(_list(agent.get("messages")), 1):
                 yield _message(said, number, session, f"{name}: {session}, message {number}")
 
 
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
 def _objects(value: Any) -> list[Record]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    return [item for item in _list(value) if isinstance(item, dict)]
 
 
 def _block(block: Record, session: str, place: str) -> Item | Unread:

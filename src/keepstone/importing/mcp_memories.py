@@ -33,6 +33,7 @@ def is_memory_graph(origin: Origin) -> bool:
 def read_memory_graph(origin: Origin, _: Options) -> Items:
     """Yield one entry for each entity, with its observations as text and its relations as links."""
     for name in origin.names(*_LINES):
+        # A file is read twice, as relations may come before and after the entity that they begin at.
         links = _relations(origin, name)
         known: set[str] = set()
         with origin.open(name) as file:
@@ -68,7 +69,8 @@ def _entity(line: Record, links: dict[str, list[Record]]) -> Record | None:
     name = named(line.get("name"))
     if name is None:
         return None
-    observations = [str(observation) for observation in line.get("observations") or []]
+    given = line.get("observations") or []
+    observations = [str(observation) for observation in (given if isinstance(given, list) else [given])]
     data = {"name": name, "entityType": line.get("entityType"), "observations": observations}
     item: Record = {"id": name, "type": "entity", "text": "\n".join(observations) or name, "data": data}
     return item | ({"links": links[name]} if name in links else {})
@@ -121,6 +123,7 @@ class _Vectors:
 
     def __init__(self, database: ForeignDatabase) -> None:
         self._database = database
+        # The virtual table on top of them is not read: that would run the code of an extension.
         self._chunks = f"{_VECTORS}_vector_chunks00"
         self._is_there = {self._chunks, f"{_VECTORS}_rowids", f"{_VECTORS}_chunks"} <= database.tables
         self._chunk: tuple[int, Any] = (-1, None)

@@ -28,6 +28,7 @@ def is_mempalace(origin: Origin) -> bool:
     if path is None:
         return False
     with foreign_database(path) as database:
+        # A generator: without the table the query is not begun.
         found = database.rows("SELECT 1 FROM collections WHERE name LIKE 'mempalace%' LIMIT 1")
         return "collections" in database.tables and any(True for _ in found)
 

@@ -41,6 +41,7 @@ class ForeignDatabase:
         connection.set_progress_handler(self._is_exhausted, _STEPS_BETWEEN)
         found = self.rows("SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0")
         self.tables = frozenset(str(name) for (name,) in found)
+        # Of generated columns, 2 marks those that are computed when they are read; 3 marks stored ones.
         self._computed = frozenset(
             self.rows(
                 "SELECT t.name, c.name FROM sqlite_schema AS t, pragma_table_xinfo(t.name) AS c "

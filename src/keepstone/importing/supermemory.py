@@ -32,6 +32,7 @@ def read_supermemory(origin: Origin, _options: Options) -> Items:
 
     A memory that a newer version replaced is valid until that was made.
     """
+    # A memory names the one that it replaces, so an end is known only after all of them were read.
     replaced: dict[str, str | None] = {}
     for _, record in _records(origin):
         if _kind(record) == "memory" and (parent := named(record.get("parentMemoryId"))):

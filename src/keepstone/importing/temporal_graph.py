@@ -98,6 +98,7 @@ def _within(place: str, value: Any, depth: int = 0) -> Iterator[tuple[str, Recor
             yield place, {**value["properties"], "labels": value.get("labels") or []}
             return
         lists = {key: item for key, item in value.items() if isinstance(item, list) and _has_objects(item)}
+        # A record of ours may have lists of objects itself, which are no records.
         if _kind(value) or not lists:
             yield place, value
             return

@@ -93,7 +93,7 @@ def _codex_line(line: Record, payload: Any) -> Record | None:
         return {"type": "summary", "text": payload["message"]} if payload.get("message") else None
     # Before version 0.32 the items stood in the lines themselves.
     item = payload if line.get("type") == "response_item" else line
-    if not isinstance(item, dict) or item.get("type") not in _ITEMS:
+    if not isinstance(item, dict) or named(item.get("type")) not in _ITEMS:
         return None
     if item["type"] == "reasoning" and not item.get("summary") and not item.get("content"):
         return None  # Only its encrypted form is there.

@@ -172,6 +172,7 @@ class Writer:
     def _id_of(self, key: _Key, line: Record) -> str:
         """Return an id made of a record's content; equal ones in one source are numbered."""
         digest = content_digest(line)
+        # A source may have millions of records: a hash of each takes less memory than its id.
         place = hash((key, digest))
         self._repeated[place] += 1
         return digest if self._repeated[place] == 1 else f"{digest}-{self._repeated[place]}"
@@ -181,7 +182,7 @@ class Writer:
         for key, batch in pending.items():
             try:
                 self._write(key, batch)
-            except (LockTimeoutError, StoreError):
+            except (LockTimeoutError, StoreError):  # The other sessions would fail as well.
                 raise
             except KeepstoneError as error:  # This session's name is not usable here.
                 for item in batch:
@@ -269,6 +270,7 @@ _Content: TypeAlias = Mapping[str, int]
 
 
 def _content(record: Record) -> _Content:
+    # Hashes, as a dry run keeps the versions of every record until its end.
     body = body_of(record)
     found = {"": hash(dump({"type": record["type"], **body}))}
     for key in record.keys() - _UNCOMPARED - body.keys() - {"id", "type"}:

@@ -227,6 +227,7 @@ def _followed(folder: Folder | None, names: list[str]) -> str:
         links += 1
         if links > _MOST_LINKS:
             raise PathEscapeError("too many links")
+        # The target's names are followed one by one, too: each may be a link itself.
         if target.is_absolute():
             done = []
         left.extendleft(reversed(_inside(folder, target)))

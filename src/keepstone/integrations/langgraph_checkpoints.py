@@ -116,7 +116,7 @@ class Thread:
             line = {"id": place.entry_id, "ts": format_time(moment), "type": CHECKPOINT, "data": data}
             try:
                 return self._write([line], blobs)
-            except _BlobGoneError:
+            except _BlobGoneError:  # Another saver removed it since: it is written again.
                 known = {}
 
     def put_writes(
@@ -194,6 +194,7 @@ class Thread:
             SecretError, ValueError: The home refuses or masks secrets, and the value has a suspected one.
         """
         kind, raw = self._serde.dumps_typed(value)
+        # Base64 would hide a secret from every later look.
         text = raw.decode(errors="replace")
         if self._session.guarded({"text": text})["text"] != text:
             raise ValueError(

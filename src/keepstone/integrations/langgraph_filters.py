@@ -71,6 +71,7 @@ def _compares(value: Any, operator: str, bound: Any) -> bool:
 
 def _sign(value: Any, bound: Any) -> int | None:
     """Compare as numbers, also numbers in strings, else as strings; None for what has no order."""
+    # Integers of JSON have no bound, and too large ones have no float.
     try:
         numbers = float(value), float(bound)
     except (TypeError, ValueError, OverflowError):

@@ -159,6 +159,7 @@ def ranked(found: Sequence[Found], vector: Sequence[float]) -> list[tuple[Found,
     rows = np.frombuffer(b"".join(raw), dtype="<f4").reshape(-1, len(asked)).astype(np.float64)
     lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(asked)
     cosines = np.divide(rows @ asked, lengths, out=np.zeros(len(rows)), where=lengths > 0)
+    # Each item has as many rows as paths with a vector; its score is the best of them.
     begins = np.cumsum([0] + [size // (4 * len(asked)) for _, size in compared[:-1]])
     best = np.maximum.reduceat(cosines, begins)
     order = np.argsort(-best, kind="stable")

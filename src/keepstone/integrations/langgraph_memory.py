@@ -50,6 +50,7 @@ def recalled(agent: Agent, op: SearchOp) -> list[SearchItem]:
         return []
     sessions = [*op.namespace_prefix[1:]] or None
     if op.query:
+        # A filter is applied to what a recall returns, so more than a page is recalled.
         most = offset + limit if not op.filter else max(_MOST_FILTERED, offset + limit)
         hits = agent.recall(op.query, sessions=sessions, limit=most)
         found = (_item(hit.entry, hit.relevance) for hit in hits)

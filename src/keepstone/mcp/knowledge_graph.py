@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from keepstone.integrations.homes import clock_of, revise
 from keepstone.log.arguments import now
-from keepstone.model import RELEVANT, Entry, Record
+from keepstone.model import PROGRAM, RELEVANT, Entry, Record, own_trust
 from keepstone.store.protocol import LiveSession
 
 if TYPE_CHECKING:
@@ -128,6 +129,7 @@ class KnowledgeGraph:
         If none contains it literally, they are those that recall finds relevant.
         """
         entities, relations = self._read()
+        # First as the reference server searches, so that prompts that were written for it find the same.
         wanted = query.lower()
         found = [entity for entity in entities if any(wanted in text.lower() for text in _texts(entity))]
         if not found and wanted.strip():
@@ -155,7 +157,7 @@ class KnowledgeGraph:
 
         def lines(live: LiveSession) -> list[Record]:
             entries = [*live.select(_ENTITY, ()), *live.select(_RELATION, ())]
-            before, linked = _parts(entries), {entry.id: entry for entry in entries if entry.links}
+            before, stored = _parts(entries), {entry.id: entry for entry in entries}
             after = (dict(before[0]), dict(before[1]))
             change(*after)
             gone = [
@@ -166,13 +168,23 @@ class KnowledgeGraph:
             ]
             put = [_entity_line(entity) for name, entity in after[0].items() if before[0].get(name) != entity]
             put += [_relation_line(relation) for key, relation in after[1].items() if key not in before[1]]
-            cut = _without_links(linked, set(before[1]) - set(after[1]), {*gone})
+            put = [line | self._origin(stored.get(line["id"])) for line in put]
+            cut = _without_links(stored, set(before[1]) - set(after[1]), {*gone})
             return [
                 *({"id": entry_id, "ts": ts, "deleted": True} for entry_id in gone),
                 *({**line, "ts": ts} for line in [*put, *cut]),
             ]
 
         revise(self._session, lines)
+
+    def _origin(self, stored: Entry | None) -> Record:
+        """Return the origin of a line that adds an entry or changes a stored one."""
+        # A changed entity repeats observations of earlier writers, whose trust must not rise.
+        writer = self._agent._shared.writer  # noqa: SLF001
+        writer = replace(writer, by=writer.by or PROGRAM)
+        before = {} if stored is None else {**(stored.origin or {}), "by": own_trust(stored.line)}
+        origin = writer.origin(before)
+        return {} if origin is None else {"origin": origin}
 
 
 def _parts(entries: Iterable[Entry]) -> tuple[dict[str, Record], dict[str, Record]]:
@@ -194,10 +206,10 @@ def _parts(entries: Iterable[Entry]) -> tuple[dict[str, Record], dict[str, Recor
     return entities, relations
 
 
-def _without_links(linked: Mapping[str, Entry], removed: set[str], gone: set[str]) -> list[Record]:
+def _without_links(stored: Mapping[str, Entry], removed: set[str], gone: set[str]) -> list[Record]:
     """Return patches that take removed relations out of the links of entities."""
     patches: list[Record] = []
-    for name, entry in linked.items():
+    for name, entry in stored.items():
         links = [dict(link) for link in entry.links]
         left = [
             link
@@ -222,6 +234,7 @@ def _relation(given: Mapping[str, Any]) -> Record:
 
 
 def _id_of(relation: Mapping[str, Any]) -> str:
+    # JSON keeps the parts apart, whatever signs they have.
     return json.dumps([relation["from"], relation["relationType"], relation["to"]], ensure_ascii=False)
 
 

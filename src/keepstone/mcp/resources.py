@@ -72,6 +72,7 @@ TEMPLATES = [
 
 def listed(view: View, cursor: str | None) -> types.ListResourcesResult:
     """Return a page of resources in the order of their URIs; the cursor is the last one's URI."""
+    # By URI and not by number: a resource that comes or goes between two pages shifts no other.
     found = sorted(_resources(view), key=lambda resource: resource.uri)
     rest = [resource for resource in found if cursor is None or resource.uri > cursor]
     page = rest[:_PAGE]
@@ -135,6 +136,7 @@ def _text(view: View, kind: str, name: str) -> str | None:
         answer = view.tools.call("session_history", {"session": name, "limit": 200})
         return answer.text if answer.data.get("entries") else None
     if kind == "files":
+        # What a model reads as a resource is fenced as data, as the answers of tools are.
         try:
             return AS_DATA + fenced([f"{view.agent.files.read(name)}\n"])
         except (KeepstoneError, ValueError):

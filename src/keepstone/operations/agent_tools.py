@@ -190,6 +190,7 @@ class AgentMemory:
         limit: int,
         session: str | None = None,
         types: Sequence[str] | None = None,
+        trust: str | None = None,
     ) -> tuple[Sequence[Hit], str | None]:
         """Return the hits of a recall that a model gets, and a note where none is clearly about its question.
 
@@ -201,9 +202,12 @@ class AgentMemory:
         if hits:
             return hits[:weak], NOTHING_CLEAR
         if session is None:
-            newest: Sequence[Entry] = self.agent.entries(types=types, limit=_NEWEST, newest_first=True)
+            newest: Sequence[Entry] = self.agent.entries(
+                types=types, trust=trust, limit=_NEWEST, newest_first=True
+            )
         else:
             newest = self.agent.session(session).entries(_NEWEST, types)[::-1]
+        newest = [entry for entry in newest if trust is None or is_at_least(entry.trust, trust)]
         shown = [entry for entry in newest if entry.text and self.agent.holds(entry)]
         return [Hit(entry, 0.0, Why({})) for entry in shown[:weak]], NOTHING_FOUND if shown else None
 

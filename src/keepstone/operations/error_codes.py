@@ -61,6 +61,7 @@ def word_of(kind: type[BaseException]) -> str:
 
 def message_of(error: BaseException) -> str:
     """Return the message of an error."""
+    # The text of a system's error begins with a number, such as [Errno 2], which tells people nothing.
     if isinstance(error, OSError) and not isinstance(error, KeepstoneError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
     return str(error) or type(error).__name__

@@ -32,9 +32,11 @@ def merge_log(base: Path, ours: Path, theirs: Path, path: str) -> None:
     is_archive = place.parent.name == ARCHIVE
     folder = place.parent.parent if is_archive else place.parent
     if place.name == SUGGESTIONS:
+        # Suggestions are beside the folder of the sessions, which has the journal of purges.
         folder = folder / "sessions"
     session = Layout("sessions", "files", place.suffix or ".ndjson").session_of(place.name) or place.stem
     heads = _other_heads()
+    # The other side's journal may not be merged yet: what it purged must not come back by its older lines.
     journals = [_content(folder / PURGED), *(_show(head, folder / PURGED) for head in ("HEAD", *heads))]
     erased = purge_digests.erased_in(line for raw in journals for line in raw.splitlines())
     if place.name.removeprefix(".") == SUGGESTIONS:

@@ -40,6 +40,7 @@ def origins_of(agent: Agent, entry: Entry) -> Origins:
 
 
 def _branches(entry: Entry, find: _Find, seen: set[tuple[str, str]], depth: int) -> Iterator[Branch]:
+    # Entries may be derived from one another in a circle, as links can be edited by hand.
     key = (entry.session, entry.id)
     if key not in seen and depth < _DEEPEST:
         seen.add(key)

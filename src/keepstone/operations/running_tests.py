@@ -96,6 +96,7 @@ def _missing(agent: Agent, wanted: str, hits: Sequence[Hit]) -> str:
     if hits:
         shown = ", ".join(f"#{rank} {hit.entry.id:.80}" for rank, hit in enumerate(hits, 1))
         among = f"the hits are {shown} ({_shown(hits, hits[0])})"
+    # The reason says what to change: the memory, or a test that expects an entry which was replaced.
     try:
         entry = agent.get(wanted)
     except AmbiguousIdError:

@@ -20,6 +20,7 @@ def session_labels(agent: Agent, sessions: Iterable[str]) -> dict[str, str]:
         >>> session_labels(agent, ["databases", "main"])
         {'databases': '“Choosing a database”', 'main': 'main'}
     """
+    # One query for all sessions, as a list of labels may be long.
     ids = list(dict.fromkeys(sessions))
     titles = {summary.id: summary.title for summary in agent.session_summaries(ids)} if ids else {}
     return {

@@ -120,8 +120,9 @@ class ToolCalls(AgentMemory):
         )
         shown: Sequence[Hit] = hits
         note = None
+        # A model that names a least relevance decides itself; only otherwise the weak hits are marked.
         if min_relevance is None:
-            shown, note = self.told(hits, limit, session, types or None)
+            shown, note = self.told(hits, limit, session, types or None, trust)
         answer = hits_answer(shown, note)
         found = [
             {**item, "session": hit.entry.session, **self._whose(hit.entry.agent)}
@@ -171,6 +172,7 @@ class ToolCalls(AgentMemory):
         """Return a memory of the agent, or one that is shared with it."""
         with suppress(EntryNotFoundError):
             return self.agent.get(id)
+        # The agent's own entries come first: another agent cannot take the place of one by its id.
         for name in self.sharing():
             with suppress(EntryNotFoundError):
                 return self.agent.get(id, of=name)

@@ -66,6 +66,7 @@ _PAGE = """<!doctype html>
 
 def page(title: str, body: str, head: str = "", status: int = 200, policy: str = POLICY) -> HTMLResponse:
     """Return a page; ``body`` and ``head`` are HTML."""
+    # Not stored: the page of a sign-in must not come back from a cache once it is over.
     headers = {"Content-Security-Policy": policy, "Cache-Control": "no-store"}
     content = _PAGE.format(title=title, style=_STYLE, mark=SHAPE, body=body, head=head)
     return HTMLResponse(content, status, headers)

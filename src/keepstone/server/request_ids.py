@@ -24,6 +24,7 @@ class RequestIds:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        # Other characters could forge lines of the log, or control a terminal that shows it.
         given = Headers(scope=scope).get(HEADER, "")
         scope[_KEY] = given if _ALLOWED.fullmatch(given) else secrets.token_hex(8)
 

@@ -65,6 +65,7 @@ class SharedAnswers:
         """Record that a request has ended, and keep or forget it; a failure leaves it in progress."""
         place, answer = (_hashed(name), kept.token), None
         if kept.body is not None and kept.size <= _LARGEST:
+            # Headers are bytes; Latin-1 maps each byte to one character and back.
             headers = [(key.decode("latin-1"), value.decode("latin-1")) for key, value in kept.headers]
             answer = (json.dumps(headers).encode(), kept.body)
         try:
@@ -86,6 +87,7 @@ def _kept_of(row: AnswerRow) -> Kept:
 
 
 def _hashed(name: Name) -> Name:
+    # Keys are made by clients and may say anything; the database keeps only their digests.
     return name[0], hashlib.sha256(name[1].encode()).hexdigest()
 
 

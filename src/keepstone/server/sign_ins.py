@@ -72,6 +72,7 @@ class LocalSignIns:
     def begin(self, key: str, token: str | None, seconds: float, most: int) -> None:
         """Begin a browser session; of more than ``most`` of a token the oldest end."""
         now = self._clock()
+        # Only here sessions that have ended are dropped, so that their number stays bounded.
         self._sessions = {name: session for name, session in self._sessions.items() if now < session.until}
         own = [name for name, session in self._sessions.items() if session.token == token]
         for name in own[: max(0, len(own) + 1 - most)]:
@@ -88,6 +89,7 @@ class LocalSignIns:
 
     def take_link(self, key: str) -> bool:
         """Use a sign-in link up; False if there is none, or it has expired."""
+        # Taken out first: also a link that has expired is used up.
         return self._links.pop(key, 0.0) > self._clock()
 
     def fail(self, address: str, window: float) -> None:  # noqa: ARG002  That of ``Failures``.

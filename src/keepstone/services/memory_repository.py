@@ -134,6 +134,7 @@ class MemoryRepository:
         conditions = conditions_of(where)
         scope = Scope(self._agent.slug, (session.id,))
         count = most
+        # Filters apply after the search by vectors, which is repeated with more until a page is full.
         while True:
             similar = self._vectors.similar(vector, scope, count, hnsw_from=self._hnsw_from)
             # An index that was healed in between may have named entries of other sessions.

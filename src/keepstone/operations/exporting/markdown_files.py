@@ -63,6 +63,7 @@ def _section(entry: Entry) -> str:
         rest = {"line": entry.line}
         text = entry.text.replace("\r", "\n").replace("\0", "").replace(BEGIN, "<!-- ")
     coded = flow({"session": entry.session, **rest})
+    # Escaped, as a value with --> would end the comment, and HTML in it would be shown.
     comment = coded.replace("<", "\\u003c").replace(">", "\\u003e")
     role = entry.data.get("role") or entry.data.get("speaker")
     who = f"{role}, " if isinstance(role, str) and role.isprintable() else ""
@@ -77,6 +78,7 @@ def escaped(text: str) -> str:
 
 def file_name(text: str) -> str:
     """Return a name for a file that every system and every link can have; others end in a digest."""
+    # Some file systems ignore case: of names that differ only there, at most one is plain.
     name = _UNSAFE.sub("-", text.lower())
     if name == text and len(name) <= _LONGEST_NAME and name not in _RESERVED:
         return name

@@ -94,6 +94,7 @@ def device_name(root: Path, shared: Folder) -> str:
         if kept is not None:
             name = kept.decode("ascii")
             manifest = content_or_none(shared, f"devices/{name}/{MANIFEST}", MOST_LISTED) or b""
+            # Another device that took erased entries out has rewritten the manifest, and names the first one.
             written = {digest(manifest), _first_of(manifest)}
             # A manifest without its end is still arriving, and does not show who wrote it.
             if not manifest.endswith(_END) or not written.isdisjoint(_written(folder)):
@@ -186,6 +187,7 @@ class Device:
         """Return a file; None unless it is as the manifest says."""
         size, wanted = self.listed[agent, file]
         try:
+            # The manifest's size is the bound: a file that grew since is not read whole.
             raw = content(self._shared, self.name(agent, file), size)
         except (FileNotFoundError, NotADirectoryError, ValueError, KeepstoneError):
             return None

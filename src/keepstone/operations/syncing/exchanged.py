@@ -51,6 +51,7 @@ class Exchanged:
 
     def save(self, root: Path) -> None:
         """Save the present states."""
+        # Without the record the next exchange reads all logs, which is no reason for this one to fail.
         with suppress(OSError, KeepstoneError), Folder(root / INDEX, root=root, create=True) as folder:
             raw = json.dumps(self.after).encode()
             replace_file(folder, _FILE, [raw], temporary=_FILE + TEMPORARY, durable=False)

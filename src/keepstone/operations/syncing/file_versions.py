@@ -82,6 +82,7 @@ def joined(ours: Version | None, theirs: Version) -> Version:
     """Return the union of two versions: the lives that neither ended, with the content written last."""
     if ours is None:
         return theirs
+    # An end is never taken back: a life that either device ended is over on both.
     over = ours.over | theirs.over
     # Of equal times the digest decides, so that both devices choose the same content.
     last, other = (ours, theirs) if _rank(ours, over) >= _rank(theirs, over) else (theirs, ours)

@@ -124,6 +124,7 @@ class Giver:
         with closing(log), closing(archive), log.locked():
             with log.reading() as fd, archive.reading() as old:
                 side = read_side(fd, old)
+            # Again, under the lock: the state must be that of the lines which were read.
             state = self._local.state(folder, log, archive)
         given: dict[str, list[Any]] = {names[0]: [*self.write(names[0], published(side.log, side))]}
         if side.archive:

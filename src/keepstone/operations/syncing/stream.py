@@ -69,6 +69,7 @@ def pack(place: Path, device: str, stream: IO[bytes]) -> None:
     paths = sorted(folder.rglob("*"), key=lambda path: (path != folder / MANIFEST, path))
     with tarfile.open(fileobj=stream, mode="w|gz", format=tarfile.GNU_FORMAT) as archive:
         for path in paths:
+            # A link may lead to any file of this machine, which the other one must not get.
             if path.is_file() and not path.is_symlink():
                 archive.add(path, path.relative_to(place).as_posix())
 
@@ -101,6 +102,7 @@ def unpack(stream: IO[bytes], place: Path, most: int = MOST) -> None:
                 if device is None:
                     device = name["device"]
                     listed = _listed(folder, device, most)
+                    # From here on no more bytes are unpacked than the manifest has room for.
                     bounded.left = sum(listed.values()) + _BESIDE * len(listed) + _END
     except (tarfile.TarError, EOFError, zlib.error, OSError, RecursionError) as error:
         raise ValueError(f"the other side sent no files that can be read: {error}") from error

@@ -1,4 +1,4 @@
-"""Chroma and mem0 folders as their newer versions write them."""
+"""mem0: memories in Qdrant, Chroma and its history, as its newer versions write them."""
 
 from __future__ import annotations
 
@@ -10,57 +10,10 @@ from typing import Any
 
 import apsw
 import pytest
-from tests.importing.sources import FIXTURES
+from tests.importing.sources import FIXTURES, auto, chroma, sessions
 
 from keepstone.agent import Agent
 from keepstone.importing import import_memory
-
-
-def chroma(folder: Path, script: str) -> Path:
-    """Return a copy of a Chroma folder, changed by a script."""
-    shutil.copytree(FIXTURES / "chroma", folder)
-    with closing(apsw.Connection(str(folder / "chroma.sqlite3"))) as database:
-        database.execute(script)
-    return folder
-
-
-OTHER_NOTES = """
-INSERT INTO collections(id, name, dimension, database_id) VALUES('c2', 'notes', 3, 'd2');
-INSERT INTO segments VALUES('s2', 'urn:chroma:segment/metadata/sqlite', 'METADATA', 'c2');
-INSERT INTO embeddings(id, segment_id, embedding_id, seq_id) VALUES(900, 's2', 'a', 900);
-INSERT INTO embedding_metadata(id, key, string_value) VALUES(900, 'chroma:document', 'Other');
-"""
-
-
-def test_collections_of_two_chroma_databases_stay_apart(agent: Agent, tmp_path: Path) -> None:
-    script = "INSERT INTO databases VALUES('d2', 'second', 'default_tenant');" + OTHER_NOTES
-    result = import_memory(agent, "chroma", chroma(tmp_path / "chroma", script))
-    assert (result.imported, result.failed) == (32, [])
-    assert agent.get("a", "default_database/notes").line["text"] == "Use pnpm 9"
-    assert agent.get("a", "second/notes").text == "Other"
-
-
-def test_collections_of_two_chroma_tenants_stay_apart(agent: Agent, tmp_path: Path) -> None:
-    script = (
-        "INSERT INTO tenants VALUES('ada'); INSERT INTO databases VALUES('d2', 'default_database', 'ada');"
-    )
-    import_memory(agent, "chroma", chroma(tmp_path / "chroma", script + OTHER_NOTES))
-    assert agent.get("a", "default_tenant/default_database/notes").line["text"] == "Use pnpm 9"
-    assert agent.get("a", "ada/default_database/notes").text == "Other"
-
-
-def test_lists_in_metadata_of_chroma_are_kept(agent: Agent, tmp_path: Path) -> None:
-    script = """
-    CREATE TABLE IF NOT EXISTS embedding_metadata_array(
-        id INTEGER, key TEXT, string_value TEXT, int_value INTEGER, float_value REAL, bool_value INTEGER);
-    INSERT INTO embedding_metadata_array
-        SELECT id, 'tags', 'red', NULL, NULL, NULL FROM embeddings WHERE embedding_id = 'a'
-        UNION ALL SELECT id, 'tags', 'blue', NULL, NULL, NULL FROM embeddings WHERE embedding_id = 'a'
-        UNION ALL SELECT id, 'nums', NULL, 2, NULL, NULL FROM embeddings WHERE embedding_id = 'a';
-    """
-    import_memory(agent, "chroma", chroma(tmp_path / "chroma", script))
-    data = agent.get("a", "notes").data
-    assert (data["tags"], data["nums"], data["n"]) == (["red", "blue"], [2], 1)
 
 
 class Point:
@@ -122,3 +75,24 @@ def test_named_vectors_of_qdrant_are_read(
     import_memory(agent, "mem0", tmp_path / "q", vectors=True)
     found = agent.get("m").embedding
     assert (found is not None) == kept
+
+
+def test_memories_of_mem0_come_from_qdrant_and_history(agent: Agent) -> None:
+    assert auto(agent, FIXTURES / "mem0", "mem0", vectors=True).imported == 3
+    assert sessions(agent) == ["ada", "mem0", "r1"]
+    tea = agent.get("5b1c0b1e-0000-4000-8000-000000000001")
+    assert (tea.text, tea.ts.isoformat()) == ("Likes tea", "2026-01-11T22:31:00+00:00")
+    assert tea.embedding is not None
+    assert agent.get("only-here").text == "Has two cats"
+    assert agent.get("7").data["list"] == [1, None]
+
+
+def test_a_point_that_would_run_code_is_listed_and_not_run(agent: Agent, tmp_path: Path) -> None:
+    shutil.copytree(FIXTURES / "mem0" / "qdrant", tmp_path / "qdrant")
+    bomb = b"cos\nsystem\n(S'touch " + str(tmp_path / "ran").encode() + b"'\ntR."
+    connection = apsw.Connection(str(tmp_path / "qdrant" / "collection" / "mem0" / "storage.sqlite"))
+    connection.execute("UPDATE points SET point = ? WHERE rowid = 1", (bomb,))
+    connection.close()
+    result = import_memory(agent, "mem0", tmp_path / "qdrant")
+    assert (result.imported, len(result.failed)) == (1, 1)
+    assert not (tmp_path / "ran").exists()

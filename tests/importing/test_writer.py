@@ -14,6 +14,7 @@ from tests.importing.sources import chatgpt, jsonl, zipped
 import keepstone
 from keepstone.agent import Agent
 from keepstone.importing import SourceError, import_memory
+from keepstone.model import LEAST
 
 ROWS = [{"id": f"r{number}", "ts": "2026-01-11T14:31:00Z", "text": f"row {number}"} for number in range(5)]
 
@@ -168,15 +169,46 @@ def test_a_damaged_archive_leaves_nothing_half_imported(agent: Agent, tmp_path: 
     assert agent.sessions() == []
 
 
-@pytest.mark.parametrize("source", ["", "letter", "AUTO"])
-def test_an_unknown_source_is_refused(agent: Agent, tmp_path: Path, source: str) -> None:
-    with pytest.raises(ValueError, match="unknown source"):
-        import_memory(agent, source, jsonl(tmp_path / "rows.jsonl", ROWS))
+def test_a_record_without_a_time_has_that_of_the_one_before(agent: Agent, tmp_path: Path) -> None:
+    rows = [{"id": "a", "ts": "2026-01-11T14:31:00Z", "text": "one"}, {"id": "b", "text": "two"}]
+    import_memory(agent, "jsonl", jsonl(tmp_path / "rows.jsonl", rows))
+    assert agent.get("b").ts == agent.get("a").ts
 
 
-def test_auto_refuses_what_it_does_not_recognise(agent: Agent, tmp_path: Path) -> None:
-    (tmp_path / "photo.bin").write_bytes(bytes(range(256)))
-    with pytest.raises(SourceError, match="no known source"):
-        import_memory(agent, "auto", tmp_path / "photo.bin")
-    with pytest.raises(SourceError, match="cannot be read"):
-        import_memory(agent, "auto", tmp_path / "missing")
+def test_the_first_record_without_a_time_has_that_of_the_file(agent: Agent, tmp_path: Path) -> None:
+    source = jsonl(tmp_path / "rows.jsonl", [{"id": "a", "text": "one"}])
+    os.utime(source, (1768141860, 1768141860))
+    import_memory(agent, "jsonl", source)
+    assert agent.get("a").ts.isoformat() == "2026-01-11T14:31:00+00:00"
+
+
+def test_an_origin_that_cannot_be_read_is_trusted_least(agent: Agent, tmp_path: Path) -> None:
+    rows = [{"id": "a", "text": "one", "origin": {"by": "nobody known"}}]
+    import_memory(agent, "jsonl", jsonl(tmp_path / "rows.jsonl", rows), keep_origin=True)
+    assert agent.get("a").origin == {"by": LEAST, "via": "import/jsonl"}
+
+
+def test_of_many_failures_only_the_number_is_listed(
+    agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("keepstone.importing.writer.MOST_FAILURES", 2)
+    source = tmp_path / "rows.jsonl"
+    source.write_text("x\n" * 5)
+    result = import_memory(agent, "jsonl", source)
+    assert [one.place for one in result.failed] == ["rows.jsonl:1", "rows.jsonl:2", "…"]
+    assert result.failed[-1].reason == "3 more failures"
+
+
+def test_a_later_record_of_one_id_in_one_run_replaces_the_earlier(agent: Agent, tmp_path: Path) -> None:
+    rows = [{"id": "a", "text": "one", "tags": ["x"]}, {"id": "a", "text": "two"}]
+    import_memory(agent, "jsonl", jsonl(tmp_path / "rows.jsonl", rows))
+    entry = agent.get("a")
+    assert (entry.text, entry.tags) == ("two", ("x",))
+    assert len(agent.history("a")) == 1
+
+
+def test_a_session_that_cannot_be_made_is_named_with_its_records(agent: Agent, tmp_path: Path) -> None:
+    rows = [{"id": "a", "text": "one", "session": ""}, {"id": "b", "text": "two", "session": "fine"}]
+    result = import_memory(agent, "jsonl", jsonl(tmp_path / "rows.jsonl", rows))
+    assert result.imported + len(result.failed) == 2
+    assert agent.get("b").text == "two"
