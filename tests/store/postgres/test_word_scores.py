@@ -9,7 +9,7 @@ import pytest
 from keepstone import Entry
 from keepstone.model import Scope
 from keepstone.store.postgres import word_scores
-from keepstone.store.postgres.word_scores import HolderCounts, WordQuery, holds_phrase, phrase_query
+from keepstone.store.postgres.word_scores import HolderCounts, WordQuery
 
 NOW = datetime(2026, 3, 3, 12, tzinfo=UTC)
 LARGE = 20_000
@@ -47,29 +47,3 @@ def test_kept_counts_expire_and_are_replaced(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_query_without_words_asks_nothing() -> None:
     assert WordQuery([], Scope("a"), 10, HolderCounts(), "en").sql == ""
-
-
-@pytest.mark.parametrize("word", ["walnut", "日本", "Ada"])
-def test_a_word_of_one_part_is_no_phrase(word: str) -> None:
-    assert phrase_query(word, Scope("a"), "en") is None
-
-
-def test_a_phrase_is_looked_for_within_its_scope() -> None:
-    found = phrase_query("retry-policy", Scope("a", sessions=("s",)), "en")
-    assert found is not None
-    assert found[1][:2] == ["a", "s"]
-
-
-@pytest.mark.parametrize(
-    ("text", "holds"),
-    [
-        ("see retry-policy here", True),
-        ("the retry policy", True),
-        ("policy of retry", False),
-        ("retry the policy", False),
-        ("retry", False),
-        ("", False),
-    ],
-)
-def test_the_parts_of_a_phrase_follow_one_another(text: str, *, holds: bool) -> None:
-    assert holds_phrase(entry(text), "retry-policy", "en") is holds
