@@ -51,8 +51,10 @@ _TIME = re.compile(
 
 Not ``fromisoformat``, which differs between versions of Python and from the TypeScript package.
 """
-_WRITTEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:[0-5]\d\.\d{6}Z", re.ASCII)
-"""The format of ``format_time``, used by nearly every line."""
+_USUAL = re.compile(
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:[0-5]\d(?:\.\d{3}(?:\d{3})?)?(?:Z|\+00:00)", re.ASCII
+)
+"""The format of ``format_time`` and those of most other programs, which every Python reads alike."""
 _LEAP_SECOND = 60
 
 
@@ -64,7 +66,7 @@ def read_time(value: object) -> datetime | None:
     try:
         if not isinstance(value, str):
             return None
-        return datetime.fromisoformat(value) if _WRITTEN.fullmatch(value) else parsed_time(value)
+        return datetime.fromisoformat(value) if _USUAL.fullmatch(value) else parsed_time(value)
     except (ValueError, OverflowError):
         return None
 

@@ -31,6 +31,7 @@ from keepstone.log.line import (
     text_of,
     type_of,
 )
+from keepstone.model import parsed_time
 
 TS = "2026-01-11T14:31:00.000000Z"
 LATER = "2026-02-02T00:00:00.000000Z"
@@ -302,6 +303,21 @@ def test_a_written_time_is_read_back_equal(moment: datetime) -> None:
     assert len(written) == len(TS)
     assert read_time(written) == moment
     assert from_microseconds(microseconds(moment)) == moment
+
+
+@given(
+    moment=moments,
+    detail=st.sampled_from(["auto", "seconds", "milliseconds", "microseconds"]),
+    is_zulu=st.booleans(),
+)
+def test_times_as_other_programs_write_them_are_read_as_the_pattern_says(
+    moment: datetime, detail: str, *, is_zulu: bool
+) -> None:
+    written = moment.astimezone(UTC).isoformat(timespec=detail)
+    written = written.removesuffix("+00:00") + "Z" if is_zulu else written
+    found = read_time(written)
+    assert found is not None
+    assert (found, found.tzinfo) == (parsed_time(written), UTC)
 
 
 @given(moments, st.timedeltas(min_value=timedelta(hours=-23), max_value=timedelta(hours=23)))

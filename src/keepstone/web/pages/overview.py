@@ -12,7 +12,6 @@ from pathlib import Path
 from nicegui import events, ui
 
 from keepstone.filesystem.layout import Layout
-from keepstone.log.line import read_time
 from keepstone.model import Hits, SessionInfo
 from keepstone.operations.error_codes import message_of
 from keepstone.store.decay import FADED, worth_of
@@ -69,10 +68,10 @@ def gather(place: Place) -> Overview:
             break
         read += 1
         for record in agent.session(info.id).records():
-            made = read_time(record["ts"])
-            days.update([made.date()] if made else [])
+            worth = worth_of(record)
+            days[worth.made.date()] += 1
             types[record["type"]] += 1
-            faded += record.get("pinned") is not True and worth_of(record).at(now) <= FADED
+            faded += record.get("pinned") is not True and worth.at(now) <= FADED
     disk = _disk(place, sessions)
     return Overview(
         sessions, sum(counts.values()), read, days, types, faded, agent.recall("memory", limit=1), disk
