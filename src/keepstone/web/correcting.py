@@ -101,10 +101,11 @@ class Correcting:
             before = await aside(self._live, session, entry_id)
             if before is None:
                 await aside(session.restore, entry_id)
-            await aside(session.replace, entry_id, _content(line))
-            # A superseded entry stays closed: reinstating it deletes the newer one, too.
+            # An entry stays closed or open as it is: to reinstate it deletes what replaced it, too.
+            kept = {key: value for key, value in line.items() if key != "valid_to"}
+            await aside(session.replace, entry_id, _content(kept))
             await aside(
-                session.update, entry_id, **{key: line.get(key) for key in _MARKS if key != "valid_to"}
+                session.update, entry_id, **{key: kept.get(key) for key in _MARKS if key != "valid_to"}
             )
             undo = (
                 partial(session.delete, entry_id)
@@ -119,10 +120,11 @@ class Correcting:
         if self._place.read_only:
             return
         with attempt():
-            every = partial(session.entries, include_superseded=True)
-            before = {entry.id: entry for entry in await aside(every)}
+            await aside(self._check_unmerged, entry_id)
+            before = {entry.id: entry for entry in await aside(session.entries, include_superseded=True)}
             await aside(session.reinstate, entry_id)
-            gone = before.keys() - {entry.id for entry in await aside(every)}
+            newer = [entry.id for entry in before.values() if entry.supersedes]
+            gone = [newer_id for newer_id in newer if await aside(self._live, session, newer_id) is None]
 
             def undo() -> None:
                 for newer_id in gone:
@@ -132,8 +134,16 @@ class Correcting:
             self._offer("It holds again.", undo)
         await self._reload()
 
+    def _check_unmerged(self, entry_id: str) -> None:
+        """Refuse an entry that was merged: the others would stay closed, and nothing replace them."""
+        for suggestion in self._place.agent.suggestions("accepted"):
+            if suggestion.do == "merge" and entry_id in suggestion.entries:
+                raise ValueError(
+                    f"entry {entry_id!r:.80} was merged with others: undo that suggestion in the inbox"
+                )
+
     def _put_back(self, session: Session, entry: Entry) -> None:
-        """Give an entry its earlier content, origin and marks again."""
+        """Give an entry its earlier content, origin and marks again; who confirmed it has to do so again."""
         if _said(self._place.agent.get(entry.id, session.id)) != _said(entry):
             session.replace(entry.id, _content(entry.line))
         session.update(entry.id, **{key: entry.line.get(key) for key in _MARKS})
