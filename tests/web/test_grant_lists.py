@@ -92,3 +92,20 @@ def test_who_may_not_reach_all_agents_only_reads_the_grants(limited: Site, brows
 def test_rights_of_a_grant_are_said_in_words(more: dict[str, Any], words: str) -> None:
     made: dict[str, Any] = {"to": "coder", "may": "read", "ts": datetime(2026, 3, 3, tzinfo=UTC)} | more
     assert rights(Grant(**made)) == words
+
+
+def test_an_undo_does_not_give_back_what_another_person_revoked(
+    site: Site, agent: Agent, browse: Browse
+) -> None:
+    agent.grant("coder", "read")
+    page = browse(site.url(agent.slug, "settings"))
+    page.get_by_role("button", name="Grant access").click()
+    asking = page.get_by_role("dialog", name="Grant access")
+    asking.get_by_label("Agent").fill("coder")
+    asking.get_by_label("Tags").fill("auth")
+    asking.get_by_role("button", name="Grant", exact=True).click()
+    expect(page.locator(".toast")).to_contain_text("Granted to coder")
+    agent.revoke("coder")
+    page.keyboard.press("Control+z")
+    expect(page.get_by_text("nothing was undone")).to_be_visible()
+    assert agent.grants() == []

@@ -117,7 +117,7 @@ class Sharing:
                 tags=_names(tags.value),
                 until=until.value or None,
             )
-            undo = partial(self._put_back, grant.to, before)
+            undo = partial(self._put_back, grant.to, before, grant)
             tell(f"Granted to {grant.to}: {rights(grant)}", undoing(undo, self._list))
         await self._list()
 
@@ -129,17 +129,24 @@ class Sharing:
             await self.place.check_admin()
             before = await aside(self.place.agent.grants)
             await aside(self.place.agent.revoke, slug)
-            undo = partial(self._put_back, slug, before)
+            undo = partial(self._put_back, slug, before, None)
             tell(f"Revoked the access of {slug}", undoing(undo, self._list))
         await self._list()
 
-    def _put_back(self, slug: str, before: list[Grant]) -> None:
-        """Give another agent the access that it had before, or none."""
-        agent, old = self.place.agent, next((grant for grant in before if grant.to == slug), None)
+    def _put_back(self, slug: str, before: list[Grant], after: Grant | None) -> None:
+        """Give another agent the access of before a change, unless it has been changed since."""
+        agent, old = self.place.agent, _of(slug, before)
+        if _of(slug, agent.grants()) != after:
+            raise ValueError(f"the access of {slug} has changed since: nothing was undone")
         if old is None or old.may == "nothing":
             agent.revoke(slug)
         else:
             agent.grant(slug, old.may, types=old.types, tags=old.tags, until=old.until, by=old.by)
+
+
+def _of(slug: str, grants: list[Grant]) -> Grant | None:
+    """Return the access of another agent, if it has any."""
+    return next((grant for grant in grants if grant.to == slug and grant.may != "nothing"), None)
 
 
 def rights(grant: Grant) -> str:
