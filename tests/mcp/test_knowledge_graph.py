@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -200,3 +201,29 @@ def test_deleting_a_relation_leaves_the_trust_of_its_entity(agent: Agent) -> Non
     imported(agent.on_behalf("import"))
     KnowledgeGraph(agent.on_behalf("model")).delete_relations([VISITS])
     assert agent.get("Ada").trust == "import"
+
+
+def test_an_entity_whose_id_is_not_its_name_keeps_its_trust(agent: Agent) -> None:
+    agent.on_behalf("tool").session(SESSION).add("entity", ADA)
+    graph = KnowledgeGraph(agent.on_behalf("model"))
+    graph.add_observations([{"entityName": "Ada", "contents": ["sails"]}])
+    assert agent.get("Ada").trust == "tool"
+
+
+def test_a_changed_entity_names_the_way_by_which_it_was_changed(agent: Agent) -> None:
+    KnowledgeGraph(agent.on_behalf("import", "import/mcp-memory")).create_entities([ADA])
+    graph = KnowledgeGraph(agent.on_behalf("model", "mcp/cursor"))
+    graph.add_observations([{"entityName": "Ada", "contents": ["sails"]}])
+    assert agent.get("Ada").origin == {"by": "import", "via": "mcp/cursor"}
+
+
+@pytest.mark.parametrize("damaged", [5, "abc", [{"x": 1}]])
+def test_an_entity_with_damaged_sources_takes_an_observation(
+    agent: Agent, tmp_path: Path, damaged: Any
+) -> None:
+    agent.session(SESSION).add("entity", ADA, id="Ada")
+    [path] = (tmp_path / "home").rglob(f"{SESSION}.ndjson")
+    line = json.loads(path.read_text()) | {"origin": {"by": "model", "from": damaged}}
+    path.write_text(json.dumps(line) + "\n")
+    KnowledgeGraph(agent).add_observations([{"entityName": "Ada", "contents": ["sails"]}])
+    assert "sails" in agent.get("Ada").text

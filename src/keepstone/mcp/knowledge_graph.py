@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from keepstone.integrations.homes import clock_of, revise
 from keepstone.log.arguments import now
-from keepstone.model import PROGRAM, RELEVANT, Entry, Record, own_trust
+from keepstone.model import PROGRAM, RELEVANT, Entry, Record, own_trust, sources_of
 from keepstone.store.protocol import LiveSession
 
 if TYPE_CHECKING:
@@ -168,7 +168,9 @@ class KnowledgeGraph:
             ]
             put = [_entity_line(entity) for name, entity in after[0].items() if before[0].get(name) != entity]
             put += [_relation_line(relation) for key, relation in after[1].items() if key not in before[1]]
-            put = [line | self._origin(stored.get(line["id"])) for line in put]
+            # An entity from elsewhere may have another id than its name, under which it is written.
+            named = {_name_of(entry): entry for entry in entries if entry.type == _ENTITY}
+            put = [line | self._origin((stored | named).get(line["id"])) for line in put]
             cut = _without_links(stored, set(before[1]) - set(after[1]), {*gone})
             return [
                 *({"id": entry_id, "ts": ts, "deleted": True} for entry_id in gone),
@@ -182,9 +184,15 @@ class KnowledgeGraph:
         # A changed entity repeats observations of earlier writers, whose trust must not rise.
         writer = self._agent._shared.writer  # noqa: SLF001
         writer = replace(writer, by=writer.by or PROGRAM)
-        before = {} if stored is None else {**(stored.origin or {}), "by": own_trust(stored.line)}
+        before: Record = {}
+        if stored is not None:
+            before = {"by": own_trust(stored.line), "from": sources_of(stored.line)}
         origin = writer.origin(before)
         return {} if origin is None else {"origin": origin}
+
+
+def _name_of(entity: Entry) -> str:
+    return str(entity.data.get("name") or entity.id)
 
 
 def _parts(entries: Iterable[Entry]) -> tuple[dict[str, Record], dict[str, Record]]:
@@ -193,7 +201,7 @@ def _parts(entries: Iterable[Entry]) -> tuple[dict[str, Record], dict[str, Recor
     for entry in entries:
         data = entry.data
         if entry.type == _ENTITY:
-            name = str(data.get("name") or entry.id)
+            name = _name_of(entry)
             texts = [str(text) for text in data.get("observations") or [entry.text]]
             kind = str(data.get("entityType") or _ENTITY)
             observations = [] if data.get("observations") == [] else texts
