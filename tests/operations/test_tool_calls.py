@@ -73,7 +73,9 @@ def test_where_nothing_is_found_the_newest_trusted_memory_is_shown(agent: Agent,
     agent.add("Use pnpm", id="ours")
     for _ in range(30):
         agent.on_behalf("tool").add("The ferry leaves at noon")
-    assert [hit["id"] for hit in memory.search("tulips", trust="model").data["hits"]] == ["ours"]
+    for session in (None, "main"):
+        found = memory.search("tulips", trust="model", session=session).data["hits"]
+        assert [hit["id"] for hit in found] == ["ours"]
 
 
 def test_a_memory_is_read_whole_with_its_payload(agent: Agent, memory: ToolCalls) -> None:

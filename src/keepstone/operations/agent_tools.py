@@ -201,13 +201,12 @@ class AgentMemory:
         weak = min(WEAK, limit)
         if hits:
             return hits[:weak], NOTHING_CLEAR
+        newest: Sequence[Entry]
         if session is None:
-            newest: Sequence[Entry] = self.agent.entries(
-                types=types, trust=trust, limit=_NEWEST, newest_first=True
-            )
-        else:
-            newest = self.agent.session(session).entries(_NEWEST, types)[::-1]
-        newest = [entry for entry in newest if trust is None or is_at_least(entry.trust, trust)]
+            newest = self.agent.entries(types=types, trust=trust, limit=_NEWEST, newest_first=True)
+        else:  # A session has no filter by trust, and the newest may all have less.
+            every = reversed(self.agent.session(session).entries(types=types))
+            newest = [entry for entry in every if trust is None or is_at_least(entry.trust, trust)][:_NEWEST]
         shown = [entry for entry in newest if entry.text and self.agent.holds(entry)]
         return [Hit(entry, 0.0, Why({})) for entry in shown[:weak]], NOTHING_FOUND if shown else None
 
