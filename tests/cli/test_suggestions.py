@@ -65,6 +65,13 @@ def test_review_takes_back_the_decision_about_the_only_suggestion(
     assert found["state"] == state
 
 
+def test_review_goes_on_after_a_suggestion_that_was_undone(cli: Command) -> None:
+    suggested(cli.home, "Use OAuth", "Use passkeys", "Use links")
+    shown = cli("review", text="n\ny\nu\nu\nn\nn\nn\n")
+    assert "is undone already" in shown.stderr
+    assert "accepted 0, rejected 2, open 0" in shown.stdout
+
+
 def test_review_goes_on_after_an_outdated_suggestion(cli: Command) -> None:
     suggested(cli.home, "Use OAuth", "Use passkeys")
     with keepstone.open(cli.home) as home:

@@ -1,6 +1,6 @@
 """``keepstone suggest``, ``suggestions`` and ``review``: changes that a person decides about."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -68,11 +68,9 @@ def review(agent: "Agent", *, by: ByOption = None) -> Answer:
         if answer == "u":
             at = _undone(agent, suggestions, decided, at, by)
             continue
-        if answer == "y" and _accepted(agent, suggestions[at], by):
-            decided.append(("y", at))
-        if answer == "n":
-            agent.reject(suggestions[at].id, by)
-            decided.append(("n", at))
+        decide = {"y": agent.accept, "n": agent.reject}.get(answer)
+        if decide is not None and _was_done(decide, suggestions[at], by):
+            decided.append((answer, at))
         at += 1
     accepted, rejected = ([suggestions[index].id for how, index in decided if how == key] for key in "yn")
     words = f"accepted {len(accepted)}, rejected {len(rejected)}, open {len(agent.suggestions())}"
@@ -96,10 +94,11 @@ def _asked(keys: str) -> str:
             return answer
 
 
-def _accepted(agent: "Agent", suggestion: "Suggestion", by: str | None) -> bool:
+def _was_done(decide: Callable[[str, str | None], object], suggestion: "Suggestion", by: str | None) -> bool:
+    """Decide, or say why not: entries may have changed, and another process may have decided."""
     try:
-        agent.accept(suggestion.id, by)
-    except SuggestionOutdatedError as error:
+        decide(suggestion.id, by)
+    except (SuggestionOutdatedError, ValueError) as error:
         _say(Text(one_line(str(error)), "yellow"))
         return False
     return True
@@ -117,7 +116,8 @@ def _undone(
         _say(Text("nothing to undo"))
         return at
     how, index = decided.pop()
-    agent.undo(suggestions[index].id, by)
+    if not _was_done(agent.undo, suggestions[index], by):
+        return at
     if how == "n":
         return index
     _say(Text(f"undone: {one_line(suggestions[index].id)}"))
