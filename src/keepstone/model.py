@@ -52,9 +52,11 @@ _TIME = re.compile(
 Not ``fromisoformat``, which differs between versions of Python and from the TypeScript package.
 """
 _USUAL = re.compile(
-    r"\d{4}-\d\d-\d\dT\d\d:\d\d:[0-5]\d(?:\.\d{3}(?:\d{3})?)?(?:Z|\+00:00)", re.ASCII
+    r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{3}(?:\d{3})?)?(?:Z|\+00:00)", re.ASCII
 )
-"""The format of ``format_time`` and those of most other programs, which every Python reads alike."""
+"""The format of ``format_time`` and those of most other programs, which every Python reads alike.
+
+From 3.14 on hour 24 is one of the next day there, and no time here."""
 _LEAP_SECOND = 60
 
 

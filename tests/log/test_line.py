@@ -276,7 +276,18 @@ def test_a_time_without_zone_is_utc_in_a_log_and_refused_from_a_caller(written: 
 
 
 @pytest.mark.parametrize(
-    "written", ["", "yesterday", "2026-13-01T00:00:00Z", "0001-01-01T00:00:00+23:00", "\ud800", 5, None, {}]
+    "written",
+    [
+        "",
+        "yesterday",
+        "2026-13-01T00:00:00Z",
+        "2026-01-11T24:00:00Z",
+        "0001-01-01T00:00:00+23:00",
+        "\ud800",
+        5,
+        None,
+        {},
+    ],
 )
 def test_anything_but_a_time_reads_as_none(written: object) -> None:
     assert read_time(written) is None
