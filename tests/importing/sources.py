@@ -115,7 +115,8 @@ def links(found: Entry) -> list[tuple[str, str]]:
 
 def read(reader: Callable[[Origin, Options], Items], path: Path, **options: Any) -> list[Item | Unread]:
     """Return what a reader yields of a path, without writing it to any agent."""
-    return list(reader(Origin(path), Options(**options)))
+    with Origin(path) as origin:
+        return list(reader(origin, Options(**options)))
 
 
 def items(reader: Callable[[Origin, Options], Items], path: Path, **options: Any) -> list[Item]:

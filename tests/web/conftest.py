@@ -188,13 +188,14 @@ def browse(chromium: Browser) -> Iterator[Browse]:
 AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
 
 
-def serious_faults(page: Page, *, dark_width: int = 1280) -> list[tuple[str, str, list[str]]]:
+def serious_faults(page: Page, *, dark_width: int | None = None) -> list[tuple[str, str, list[str]]]:
     """Return the serious faults of accessibility, in light and in dark, once nothing moves."""
     page.evaluate(AXE)
     found: list[tuple[str, str, list[str]]] = []
     themes: tuple[Literal["dark", "light"], ...] = ("dark", "light")
     for theme in themes:
-        page.set_viewport_size({"width": dark_width if theme == "dark" else 1280, "height": 900})
+        if dark_width is not None:
+            page.set_viewport_size({"width": dark_width if theme == "dark" else 1280, "height": 900})
         page.emulate_media(color_scheme=theme)
         page.wait_for_function(
             "theme => matchMedia(`(prefers-color-scheme: ${theme})`).matches"

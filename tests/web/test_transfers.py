@@ -80,7 +80,8 @@ def test_an_export_of_an_unknown_format_or_session_is_refused(
 def test_a_backup_is_a_home_in_a_zip_file(site: Site, agent: Agent, browse: Browse) -> None:
     agent.session("s").add("fact", "first")
     page = browse(site.url(agent.slug, "in-and-out"))
-    found = page.request.get(site.url(agent.slug, "backup"))
+    # The home is shared with all tests of pages.
+    found = page.request.get(site.url(agent.slug, "backup"), timeout=60_000)
     with zipfile.ZipFile(io.BytesIO(found.body())) as packed:
         assert any(name.endswith(f"{agent.slug}/memory/sessions/s.ndjson") for name in packed.namelist())
 
