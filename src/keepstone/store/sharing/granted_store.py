@@ -84,9 +84,8 @@ class GrantedStore:
 
     def __getattr__(self, name: str) -> NoReturn:
         """Refuse every other method of a store."""
-        if name.startswith(
-            "__"
-        ):  # Python looks for such methods, to copy for example, and expects this error.
+        # Python looks for methods such as that of copying, and expects this error.
+        if name.startswith("__"):
             raise AttributeError(name)
         self._reach.check()
         raise self._reach.unshared(name.strip("_").replace("_", " "))
