@@ -80,3 +80,8 @@ def test_a_file_that_is_not_an_object_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.af").write_text("[]")
     with pytest.raises(SourceError, match=r"x\.af is not a Letta agent file: it is not an object"):
         read(read_letta, tmp_path / "x.af")
+
+
+def test_messages_that_are_no_list_are_named(tmp_path: Path) -> None:
+    found = read(read_letta, agent_file(tmp_path, messages={"m1": {"role": "user", "text": "Tea"}}))
+    assert reasons(found) == [("x.af: helper", "its messages are not a list")]

@@ -38,7 +38,10 @@ def read_letta(origin: Origin, _: Options) -> Items:
             ]
             for block in blocks:
                 yield _block(block, session, f"{name}: {session}")
-            for number, said in enumerate(_list(agent.get("messages")), 1):
+            messages = agent.get("messages") or []
+            if not isinstance(messages, list):
+                yield Unread(f"{name}: {session}", "its messages are not a list")
+            for number, said in enumerate(_list(messages), 1):
                 yield _message(said, number, session, f"{name}: {session}, message {number}")
 
 
