@@ -120,19 +120,23 @@ class Correcting:
         if self._place.read_only:
             return
         with attempt():
-            await aside(self._check_unmerged, entry_id)
-            before = {entry.id: entry for entry in await aside(session.entries, include_superseded=True)}
-            await aside(session.reinstate, entry_id)
-            newer = [entry.id for entry in before.values() if entry.supersedes]
-            gone = [newer_id for newer_id in newer if await aside(self._live, session, newer_id) is None]
+            before, gone = await aside(self._reinstated, session, entry_id)
 
             def undo() -> None:
                 for newer_id in gone:
                     session.restore(newer_id)
-                self._put_back(session, before[entry_id])
+                self._put_back(session, before)
 
             self._offer("It holds again.", undo)
         await self._reload()
+
+    def _reinstated(self, session: Session, entry_id: str) -> tuple[Entry, list[str]]:
+        """Reinstate an entry; return it as it was before, and the ids of the entries that were deleted."""
+        self._check_unmerged(entry_id)
+        before = self._place.agent.get(entry_id, session.id)
+        newer = [entry.id for entry in session.entries(include_superseded=True) if entry.supersedes]
+        session.reinstate(entry_id)
+        return before, [newer_id for newer_id in newer if self._live(session, newer_id) is None]
 
     def _check_unmerged(self, entry_id: str) -> None:
         """Refuse an entry that was merged: the others would stay closed, and nothing replace them."""
