@@ -204,9 +204,11 @@ class AgentMemory:
         newest: Sequence[Entry]
         if session is None:
             newest = self.agent.entries(types=types, trust=trust, limit=_NEWEST, newest_first=True)
-        else:  # A session has no filter by trust, and the newest may all have less.
+        elif trust is None:
+            newest = self.agent.session(session).entries(_NEWEST, types)[::-1]
+        else:  # A session has no filter by trust, and its newest entries may all have less.
             every = reversed(self.agent.session(session).entries(types=types))
-            newest = [entry for entry in every if trust is None or is_at_least(entry.trust, trust)][:_NEWEST]
+            newest = [entry for entry in every if is_at_least(entry.trust, trust)][:_NEWEST]
         shown = [entry for entry in newest if entry.text and self.agent.holds(entry)]
         return [Hit(entry, 0.0, Why({})) for entry in shown[:weak]], NOTHING_FOUND if shown else None
 
