@@ -19,7 +19,7 @@ from keepstone.home import Home
 from keepstone.home import open as open_home
 from keepstone.log.arguments import Clock
 from keepstone.log.line import dump
-from keepstone.model import Entry, Record
+from keepstone.model import Entry, Record, Writer
 from keepstone.services.async_calls import AsyncCalls
 from keepstone.services.memory_repository import Target
 from keepstone.session import Session
@@ -91,6 +91,11 @@ def opened_session(agent: Agent, *identity: str) -> Session:
 def clock_of(agent: Agent) -> Clock:
     """Return the clock of an agent's home."""
     return agent._shared.clock  # noqa: SLF001
+
+
+def writer_of(agent: Agent) -> Writer:
+    """Return who writes by an agent, as the origin of its entries says."""
+    return agent._shared.writer  # noqa: SLF001
 
 
 def revise(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from keepstone.integrations.homes import clock_of, revise
+from keepstone.integrations.homes import clock_of, revise, writer_of
 from keepstone.log.arguments import now
 from keepstone.model import PROGRAM, RELEVANT, Entry, Record, own_trust, sources_of
 from keepstone.store.protocol import LiveSession
@@ -182,7 +182,7 @@ class KnowledgeGraph:
     def _origin(self, stored: Entry | None) -> Record:
         """Return the origin of a line that adds an entry or changes a stored one."""
         # A changed entity repeats observations of earlier writers, whose trust must not rise.
-        writer = self._agent._shared.writer  # noqa: SLF001
+        writer = writer_of(self._agent)
         writer = replace(writer, by=writer.by or PROGRAM)
         before: Record = {}
         if stored is not None:
