@@ -56,7 +56,8 @@ _USUAL = re.compile(
 )
 """The format of ``format_time`` and those of most other programs, which every Python reads alike.
 
-From 3.14 on hour 24 is one of the next day there, and no time here."""
+Hour 24 is not among them: Python reads it as the next day from 3.14 on.
+"""
 _LEAP_SECOND = 60
 
 

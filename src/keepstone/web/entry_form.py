@@ -199,11 +199,9 @@ def _text(name: _Name, value: Any) -> str:
 def _of_text(name: _Name, old: Any, text: str) -> Any:
     if not text.strip():
         return _ABSENT
-    return (
-        names_in(text.replace("\n", ","))
-        if name == _TAGS
-        else _value(name[-1], "" if old is _ABSENT else old, text)
-    )
+    if name == _TAGS:
+        return names_in(text.replace("\n", ","))
+    return _value(name[-1], "" if old is _ABSENT else old, text)
 
 
 def _keys(chosen: dict[_Name, Any], now: Entry) -> Record:
