@@ -5,7 +5,7 @@
  * `npm ci` in packages/voltagent installs, which it does the first time.
  */
 import { execFileSync, spawn } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -20,13 +20,22 @@ const python = process.env.KEEPSTONE_PYTHON ?? (existsSync(venv) ? venv : "pytho
 const home = process.env.KEEPSTONE_HOME ?? mkdtempSync(join(tmpdir(), "keepstone-example-"));
 const env = { ...process.env, KEEPSTONE_HOME: home, NODE_ENV: "production", PYTHONPATH: join(root, "src") };
 
+/** Whether the package was built since its last change: the tests build it once, and then run at the same time. */
+function isBuilt() {
+  const times = (folder) => readdirSync(folder).map((name) => statSync(join(folder, name)).mtimeMs);
+  const dist = join(packed, "dist");
+  return existsSync(dist) && Math.min(...times(dist)) > Math.max(...times(join(packed, "src")));
+}
+
 /** Compile the example where it finds the package and what that needs, as in a project that has installed it. */
 function compile() {
   const npm = (...args) => execFileSync("npm", args, { cwd: packed, stdio: ["ignore", "ignore", "inherit"] });
   if (!existsSync(join(packed, "node_modules"))) {
     npm("ci", "--ignore-scripts", "--include=dev");
   }
-  npm("run", "--silent", "build");
+  if (!isBuilt()) {
+    npm("run", "--silent", "build");
+  }
   mkdirSync(built, { recursive: true });
   const sources = ["agent.ts", "mock-model.ts"].map((name) => join(built, name));
   sources.forEach((path) => cpSync(join(here, path.slice(built.length)), path));

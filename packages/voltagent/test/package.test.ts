@@ -21,7 +21,7 @@ const [agentExample = "", filesExample = "", recallExample = "", aiExample = ""]
 
 /** Unpack the package beside what a user has installed with it. */
 function install(): void {
-  const packed = execFileSync("npm", ["pack", "--silent", "--pack-destination", project], { cwd: PACKAGE, encoding: "utf8" });
+  const packed = execFileSync("npm", ["pack", "--silent", "--ignore-scripts", "--pack-destination", project], { cwd: PACKAGE, encoding: "utf8" });
   mkdirSync(installed, { recursive: true });
   execFileSync("tar", ["-xzf", join(project, packed.trim().split("\n").at(-1) ?? ""), "-C", installed, "--strip-components=1"]);
   for (const name of ["@voltagent", "@types", "@ai-sdk", "ai", "koffi", "zod", "typescript"]) {
