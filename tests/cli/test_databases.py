@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def database(cli: Command, dsn: str) -> Command:
+def database(cli: Command, bare_dsn: str) -> Command:
     """The command on an empty home in a database."""
-    return replace(cli, home=cast("Path", dsn))  # A path would lose a slash of the URL.
+    return replace(cli, home=cast("Path", bare_dsn))  # A path would lose a slash of the URL.
 
 
 def test_commands_work_on_a_home_in_a_database(database: Command) -> None:
@@ -44,9 +44,9 @@ def test_status_counts_what_the_home_holds_without_a_password(database: Command)
     assert PASSWORD not in str(found) + database("postgres", "status").stdout
 
 
-def test_status_of_a_database_without_tables_makes_none(database: Command, dsn: str) -> None:
+def test_status_of_a_database_without_tables_makes_none(database: Command, bare_dsn: str) -> None:
     assert database.error("postgres", "status") == (3, "store")
-    with psycopg.connect(dsn) as connection:
+    with psycopg.connect(bare_dsn) as connection:
         assert connection.execute("SELECT to_regclass('keepstone_schema')").fetchall() == [(None,)]
 
 
