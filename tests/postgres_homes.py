@@ -26,7 +26,8 @@ _MADE = """
 SELECT md5(string_agg(line, ',' ORDER BY line)), sum(size)::bigint FROM (
     SELECT c::text AS line, pg_relation_size(c.oid) AS size FROM pg_class c
         WHERE relnamespace = %(schema)s::regnamespace
-    UNION ALL SELECT sum(a.xmin::text::bigint)::text, 0 FROM pg_attribute a JOIN pg_class c ON c.oid = attrelid
+    UNION ALL SELECT sum(a.xmin::text::bigint)::text, 0
+        FROM pg_attribute a JOIN pg_class c ON c.oid = attrelid
         WHERE relnamespace = %(schema)s::regnamespace
     UNION ALL SELECT p::text, 0 FROM pg_policy p JOIN pg_class c ON c.oid = polrelid
         WHERE relnamespace = %(schema)s::regnamespace
