@@ -44,7 +44,7 @@ SELECT setval(oid, 1, false) FROM pg_class WHERE relnamespace = %s::regnamespace
 class _Home:
     schema: str
     made: str
-    """What its tables were when they were made."""
+    """The digest of its tables when they were made."""
     tables: list[sql.Identifier]
 
 

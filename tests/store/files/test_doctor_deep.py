@@ -149,7 +149,7 @@ def test_a_page_with_a_flipped_bit_is_found_and_mended(home: Home) -> None:
 
 def build(home: Home, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Let the vectors get the files beside the index, and return their folder."""
-    monkeypatch.setattr(cache, "NEWER", 32)  # Files are due from so many vectors on.
+    monkeypatch.setattr(cache, "NEWER", 32)  # Vectors from which on files are due.
     home.agent("a").session("t").add_many(given(300))
     agent = home.agent("a")
     agent.recall(None, vector=np.ones(DIM))

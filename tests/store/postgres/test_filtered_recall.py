@@ -18,7 +18,7 @@ from keepstone.vector import unit
 ENTRIES = 1_200
 """More than 1,000, from which on common words are not looked for and samples of vectors are kept."""
 RARELY = 400
-"""One in so many entries matches the filters that refuse the most."""
+"""Number of entries of which one matches the filters that refuse the most."""
 WORDS = [f"word{number}" for number in range(300)]
 NEAR = unit(np.random.default_rng(9).standard_normal(16))
 
