@@ -4,6 +4,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
 from itertools import count
 from pathlib import Path
 
@@ -68,18 +69,27 @@ def user_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """The URL of a running PostgreSQL with pgvector, in which each home is a schema."""
-    from tests.postgres_server import GIVEN, running_server  # Late: make frameworks has no psycopg.
+    from tests.postgres_homes import end_lending  # Late: make frameworks has no psycopg.
+    from tests.postgres_server import GIVEN, running_server
 
-    if GIVEN is not None:
-        yield GIVEN
-        return
-    with running_server() as server:
-        yield server.dsn
+    with nullcontext(GIVEN) if GIVEN is not None else running_server() as server:
+        dsn = server if isinstance(server, str) else server.dsn
+        yield dsn
+        end_lending(dsn)
 
 
 @pytest.fixture
 def dsn(postgres: str) -> Iterator[str]:
-    """The URL of an empty home in a schema of its own."""
+    """The URL of an empty home in a schema of its own; its tables are made."""
+    from tests.postgres_homes import home_of
+
+    with home_of(postgres) as url:
+        yield url
+
+
+@pytest.fixture
+def bare_dsn(postgres: str) -> Iterator[str]:
+    """The URL of a schema of its own without tables, as before a home is opened for the first time."""
     from tests.postgres_server import schema_of
 
     with schema_of(postgres) as url:

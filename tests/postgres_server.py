@@ -25,6 +25,7 @@ from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 from unittest import SkipTest
 from urllib.parse import quote
 
@@ -146,6 +147,7 @@ class PostgresServer:
             f"--pgdata={self.folder}/data",
             f"--pwfile={secret}",
             "--no-sync",
+            "--set=scram_iterations=1",
         ]
         command += ["--username", _USER, "--encoding=UTF8", "--locale=C", "--auth=scram-sha-256"]
         subprocess.run(command, check=True, capture_output=True, cwd=self.folder, user=_user(), group=_user())
@@ -253,14 +255,28 @@ def second_server(primary: PostgresServer) -> Iterator[PostgresServer]:
 
 @contextmanager
 def schema_of(dsn: str) -> Iterator[str]:
-    """Make a schema of its own, and yield the URL of a home in it."""
-    name = f"keepstone_{os.getpid()}_{next(_numbers)}"
+    """Make a schema of its own, without tables, and yield the URL of a home in it."""
+    name = new_name()
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
         connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(name)))
-    separator = "&" if "?" in dsn else "?"
     try:
-        yield f"{dsn}{separator}options={quote(f'-csearch_path={name},public')}"
+        yield url_in(dsn, name)
     finally:
         with suppress(psycopg.OperationalError), psycopg.connect(dsn, autocommit=True) as connection:
-            connection.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(name)))
+            drop_schema(connection, name)
+
+
+def new_name() -> str:
+    """Return a name for a schema that no other test of this run has."""
+    return f"keepstone_{os.getpid()}_{next(_numbers)}"
+
+
+def url_in(dsn: str, schema: str) -> str:
+    """Return the URL of the home in a schema."""
+    return f"{dsn}{'&' if '?' in dsn else '?'}options={quote(f'-csearch_path={schema},public')}"
+
+
+def drop_schema(connection: psycopg.Connection[Any], schema: str) -> None:
+    """Drop a schema with all that is in it, if it still exists."""
+    connection.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(schema)))

@@ -47,9 +47,17 @@ def test_all_of_several_tags_must_be_there(agent: Agent) -> None:
     assert agent.recall("apple", tags=["t1", "t2"]) == []
 
 
-def test_a_limit_above_sqlites_number_of_variables_is_answered(agent: Agent) -> None:
-    agent.session("many").add_many({"type": "note", "text": f"apple {number}"} for number in range(33_000))
-    assert len(agent.recall("apple", limit=40_000)) == 33_001
+def test_a_limit_above_sqlites_number_of_variables_is_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def with_few(connection: apsw.Connection) -> None:
+        connection.limit(apsw.SQLITE_LIMIT_VARIABLE_NUMBER, 1_000)  # Instead of 32,766.
+
+    monkeypatch.setattr(apsw, "connection_hooks", [*apsw.connection_hooks, with_few])
+    with keepstone.open(tmp_path, embedder="none") as home:
+        agent = home.agent("a")
+        agent.session("s").add_many({"type": "note", "text": f"apple {number}"} for number in range(1_100))
+        assert len(agent.recall("apple", limit=1_500)) == 1_100
 
 
 def test_statements_beyond_sqlites_limits_do_not_discard_the_index(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def agent(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Agent]:
         yield home.agent("a")
 
 
-SIZES = [10, 300, 10_000]
+SIZES = [10, 300, 3_000]
 
 
 def texts_of(count: int) -> list[str]:

@@ -14,6 +14,7 @@ from tests.memories import Letters
 import keepstone
 from keepstone import Home
 from keepstone.index.row_text import with_vector
+from keepstone.index.vectors import cache
 from keepstone.model import Finding, Scope
 from keepstone.vector import unit
 
@@ -146,17 +147,20 @@ def test_a_page_with_a_flipped_bit_is_found_and_mended(home: Home) -> None:
     assert wrong(home, fix=True) == []
 
 
-def build(home: Home) -> Path:
+def build(home: Home, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Let the vectors get the files beside the index, and return their folder."""
-    home.agent("a").session("t").add_many(given(9000))
+    monkeypatch.setattr(cache, "NEWER", 32)  # Vectors from which on files are due.
+    home.agent("a").session("t").add_many(given(300))
     agent = home.agent("a")
     agent.recall(None, vector=np.ones(DIM))
     home.sync()
     return next(home.root.glob(".index/a/v*")) / "vectors"
 
 
-def test_damaged_or_orphaned_vector_files_are_named_and_removed(home: Home) -> None:
-    folder = build(home)
+def test_damaged_or_orphaned_vector_files_are_named_and_removed(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = build(home, monkeypatch)
     (generation,) = folder.glob("*.int8")
     data = bytearray(generation.read_bytes())
     data[-1000] ^= 0x40

@@ -432,18 +432,18 @@ def overlapping_readers(index: Path) -> Iterator[None]:
 
 
 def test_journal_stays_short_while_readers_overlap(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    longest = 4 << 20
+    longest = 1 << 20
     monkeypatch.setattr(database, "LONG_JOURNAL", longest)
     monkeypatch.setattr("keepstone.index.index.BUSY_TIMEOUT", 60.0)
-    monkeypatch.setattr(intake, "AT_ONCE", 8192)
-    write(home, 0, 40_000)
+    monkeypatch.setattr(intake, "AT_ONCE", 2048)
+    write(home, 0, 10_000)
     [index] = home.root.rglob("index.db")
     journal = Path(f"{index}-wal")
     sizes: list[int] = []
     with overlapping_readers(index):
         home.sync(lambda *_: sizes.append(journal.stat().st_size))
     assert max(sizes) < 2 * longest
-    assert home.agent("a").recall("pecan 39999", limit=1)[0].entry.id == "e39999"
+    assert home.agent("a").recall("pecan 9999", limit=1)[0].entry.id == "e9999"
 
 
 def test_intake_goes_on_beside_a_reader_that_never_ends(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -122,14 +122,14 @@ def test_a_long_log_is_taken_in_before_a_writer_locks_it(
 
 
 WRITES: dict[str, tuple[Callable[[Agent], object], int]] = {
-    "add": (lambda agent: agent.session("s").add("note", text="pecan"), 6_002),
-    "add with an id": (lambda agent: agent.session("s").add("note", text="pecan", id="new"), 6_002),
-    "update": (lambda agent: agent.session("s").update("i7", text="pecan"), 6_001),
-    "delete": (lambda agent: agent.session("s").delete("i7"), 6_000),
-    "supersede": (lambda agent: agent.session("s").supersede("i7", {"text": "pecan"}), 6_001),
-    "title": (lambda agent: agent.session("s").set_title("Nuts"), 6_001),
-    "copy": (lambda agent: agent.session("s").copy("t"), 12_002),
-    "rename": (lambda agent: agent.session("s").rename("t"), 6_001),
+    "add": (lambda agent: agent.session("s").add("note", text="pecan"), 1_002),
+    "add with an id": (lambda agent: agent.session("s").add("note", text="pecan", id="new"), 1_002),
+    "update": (lambda agent: agent.session("s").update("i7", text="pecan"), 1_001),
+    "delete": (lambda agent: agent.session("s").delete("i7"), 1_000),
+    "supersede": (lambda agent: agent.session("s").supersede("i7", {"text": "pecan"}), 1_001),
+    "title": (lambda agent: agent.session("s").set_title("Nuts"), 1_001),
+    "copy": (lambda agent: agent.session("s").copy("t"), 2_002),
+    "rename": (lambda agent: agent.session("s").rename("t"), 1_001),
     "drop": (lambda agent: agent.session("s").drop(), 0),
 }
 
@@ -140,9 +140,11 @@ def test_no_writer_takes_in_a_long_log_while_it_holds_the_lock(
 ) -> None:
     agent.session("s").add("note", text="walnut")
     with (home.root / "agents/a/memory/sessions/s.ndjson").open("a") as file:
-        file.writelines(LINE % (number, "some words " * 20) for number in range(6_000))
-    for module, name in ((reading, "STEP_LINES"), (live_entries, "_MOMENT"), (writing, "_MOMENT")):
-        monkeypatch.setattr(module, name, 50 if module is reading else 0)
+        file.writelines(LINE % (number, "some words " * 20) for number in range(1_000))
+    monkeypatch.setattr(reading, "STEP_LINES", 50)
+    monkeypatch.setattr(live_entries, "_LONG", 1 << 17)  # The log is twice as long.
+    for module in (live_entries, writing):
+        monkeypatch.setattr(module, "_MOMENT", 0)
     locked: list[str] = []
     step = Index.step
 

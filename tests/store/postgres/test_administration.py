@@ -52,9 +52,9 @@ def test_status_sums_the_counts_of_all_agents(dsn: str) -> None:
     assert (found["size"] > 0, [*found["extensions"]]) == (True, ["vector"])
 
 
-def test_status_of_a_database_without_tables_names_the_remedy(dsn: str) -> None:
+def test_status_of_a_database_without_tables_names_the_remedy(bare_dsn: str) -> None:
     with pytest.raises(StoreError, match=r"has no tables: run keepstone postgres init") as refused:
-        status(dsn)
+        status(bare_dsn)
     assert PASSWORD not in str(refused.value)
 
 

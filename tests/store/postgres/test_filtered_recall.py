@@ -15,7 +15,10 @@ from keepstone.model import Scope
 from keepstone.store.postgres.word_holders import WordHolders
 from keepstone.vector import unit
 
-ENTRIES = 3_000
+ENTRIES = 1_200
+"""More than 1,000, from which on common words are not looked for and samples of vectors are kept."""
+RARELY = 400
+"""Number of entries of which one matches the filters that refuse the most."""
 WORDS = [f"word{number}" for number in range(300)]
 NEAR = unit(np.random.default_rng(9).standard_normal(16))
 
@@ -36,7 +39,7 @@ ASKED: dict[str, dict[str, Any]] = {
 }
 WHERE: dict[str, dict[str, Any]] = {
     "equal": {"hundreds": 7},
-    "rarely equal": {"thousands": 7},
+    "rarely equal": {"rare": 7},
     "not equal": {"hundreds": {"ne": 7}},
     "not in": {"hundreds": {"not_in": [*range(1, 100)]}},
     "at least": {"number": {"gte": ENTRIES - 3}},
@@ -54,15 +57,15 @@ def _records() -> Iterator[dict[str, Any]]:
     often = 1 / (np.arange(len(WORDS)) + 2)
     for at in range(ENTRIES):
         words = " ".join(chance.choice(WORDS, 12, p=often / often.sum()))
-        more = {3: " apple", 5: " ORD-48213"}.get(at % 1_500, "")
+        more = {3: " apple", 5: " ORD-48213"}.get(at % (ENTRIES // 2), "")
         data = {"text": f"{'Ann' if at % 2 else 'Bob'}: {words}{more}", "number": at, "hundreds": at % 100}
         yield {
             "type": "note",
             "id": f"{at}",
             "ts": f"2026-01-{1 + at % 28:02}T10:00:{at % 60:02}.000000Z",
-            "tags": [f"t{at % 100}", f"m{at % 1_000}"],
-            "data": {**data, "thousands": at % 1_000, "deep": {"er": at % 100}}
-            | ({"once": 1} if at % 1_000 == 7 else {}),
+            "tags": [f"t{at % 100}", f"m{at % RARELY}"],
+            "data": {**data, "rare": at % RARELY, "deep": {"er": at % 100}}
+            | ({"once": 1} if at % RARELY == 7 else {}),
             "embedding": unit(chance.standard_normal(16)),
         }
 
@@ -77,7 +80,7 @@ def _fill(target: str) -> keepstone.Home:
 
 @pytest.fixture(scope="module")
 def database(postgres: str) -> Iterator[keepstone.Agent]:
-    """An agent of 3,000 entries in a database."""
+    """An agent of all entries in a database."""
     with schema_of(postgres) as dsn, _fill(dsn) as home:
         with psycopg.connect(dsn, autocommit=True) as connection:
             connection.execute("ANALYZE")  # As the server does after a while.

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from tests.store.sharing.conftest import SECRET, KeptHome, filled
 
 import keepstone
 from keepstone import Agent, Entry, Home, NotGrantedError
@@ -19,19 +20,11 @@ from keepstone.store.sharing import granted_store
 from keepstone.store.sharing.acting import ACTING, Acting
 from keepstone.store.sharing.granted_store import GrantedStore, Reach
 
-SECRET = "salaries of walnut"  # noqa: S105  A text to look for.
-
 
 @pytest.fixture
 def home(target: str) -> Iterator[Home]:
-    """Agents team, with entries of several types and tags, and coder, with one of its own."""
-    with keepstone.open(target, embedder="none") as home:
-        team = home.agent("team").session("main")
-        team.add("decision", "walnut releases on Fridays", id="open", tags=["ops", "web"])
-        team.add("note", SECRET, id="note", tags=["ops"])
-        team.add("decision", SECRET, id="untagged")
-        team.add("message", {"role": "user", "content": "walnut?"}, id="message", tags=["ops", "web"])
-        home.agent("coder").add("my walnut", id="own")
+    """Such a home for one test."""
+    with filled(target) as home:
         yield home
 
 
@@ -148,21 +141,22 @@ def state(home: Home) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_without_a_grant_every_call_is_refused_in_the_same_words(home: Home, coder: Agent, name: str) -> None:
+def test_without_a_grant_every_call_is_refused_in_the_same_words(kept_home: KeptHome, name: str) -> None:
+    home, other = kept_home("refusing"), kept_home("purged")
     before = state(home)
     with pytest.raises(NotGrantedError) as refused:
-        CALLS[name](coder)
-    team_words = str(refused.value)
-    home.purge_agent("team")
+        CALLS[name](home.agent("coder"))
     with pytest.raises(NotGrantedError) as missing:
-        CALLS[name](coder)
-    assert str(missing.value) == team_words
-    assert "team" not in home.agents()
+        CALLS[name](other.agent("coder"))
+    assert str(missing.value) == str(refused.value)
+    assert "team" not in other.agents()
+    assert state(home) == before
     assert before[0] == ["main"]
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_grant_to_another_agent_gives_nothing(home: Home, team: Agent, coder: Agent, name: str) -> None:
+def test_a_grant_to_another_agent_gives_nothing(refusing: Home, name: str) -> None:
+    home, team, coder = refusing, refusing.agent("team"), refusing.agent("coder")
     team.grant("other", "write")
     coder.grant("team", "write")
     before = state(home)
@@ -172,7 +166,8 @@ def test_a_grant_to_another_agent_gives_nothing(home: Home, team: Agent, coder: 
 
 
 @pytest.mark.parametrize("name", [*WRITES, *NEVER])
-def test_reading_lets_nothing_be_written(home: Home, team: Agent, coder: Agent, name: str) -> None:
+def test_reading_lets_nothing_be_written(refusing: Home, name: str) -> None:
+    home, team, coder = refusing, refusing.agent("team"), refusing.agent("coder")
     team.grant("coder", "read")
     before = state(home)
     with pytest.raises(NotGrantedError):
@@ -181,9 +176,8 @@ def test_reading_lets_nothing_be_written(home: Home, team: Agent, coder: Agent, 
 
 
 @pytest.mark.parametrize("name", NEVER)
-def test_no_grant_covers_histories_titles_and_removal(
-    home: Home, team: Agent, coder: Agent, name: str
-) -> None:
+def test_no_grant_covers_histories_titles_and_removal(refusing: Home, name: str) -> None:
+    home, team, coder = refusing, refusing.agent("team"), refusing.agent("coder")
     team.grant("coder", "write")
     before = state(home)
     with pytest.raises(NotGrantedError):
@@ -193,7 +187,8 @@ def test_no_grant_covers_histories_titles_and_removal(
 
 @pytest.mark.parametrize("name", READS)
 @pytest.mark.parametrize("may", ["read", "write"])
-def test_what_is_granted_is_read(team: Agent, coder: Agent, name: str, may: Any) -> None:
+def test_what_is_granted_is_read(read_home: Home, name: str, may: Any) -> None:
+    team, coder = read_home.agent("team"), read_home.agent("coder")
     team.grant("coder", may)
     assert "open" in ids(READS[name](coder)) or name == "newest of a session"
 
@@ -202,7 +197,8 @@ def test_what_is_granted_is_read(team: Agent, coder: Agent, name: str, may: Any)
 @pytest.mark.parametrize(
     "limits", [{"types": ["decision"], "tags": ["web"]}, {"tags": ["web", "ops"]}], ids=["both", "tags"]
 )
-def test_what_a_grant_does_not_cover_is_never_read(team: Agent, coder: Agent, name: str, limits: Any) -> None:
+def test_what_a_grant_does_not_cover_is_never_read(read_home: Home, name: str, limits: Any) -> None:
+    team, coder = read_home.agent("team"), read_home.agent("coder")
     team.grant("coder", **limits)
     found = READS[name](coder)
     assert "open" in ids(found)
@@ -255,7 +251,8 @@ def test_a_writer_writes_what_the_grant_covers(
 
 @pytest.mark.parametrize("limits", [{"types": ["fact"]}, {"tags": ["web", "else"]}], ids=["types", "tags"])
 @pytest.mark.parametrize("name", WRITES)
-def test_a_writer_writes_nothing_else(home: Home, team: Agent, coder: Agent, name: str, limits: Any) -> None:
+def test_a_writer_writes_nothing_else(refusing: Home, name: str, limits: Any) -> None:
+    home, team, coder = refusing, refusing.agent("team"), refusing.agent("coder")
     team.grant("coder", "write", **limits)
     before = state(home)
     with pytest.raises((NotGrantedError, keepstone.EntryNotFoundError, keepstone.EntryExistsError)):
@@ -281,8 +278,9 @@ CHANGES: list[Callable[[keepstone.Session], Any]] = [
 
 @pytest.mark.parametrize("change", CHANGES, ids=range(len(CHANGES)))
 def test_a_writer_moves_no_entry_across_the_bounds(
-    home: Home, team: Agent, coder: Agent, change: Callable[[keepstone.Session], Any]
+    refusing: Home, change: Callable[[keepstone.Session], Any]
 ) -> None:
+    home, team, coder = refusing, refusing.agent("team"), refusing.agent("coder")
     team.grant("coder", "write", types=["decision"], tags=["web"])
     before = state(home)
     with pytest.raises((NotGrantedError, keepstone.EntryExistsError)):
