@@ -80,12 +80,15 @@ class Tabs:
     browser: Browser
     _free: list[Tab] = field(default_factory=list)
 
-    def take(self, *, width: int, height: int, dark: bool, kept: bool = True) -> Tab:
-        """Return a tab of a context of its own: an earlier one, unless what is done to it must not be kept."""
+    def take(self, *, width: int, height: int, dark: bool, moving: bool = False, kept: bool = True) -> Tab:
+        """Return a tab of a context of its own: an earlier one, unless what is done to it must not be kept.
+
+        Nothing moves in it unless asked for: each picture of a movement costs as much as a still page.
+        """
         scheme: Literal["dark", "light"] = "dark" if dark else "light"
         tab = self._free.pop() if self._free and kept else Tab(self.browser.new_context().new_page())
         tab.page.set_viewport_size({"width": width, "height": height})
-        tab.page.emulate_media(color_scheme=scheme, reduced_motion="null")
+        tab.page.emulate_media(color_scheme=scheme, reduced_motion="null" if moving else "reduce")
         return tab
 
     def give_back(self, tab: Tab, *, kept: bool = True) -> None:
