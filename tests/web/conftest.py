@@ -1,21 +1,27 @@
 """The pages as a person meets them: a server in a process of its own, and Chromium in front of it."""
 
+import asyncio
 import os
 import shutil
 import socket
-import subprocess
-import sys
 import time
+from asyncio import AbstractEventLoop, _set_running_loop  # Playwright sets it, too.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import count
+from multiprocessing import get_all_start_methods, get_context
+from multiprocessing.context import ForkServerContext
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+from signal import SIGTERM
 from typing import Literal
-from urllib.parse import quote, urlencode, urlparse
+from urllib.parse import quote, urlencode
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
+from tests.web.server_process import run
+from tests.web.tabs import Tab, Tabs
 
 import keepstone
 from keepstone import Agent, Home, Notes
@@ -29,61 +35,10 @@ CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
 FLAGS = """--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
     --disable-component-update --disable-sync
     --disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup""".split()
-SERVER = """
-import os, sys, time
-from pathlib import Path
-from typing import Literal
-import uvicorn
-from fastapi import FastAPI
-import keepstone
-from keepstone.chat.messages import ToolCall
-from keepstone.cli import sample
-from keepstone.server.tokens import Tokens
-from keepstone.web import Open, mount
-from keepstone.web.answering import Talking
-
-root, port = Path(sys.argv[1]), int(sys.argv[2])
-only = os.environ.get("ONLY")
-
-
-def access(request):
-    if request.query_params.get("stranger"):
-        return None
-    return Open(frozenset(only.split()), read_only=True) if only else Open()
-
-
-
-class Waiting:
-    def answer(self, agent, session, message):
-        yield "The beginning, "
-        while not (root / "go").exists():
-            time.sleep(0.02)
-        if (root / "go").read_text() == "fail":
-            raise keepstone.StoreError("the model went away; ask again")
-        yield "and the end."
-        agent.session(session).add("message", {"role": "assistant", "content": "The beginning, and the end."})
-
-
-class Noting:
-    name, uses_tools = "noting", True
-
-    def answer(self, request):
-        if request.messages[-1].results:
-            yield request.messages[-1].results[0].content
-        else:
-            yield ToolCall("1", "save_note", '{"text": "Run the tests first", "where": "project"}')
-
-
-app = FastAPI()
-home = keepstone.open(root, embedder="none")
-notes = keepstone.Notes(root / "project", root / "user/memory.md")
-answerers = {"waiting": Waiting(), "noting": Talking(notes, Noting())}
-answerer = answerers.get(os.environ.get("ANSWERER"))
-tokens = None if os.environ.get("WITHOUT_TOKENS") else Tokens(root)
-shared = {"notes": notes, "access": access, "tokens": tokens, "demo": sample.add_to}
-mount(app, home, project=root / "project", answerer=answerer, **shared)
-uvicorn.run(app, port=port, log_level="warning")
-"""
+# A fork of one process has the imports, which take longer than all that a server does for most tests.
+_CONTEXT = get_context("forkserver" if "forkserver" in get_all_start_methods() else "spawn")
+if isinstance(_CONTEXT, ForkServerContext):
+    _CONTEXT.set_forkserver_preload(["tests.web.server_process"])
 
 
 @dataclass(frozen=True)
@@ -101,19 +56,17 @@ class Site:
 def serve(root: Path, **environment: str) -> Iterator[Site]:
     (root / "project").mkdir(parents=True, exist_ok=True)
     port = _free_port()
-    command = [sys.executable, "-c", SERVER, str(root), str(port)]
     told = root / "server.log"
-    with (
-        told.open("wb") as log,
-        subprocess.Popen(command, env=os.environ | environment, stderr=log) as server,
-        keepstone.open(root, embedder="none") as home,
-    ):
+    server = _CONTEXT.Process(target=run, args=(root, port, told, {**os.environ, **environment}), daemon=True)
+    server.start()
+    with keepstone.open(root, embedder="none") as home:
         try:
             _wait_for(server, port)
             yield Site(f"http://127.0.0.1:{port}", home, Notes(root / "project", root / "user/memory.md"))
         finally:
             server.terminate()
-            server.wait(timeout=20)
+            server.join(timeout=20)
+    assert server.exitcode == -SIGTERM
     assert told.read_text() == ""
 
 
@@ -123,13 +76,13 @@ def _free_port() -> int:
         return int(found.getsockname()[1])
 
 
-def _wait_for(server: subprocess.Popen[bytes], port: int) -> None:
+def _wait_for(server: BaseProcess, port: int) -> None:
     until = time.monotonic() + 60
-    while time.monotonic() < until and server.poll() is None:
+    while time.monotonic() < until and server.is_alive():
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return
-        time.sleep(0.1)
+        time.sleep(0.02)
     raise RuntimeError("the server did not come up")
 
 
@@ -146,46 +99,74 @@ def site(server: Site) -> Iterator[Site]:
     server.home.close()
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    """A browser for the tests of one module: while it lives, no other event loop can run in this thread."""
+@pytest.fixture(scope="session")
+def running() -> Iterator[tuple[Browser, AbstractEventLoop]]:
+    """A browser, and the event loop that speaks to it, which is not the running one between the tests."""
     if CHROMIUM is None:
         pytest.skip("no Chromium is here (Debian: apt-get install chromium-headless-shell)")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
+        loop = asyncio.get_running_loop()
+        _set_running_loop(None)
+        yield browser, loop
+        _set_running_loop(loop)
         browser.close()
 
 
 @pytest.fixture
-def browse(chromium: Browser) -> Iterator[Browse]:
+def chromium(running: tuple[Browser, AbstractEventLoop]) -> Iterator[Browser]:
+    """A browser: in the tests that have it, no other event loop can run in this thread."""
+    browser, loop = running
+    _set_running_loop(loop)
+    yield browser
+    _set_running_loop(None)
+
+
+@pytest.fixture(scope="session")
+def all_tabs(running: tuple[Browser, AbstractEventLoop]) -> Tabs:
+    return Tabs(running[0])
+
+
+@pytest.fixture
+def tabs(all_tabs: Tabs, chromium: Browser) -> Tabs:
+    """The tabs of the browser."""
+    assert all_tabs.browser is chromium
+    return all_tabs
+
+
+@pytest.fixture
+def browse(tabs: Tabs) -> Iterator[Browse]:
     """Open tabs. Afterwards nothing may have gone wrong in them, and nothing come from elsewhere."""
-    contexts: list[BrowserContext] = []
-    trouble: list[str] = []
-    hosts: set[str | None] = set()
+    opened: list[tuple[Tab, bool]] = []
 
-    def opened(url: str, *, width: int = 1280, dark: bool = False) -> Page:
-        context = chromium.new_context(
-            viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light"
-        )
-        contexts.append(context)
-        context.set_default_timeout(15_000)
-        page = context.new_page()
-        page.on("pageerror", lambda error: trouble.append(str(error)))
-        page.on("console", lambda told: trouble.append(told.text) if told.type == "error" else None)
-        page.on("request", lambda request: hosts.add(urlparse(request.url).hostname))
-        page.goto(url)
-        page.wait_for_function("window.Vue && document.querySelector('.page') && window.did_handshake")
-        return page
+    def open_page(
+        url: str, *, width: int = 1280, dark: bool = False, moving: bool = False, kept: bool = True
+    ) -> Page:
+        tab = tabs.take(width=width, height=900, dark=dark, moving=moving, kept=kept)
+        opened.append((tab, kept))
+        tab.page.goto(url)
+        tab.page.wait_for_function("window.Vue && document.querySelector('.page') && window.did_handshake")
+        return tab.page
 
-    yield opened
-    for context in contexts:
-        context.close()
+    yield open_page
+    trouble = [words for tab, _ in opened for words in tab.trouble]
+    hosts = {host for tab, _ in opened for host in tab.hosts}
+    for tab, kept in opened:
+        tabs.give_back(tab, kept=kept)
     assert trouble == []
-    assert hosts <= {"127.0.0.1", None}
+    assert hosts <= {"127.0.0.1"}
 
 
 AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+_OF_COLOUR = ["color-contrast", "link-in-text-block"]
+# Preloading styles would show the bar of a request that a person never sees. The impact of a fault is that of
+# its rule, so rules of a lower impact need not run.
+_FAULTS = """async (only) => {
+  const minor = axe._audit.rules.filter((rule) => ["minor", "moderate"].includes(rule.impact));
+  const rules = Object.fromEntries(minor.map((rule) => [rule.id, {enabled: false}]));
+  const some = only ? {runOnly: {type: "rule", values: only}} : {rules};
+  return (await axe.run({preload: false, resultTypes: ["violations"], ...some})).violations;
+}"""
 
 
 def serious_faults(page: Page, *, dark_width: int | None = None) -> list[tuple[str, str, list[str]]]:
@@ -203,12 +184,11 @@ def serious_faults(page: Page, *, dark_width: int | None = None) -> list[tuple[s
             arg=theme,
         )
         page.wait_for_function("!document.getAnimations().some((one) => one.playState === 'running')")
+        # Two themes of one width differ in their colours alone.
+        rules = _OF_COLOUR if theme == "light" and dark_width is None else None
         found += [
             (theme, fault["id"], [node["html"][:200] for node in fault["nodes"]])
-            # Preloading styles would show the bar of a request that a person never sees.
-            for fault in page.evaluate(
-                "axe.run({preload: false, resultTypes: ['violations']}).then((found) => found.violations)"
-            )
+            for fault in page.evaluate(_FAULTS, rules)
             if fault["impact"] in {"serious", "critical"}
         ]
     return found

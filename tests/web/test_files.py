@@ -132,7 +132,7 @@ def test_ctrl_s_saves_the_open_file(site: Site, agent: Agent, browse: Browse) ->
 
 def test_leaving_unsaved_changes_asks_first(site: Site, agent: Agent, browse: Browse) -> None:
     agent.files.write("a.md", "old")
-    page = browse(site.url(agent.slug, "files", path="a.md"))
+    page = browse(site.url(agent.slug, "files", path="a.md"), kept=False)
     asked: list[str] = []
 
     def stay(dialog: Dialog) -> None:

@@ -16,7 +16,7 @@ def test_focus_returns_where_a_dialog_came_from(
     site: Site, agent: Agent, browse: Browse, name: str, opener: str
 ) -> None:
     furnished(site, agent)
-    page = browse(at(site, agent, name))
+    page = browse(at(site, agent, name), moving=True)
     button = page.get_by_role("button", name=opener).first
     button.focus()
     page.keyboard.press("Enter")
@@ -31,7 +31,7 @@ def test_focus_returns_to_the_row_from_a_dialog_that_a_key_opened(
     site: Site, agent: Agent, browse: Browse, key: str
 ) -> None:
     furnished(site, agent)
-    page = browse(at(site, agent, "sessions"))
+    page = browse(at(site, agent, "sessions"), moving=True)
     page.keyboard.press("j")
     row = page.locator("[data-row]").first
     expect(row).to_be_focused()

@@ -30,7 +30,7 @@ def entries_of(page: Page) -> list[str]:
 
 def test_nothing_is_blank_while_the_overview_loads(site: Site, agent: Agent, browse: Browse) -> None:
     furnished(agent)
-    page = browse(site.url(agent.slug, "sessions"))
+    page = browse(site.url(agent.slug, "sessions"), kept=False)
     page.add_init_script(WATCH)
     page.goto(site.url(agent.slug, "overview"))
     page.locator(".chart svg").first.wait_for()

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.server.conftest import Server, serving
 from tests.web.conftest import Browse, Site, serve
+from tests.web.tabs import Tabs
 
 from keepstone import Agent
 from keepstone.server.tokens import LIFETIME
@@ -22,13 +23,13 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture
-def settings(chromium: Browser, served: Server) -> Iterator[Sign]:
+def settings(tabs: Tabs, served: Server) -> Iterator[Sign]:
     """Open the settings, signed in with a token."""
-    contexts = []
+    taken = []
 
     def opened(secret: str) -> Page:
-        contexts.append(chromium.new_context())
-        page = contexts[-1].new_page()
+        taken.append(tabs.take(width=1280, height=720, dark=False))
+        page = taken[-1].page
         page.goto(f"{served.url}/sign-in")
         page.get_by_label("Token").fill(secret)
         page.get_by_role("button", name="Sign in").click()
@@ -38,8 +39,8 @@ def settings(chromium: Browser, served: Server) -> Iterator[Sign]:
         return page
 
     yield opened
-    for context in contexts:
-        context.close()
+    for one in taken:
+        tabs.give_back(one)
 
 
 def status_of(served: Server, secret: str) -> int:

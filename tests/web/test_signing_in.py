@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.server.conftest import Server, serving
 from tests.web.conftest import serious_faults
+from tests.web.tabs import Tabs
 
 import keepstone
 
@@ -25,23 +26,18 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture
-def tab(chromium: Browser) -> Iterator[Open]:
+def tab(tabs: Tabs) -> Iterator[Open]:
     """Open tabs that are signed in to nothing."""
-    contexts = []
+    taken = []
 
     def opened(url: str, *, width: int = 1280, dark: bool = False) -> Page:
-        context = chromium.new_context(
-            viewport={"width": width, "height": 800}, color_scheme="dark" if dark else "light"
-        )
-        contexts.append(context)
-        context.set_default_timeout(15_000)
-        page = context.new_page()
-        page.goto(url)
-        return page
+        taken.append(tabs.take(width=width, height=800, dark=dark))
+        taken[-1].page.goto(url)
+        return taken[-1].page
 
     yield opened
-    for context in contexts:
-        context.close()
+    for one in taken:
+        tabs.give_back(one)
 
 
 def sign_in(page: Page, secret: str) -> None:

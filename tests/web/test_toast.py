@@ -12,7 +12,7 @@ from keepstone import Agent
 def pinned(site: Site, agent: Agent, browse: Browse) -> Page:
     """Pin the last of many entries, which is below what the window shows of the page's beginning."""
     agent.session("talk").add_many({"type": "fact", "text": f"entry {at}"} for at in range(40))
-    page = browse(site.url(agent.slug, "session", id="talk"))
+    page = browse(site.url(agent.slug, "session", id="talk"), kept=False)
     page.clock.install()
     page.locator(".entry", has_text="entry 39").get_by_role("button", name="Pin").click()
     expect(page.locator(".toast")).to_contain_text("Pinned")
