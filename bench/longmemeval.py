@@ -1,7 +1,7 @@
 """Retrieval on LongMemEval S: sessions and turns found, abstention, and what of the answer is in a context.
 
 python bench/longmemeval.py FOLDER                          # words alone, on the development half
-python bench/longmemeval.py FOLDER --embedder minilm --questions 40
+python bench/longmemeval.py FOLDER --embedder minilm --questions 40 --cache VECTORS
 python bench/longmemeval.py FOLDER --half kept              # at the end, once
 
 FOLDER holds the public data, outside of this repository: docs/comparison.md says where it comes from. Each
@@ -22,6 +22,10 @@ import keepstone
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench._longmemeval import Answer, Question, digest_of, measured, question_files, read, table
+from bench.rivals.vectors import CachedModel
+
+from keepstone.embed.e5 import E5
+from keepstone.embed.minilm import MiniLM
 
 LIMIT = 50
 """Turns that are asked for: enough for ten sessions in nearly all cases."""
@@ -29,8 +33,18 @@ BUDGET = 2000
 """Tokens of the context."""
 
 
-def answered(question: Question, embedder: str) -> Answer:
+def embedder_of(name: str, cache: Path | None) -> str | CachedModel:
+    """Return what a home is opened with: a name, or a model whose vectors are kept in a folder."""
+    if cache is None or name == "none":
+        return name
+    cache.mkdir(parents=True, exist_ok=True)
+    return CachedModel(cache, MiniLM() if name == "minilm" else E5())
+
+
+def answered(question: Question, embedder: str | CachedModel) -> Answer:
     """Load a question's haystack into a home of its own, and ask."""
+    if isinstance(embedder, CachedModel):
+        embedder.prepare(question.id, (turn.text for turn in question.turns), question.text)
 
     def now() -> datetime:
         return question.now
@@ -79,6 +93,7 @@ def main() -> None:
     )
     parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("--embedder", choices=["none", "minilm", "e5"], default="none")
+    parser.add_argument("--cache", type=Path, help="where an embedder's vectors are kept for the next time")
     parser.add_argument("--half", choices=["development", "kept"], default="development")
     parser.add_argument("--questions", type=int, help="the first ones by their ids; default: all")
     parser.add_argument("--least", nargs="*", default=[], metavar="FIGURE=VALUE", help="such as any@5=0.9")
@@ -89,7 +104,8 @@ def main() -> None:
     paths = question_files(chosen.folder, chosen.half)[: chosen.questions]
     print(f"LongMemEval S, {chosen.half} half, {len(paths)} questions, digest {digest_of(paths)};")
     print(f"keepstone {keepstone.__version__}, embedder {chosen.embedder}, k = {LIMIT} turns\n")
-    scores = measured(map(read, paths), lambda question: answered(question, chosen.embedder))
+    embedder = embedder_of(chosen.embedder, chosen.cache)
+    scores = measured(map(read, paths), lambda question: answered(question, embedder))
     print(table(scores))
     missed = below(scores["all"].row(), chosen.least)
     if missed:

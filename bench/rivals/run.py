@@ -22,7 +22,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from bench._longmemeval import Answer, Scores, digest_of, question_files, read
 from bench.rivals.systems import SYSTEMS, version_of
-from bench.rivals.vectors import CachedMiniLM
+from bench.rivals.vectors import CachedModel
+
+from keepstone.embed.minilm import MiniLM
 
 COLUMNS = ("any@5", "any@10", "share@5", "MRR", "turns@10", "p50 ms", "p95 ms")
 
@@ -30,11 +32,11 @@ COLUMNS = ("any@5", "any@10", "share@5", "MRR", "turns@10", "p50 ms", "p95 ms")
 def measure(name: str, paths: list[Path], cache: Path) -> dict[str, Any]:
     """Load and ask all questions in this process, and return the figures."""
     scores, loads, sizes = Scores.none(), [], []
-    model, uses_vectors = CachedMiniLM(cache), SYSTEMS[name].uses_vectors  # type: ignore[attr-defined]
+    model, uses_vectors = CachedModel(cache, MiniLM()), SYSTEMS[name].uses_vectors  # type: ignore[attr-defined]
     for path in paths:
         question = read(path)
         if uses_vectors:
-            model.prepare(question.id, [*(turn.text for turn in question.turns), question.text])
+            model.prepare(question.id, (turn.text for turn in question.turns), question.text)
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             system = SYSTEMS[name](Path(folder), model)
             began = time.perf_counter()

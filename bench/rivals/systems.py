@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from bench._longmemeval import Question, Turn
-from bench.rivals.vectors import CachedMiniLM
+from bench.rivals.vectors import CachedModel
 
 LIMIT = 50
 _WORD = re.compile(r"\w+")
@@ -31,7 +31,7 @@ class System(Protocol):
     settings: str
     uses_vectors: bool = True
 
-    def __init__(self, folder: Path, model: CachedMiniLM) -> None: ...
+    def __init__(self, folder: Path, model: CachedModel) -> None: ...
 
     def load(self, question: Question) -> None:
         """Store all turns."""
@@ -46,7 +46,7 @@ class Keepstone:
     package, settings = "keepstone", "words alone"
     uses_vectors = False
 
-    def __init__(self, folder: Path, model: CachedMiniLM) -> None:
+    def __init__(self, folder: Path, model: CachedModel) -> None:
         import keepstone
 
         embedder: Any = model if self.uses_vectors else "none"
@@ -85,7 +85,7 @@ class Grep:
     package, settings = "", "grep -rilw for each word of four letters or more; most words first"
     uses_vectors = False
 
-    def __init__(self, folder: Path, model: CachedMiniLM) -> None:
+    def __init__(self, folder: Path, model: CachedModel) -> None:
         del model
         self._folder = folder
 
@@ -114,7 +114,7 @@ class Fts5:
     package, settings = "", "FTS5, tokenize porter, any word of the question, bm25"
     uses_vectors = False
 
-    def __init__(self, folder: Path, model: CachedMiniLM) -> None:
+    def __init__(self, folder: Path, model: CachedModel) -> None:
         del model
         self._database = sqlite3.connect(folder / "turns.db")
         self._database.execute("CREATE VIRTUAL TABLE turns USING fts5(id UNINDEXED, text, tokenize='porter')")
@@ -138,7 +138,7 @@ class Cosine:
     package, settings = "numpy", "MiniLM, cosine, exact"
     uses_vectors = True
 
-    def __init__(self, folder: Path, model: CachedMiniLM) -> None:
+    def __init__(self, folder: Path, model: CachedModel) -> None:
         del folder
         self._model = model
 
@@ -159,7 +159,7 @@ class Chroma:
     package, settings = "chromadb", "PersistentClient, cosine HNSW, MiniLM"
     uses_vectors = True
 
-    def __init__(self, folder: Path, model: CachedMiniLM) -> None:
+    def __init__(self, folder: Path, model: CachedModel) -> None:
         import chromadb
 
         options = chromadb.config.Settings(anonymized_telemetry=False)
@@ -186,7 +186,7 @@ class LangGraph:
     package, settings = "langgraph", "InMemoryStore, index on text, MiniLM"
     uses_vectors = True
 
-    def __init__(self, folder: Path, model: CachedMiniLM) -> None:
+    def __init__(self, folder: Path, model: CachedModel) -> None:
         from langgraph.store.memory import InMemoryStore
 
         del folder
@@ -212,7 +212,7 @@ class LlamaIndex:
     package, settings = "llama-index-core", "VectorStoreIndex on a simple store, MiniLM"
     uses_vectors = True
 
-    def __init__(self, folder: Path, model: CachedMiniLM) -> None:
+    def __init__(self, folder: Path, model: CachedModel) -> None:
         import llama_index.core as llama_index
 
         del folder
@@ -245,7 +245,7 @@ class Mem0:
     package, settings = "mem0ai", "infer=False, Qdrant in a folder, MiniLM through its LangChain embedder"
     uses_vectors = True
 
-    def __init__(self, folder: Path, model: CachedMiniLM) -> None:
+    def __init__(self, folder: Path, model: CachedModel) -> None:
         os.environ |= {"MEM0_TELEMETRY": "False", "MEM0_DIR": str(folder), "OPENAI_API_KEY": "none"}
         from langchain_core.embeddings import Embeddings
         from mem0 import Memory
@@ -278,7 +278,7 @@ class Mem0:
         return [hit["metadata"]["turn"] for hit in found["results"]]
 
 
-SYSTEMS: dict[str, Callable[[Path, CachedMiniLM], System]] = {
+SYSTEMS: dict[str, Callable[[Path, CachedModel], System]] = {
     "keepstone": Keepstone,
     "keepstone, MiniLM": KeepstoneMiniLM,
     "grep": Grep,

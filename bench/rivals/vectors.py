@@ -1,4 +1,4 @@
-"""MiniLM's vectors of texts, made once and given to every system, so that only the systems differ."""
+"""A model's vectors of texts, made once and given to every system, so that only the systems differ."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from keepstone.embed.minilm import MiniLM
+from keepstone.embed.embedder import Embedder
 
 Matrix = NDArray[np.float32]
+Vector = NDArray[np.float32]
 
 
-class CachedMiniLM:
-    """all-MiniLM-L6-v2 with the vectors of one question's texts in a file."""
+class CachedModel:
+    """An embedder with the vectors of one question's texts in a file."""
 
-    id, dim = MiniLM.id, MiniLM.dim
+    def __init__(self, folder: Path, model: Embedder) -> None:
+        self._folder, self._model = folder, model
+        self.id, self.dim = model.id, model.dim
+        self._known: dict[bytes, Vector] = {}
+        self._question: tuple[str, Vector] = "", np.empty(0, np.float32)
 
-    def __init__(self, folder: Path) -> None:
-        self._folder, self._model = folder, MiniLM()
-        self._known: dict[bytes, Matrix] = {}
-
-    def prepare(self, name: str, texts: Iterable[str]) -> None:
-        """Load the vectors of these texts, or make and keep them."""
+    def prepare(self, name: str, texts: Iterable[str], question: str) -> None:
+        """Load the vectors of these texts, or make and keep them; make that of the question."""
         path = self._folder / f"{name}.npz"
         wanted = {_key(text): text for text in texts}
         if not path.exists():
@@ -32,15 +33,18 @@ class CachedMiniLM:
             np.savez(path, keys=np.array([*wanted]), vectors=matrix)
         with np.load(path) as kept:
             self._known = dict(zip((bytes(key) for key in kept["keys"]), kept["vectors"], strict=True))
+        self._question = question, self._model.embed_query(question)
 
     def embed_documents(self, texts: list[str]) -> Matrix:
         """Return the vectors of texts; those that were not prepared are made now."""
-        return np.stack([self.embed_query(text) for text in texts])
+        missing = [text for text in texts if _key(text) not in self._known]
+        made = dict(zip(missing, self._model.embed_documents(missing), strict=True)) if missing else {}
+        return np.stack([made[text] if text in made else self._known[_key(text)] for text in texts])
 
-    def embed_query(self, text: str) -> Matrix:
-        """Return the vector of one text."""
-        found = self._known.get(_key(text))
-        return found if found is not None else self._model.embed_query(text)
+    def embed_query(self, text: str) -> Vector:
+        """Return the vector of a question."""
+        question, vector = self._question
+        return vector if text == question else self._model.embed_query(text)
 
 
 def _key(text: str) -> bytes:

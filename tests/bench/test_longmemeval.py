@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 
 @pytest.fixture(autouse=True)
@@ -98,13 +100,37 @@ def test_auroc_is_the_share_of_pairs_in_order(judged: list[tuple[bool, float]], 
 def test_a_system_without_vectors_finds_the_turn_with_the_answer(tmp_path: Path, name: str) -> None:
     from bench._longmemeval import read
     from bench.rivals.systems import SYSTEMS
-    from bench.rivals.vectors import CachedMiniLM
+    from bench.rivals.vectors import CachedModel
+
+    from keepstone.embed.minilm import MiniLM
 
     question = read(written(tmp_path))
     (tmp_path / "there").mkdir()
-    system = SYSTEMS[name](tmp_path / "there", CachedMiniLM(tmp_path))
+    system = SYSTEMS[name](tmp_path / "there", CachedModel(tmp_path, MiniLM()))
     system.load(question)
     assert system.find(question.text)[0] == "s_39.39:1"
+
+
+def test_vectors_that_a_folder_keeps_are_not_made_again(tmp_path: Path) -> None:
+    from bench.rivals.vectors import CachedModel
+
+    class Counting:
+        id, dim, documents = "counting", 2, 0
+
+        def embed_documents(self, texts: list[str]) -> NDArray[np.float32]:
+            self.documents += len(texts)
+            return np.stack([self.embed_query(text) for text in texts])
+
+        def embed_query(self, text: str) -> NDArray[np.float32]:
+            return np.array([len(text), 1], np.float32)
+
+    for made in (2, 0):
+        counting = Counting()
+        model = CachedModel(tmp_path, counting)
+        model.prepare("q1", ["a", "bcd"], "who?")
+        assert model.embed_documents(["bcd", "a"]).tolist() == [[3, 1], [1, 1]]
+        assert model.embed_query("who?").tolist() == [4, 1]
+        assert counting.documents == made
 
 
 def test_the_chart_has_a_bar_for_each_system_that_ran() -> None:
