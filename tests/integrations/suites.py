@@ -19,6 +19,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from filelock import FileLock
+from tests.warm import warm
 
 PLUGINS = Path(__file__).parent / "suite_plugins"
 
@@ -75,12 +76,12 @@ def run_suite(
     environment = {"PYTHONPATH": str(PLUGINS), "KEEPSTONE_SUITE_HOMES": str(folder), "OPENAI_API_KEY": "none"}
     if target.startswith("postgres"):
         environment["KEEPSTONE_SUITE_DSN"] = target
-    plugins = f"-p {plugin} -p no:schemathesis -p no:xdist -p no:cacheprovider".split()
+    plugins = f"-p {plugin} -p no:schemathesis -p no:langsmith_plugin -p no:xdist -p no:cacheprovider".split()
     deselected = [option for test in left_out for option in ("--deselect", test)]
     # Names of tests are relative to the root, which would be ours where the suite has no configuration.
     given = [*plugins, "--rootdir", str(source), *deselected, *options, "--junit-xml", str(report)]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", *given, *files],
+        [*warm(), "-m", "pytest", "-q", *given, *files],
         cwd=source,
         env={**os.environ, **environment},
         capture_output=True,
