@@ -50,8 +50,8 @@ def with_client(
 
 def client(home: Path, *options: str, mode: str = "auto", cwd: Path | None = None) -> Client:
     """Return a client that starts a server of its own."""
-    python, *words = [*command(), "mcp", "--home", str(home), *options]
-    place = StdioServerParameters(command=python, args=words, env=dict(os.environ), cwd=cwd)
+    words = [*command(), "mcp", "--home", str(home), *options]
+    place = StdioServerParameters(command=words[0], args=words[1:], env=dict(os.environ), cwd=cwd)
     return Client(place, mode=mode)
 
 

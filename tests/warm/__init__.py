@@ -2,9 +2,10 @@
 
 A test that starts a process waits for imports most of the time. Here a process imports once and then only
 forks: ``parent.py``. What a test starts is ``client.py``, which hands its arguments, environment, folder,
-limits and open files to a fork, passes signals on, and ends as the fork ends. Who kills the client kills the
-fork. So a test sees a process like any other, in which modules are loaded that nobody has asked for. Tests
-about imports, start-up and ``python`` itself use ``sys.executable``.
+limits and open files to a fork, passes signals on, and ends as the fork ends. So a test sees a process like
+any other, in which modules are loaded that nobody has asked for. Where the client is killed by SIGKILL, the
+fork is killed a moment later: a test must not rely on its end at once. Tests of imports, of start-up and of
+what is left by a process that was killed use ``sys.executable``.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def main() -> int:
         parent.connect(sys.argv[1])
         socket.send_fds(parent, [len(text).to_bytes(8, "big")], [0, 1, 2])
         parent.sendall(text)
-        # The fork alone has these open now: whoever reads what it writes learns of its end.
+        # The fork alone has these open now: a reader of what it writes learns of its end.
         nothing = os.open(os.devnull, os.O_RDWR)
         for number in (0, 1, 2):
             os.dup2(nothing, number)

@@ -35,7 +35,7 @@ def forks(listening: socket.socket) -> dict[str, Any]:
     """Fork for each client, and return in the fork what the client has asked for."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
-        ready, _, _ = select.select([listening, 0], [], [])
+        ready, _, _ = select.select([listening.fileno(), 0], [], [])
         with suppress(ChildProcessError):  # Thus also the processor time of forks is this process's.
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
