@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.warm import warm
 
 ROOT = Path(__file__).resolve().parent.parent
 BACKEND = """
@@ -200,7 +199,7 @@ def test_without_a_recent_node_its_tests_are_left_out_in_one_line() -> None:
 
 
 def test_tests_that_are_left_out_are_named_in_one_line(tmp_path: Path) -> None:
-    tests = [*warm(), "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/web/test_settings.py"]
+    tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/web/test_settings.py"]
     ended = subprocess.run(
         tests, cwd=ROOT, capture_output=True, text=True, env={**os.environ, "PATH": str(tmp_path)}, check=True
     )

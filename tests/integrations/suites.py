@@ -19,7 +19,6 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from filelock import FileLock
-from tests.warm import warm
 
 PLUGINS = Path(__file__).parent / "suite_plugins"
 
@@ -81,7 +80,7 @@ def run_suite(
     # Names of tests are relative to the root, which would be ours where the suite has no configuration.
     given = [*plugins, "--rootdir", str(source), *deselected, *options, "--junit-xml", str(report)]
     done = subprocess.run(
-        [*warm(), "-m", "pytest", "-q", *given, *files],
+        [sys.executable, "-m", "pytest", "-q", *given, *files],
         cwd=source,
         env={**os.environ, **environment},
         capture_output=True,
