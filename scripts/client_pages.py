@@ -12,6 +12,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -44,8 +45,8 @@ MACOS = {
 class Machine:
     """A new user's folder with an empty repository, in which the commands really run."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, python: Sequence[str]) -> None:
+        self.folder, self.python = folder, python
         (folder / "shop").mkdir(parents=True)
         subprocess.run(["git", "init", "-q", str(folder / "shop")], check=True)
         settings = ("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "KEEPSTONE_HOME")
@@ -55,7 +56,7 @@ class Machine:
     def run(self, command: str) -> str:
         """Return a command and what it prints, as on a terminal."""
         done = subprocess.run(
-            [KEEPSTONE, *shlex.split(command)[1:]],
+            [*self.python, KEEPSTONE, *shlex.split(command)[1:]],
             cwd=self.folder / "shop",
             env=self.environment,
             stdin=subprocess.DEVNULL,
@@ -71,10 +72,10 @@ class Machine:
         return "\n".join([f"$ {command}", *lines])
 
 
-def page(client: ClientKind) -> str:
-    """Return the page of a client as it should be."""
+def page(client: ClientKind, python: Sequence[str] = ()) -> str:
+    """Return the page of a client as it should be, perhaps with a Python of one's own for the command."""
     with TemporaryDirectory() as folder:
-        return _page(client, Machine(Path(folder).resolve()))
+        return _page(client, Machine(Path(folder).resolve(), python))
 
 
 def _page(client: ClientKind, machine: Machine) -> str:

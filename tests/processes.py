@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 from pathlib import Path
+
+from tests.warm import warm
 
 from keepstone import Home
 
@@ -32,4 +33,4 @@ def run_until_killed(root: Path, patch: str, act: str) -> None:
 
 
 def _status(program: str, root: Path) -> int:
-    return subprocess.run([sys.executable, "-c", program, str(root)], check=False, timeout=60).returncode
+    return subprocess.run([*warm(), "-c", program, str(root)], check=False, timeout=60).returncode

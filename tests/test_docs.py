@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import typer
+from tests.warm import warm
 
 from keepstone.cli.app import app
 
@@ -24,7 +25,6 @@ _WRAPPED = ("python", "py", "sh", "ts", "yaml", "toml")
 """Languages whose lines can be broken anywhere; what a command or a file shows cannot."""
 _FENCE = re.compile(r"^```(\w*)[^`\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _ASKED = re.compile(r"^\$ (.+)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
-_SHELL_START = f'keepstone() {{ "{sys.executable}" -m keepstone "$@"; }}; exec 2>&1; '
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SHELL = re.compile(r"^```(?:sh|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"^(?:\$ )?(?:[A-Z_]+=\S+ )*keepstone ([^|>\n]+)", re.MULTILINE)
@@ -143,7 +143,8 @@ def test_commands_and_options_of_the_makefile_exist() -> None:
 
 def _answer(command: str) -> str:
     environment = os.environ | {"KEEPSTONE_HOME": "memory", "COLUMNS": "300"}
-    shell = ["bash", "-c", _SHELL_START + command]
+    start = f'keepstone() {{ {shlex.join(warm())} -m keepstone "$@"; }}; exec 2>&1; '
+    shell = ["bash", "-c", start + command]
     return subprocess.run(shell, check=False, env=environment, capture_output=True, text=True).stdout
 
 

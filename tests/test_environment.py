@@ -36,16 +36,36 @@ version = "1.0"
 MISSING = f"nowhere-to-be-found==1.0 --hash=sha256:{'0' * 64}\n"
 
 
-@pytest.fixture
-def clone(tmp_path: Path) -> Path:
-    """A project without dependencies, in a folder whose name has a space and an umlaut."""
-    root = tmp_path / "clone ü"
+def _project(folder: Path) -> Path:
+    root = folder / "clone ü"
     (root / "scripts").mkdir(parents=True)
     (root / "scripts/environment.py").write_bytes((ROOT / "scripts/environment.py").read_bytes())
     (root / "backend.py").write_text(BACKEND)
     (root / "pyproject.toml").write_text(PROJECT)
     (root / "requirements-run.lock").write_text("# nothing\n")
     (root / "requirements.lock").write_text("# nothing more\n")
+    return root
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A project without dependencies, in a folder whose name has a space and an umlaut."""
+    return _project(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tuple[int, str]]:
+    """A clone whose environment was made from nothing, and what was said; nobody changes it."""
+    root = _project(tmp_path_factory.mktemp("first"))
+    return root, made(root)
+
+
+@pytest.fixture
+def made_clone(first: tuple[Path, tuple[int, str]], tmp_path: Path) -> Path:
+    """A clone with its environment: a copy, which is there sooner than one that is made."""
+    root = shutil.copytree(first[0], tmp_path / "clone ü", symlinks=True)
+    state = json.loads((root / ".venv/keepstone.json").read_text())
+    (root / ".venv/keepstone.json").write_text(json.dumps({**state, "root": str(root)}))
     return root
 
 
@@ -72,20 +92,20 @@ def has_package(clone: Path) -> bool:
     return listed.returncode == 0
 
 
-def test_an_environment_is_made_once(clone: Path) -> None:
-    assert made(clone) == (0, "")
+def test_an_environment_is_made_once(first: tuple[Path, tuple[int, str]]) -> None:
+    clone, said = first
+    assert said == (0, "")
     assert has_package(clone)
     log = (clone / ".venv/install.log").stat().st_mtime_ns
     assert made(clone) == (0, "")
     assert (clone / ".venv/install.log").stat().st_mtime_ns == log
 
 
-def test_the_tests_add_to_the_environment_of_the_demo(clone: Path) -> None:
-    made(clone)
-    (clone / ".venv/kept").touch()
-    assert made(clone, "test") == (0, "")
-    assert (clone / ".venv/kept").exists()
-    assert "requirements.lock" in json.loads((clone / ".venv/keepstone.json").read_text())
+def test_the_tests_add_to_the_environment_of_the_demo(made_clone: Path) -> None:
+    (made_clone / ".venv/kept").touch()
+    assert made(made_clone, "test") == (0, "")
+    assert (made_clone / ".venv/kept").exists()
+    assert "requirements.lock" in json.loads((made_clone / ".venv/keepstone.json").read_text())
 
 
 def test_an_interrupted_environment_is_made_again(clone: Path) -> None:
@@ -95,34 +115,35 @@ def test_an_interrupted_environment_is_made_again(clone: Path) -> None:
     assert has_package(clone)
 
 
-def test_another_lock_makes_another_environment(clone: Path) -> None:
-    made(clone)
-    (clone / ".venv/left-over").touch()
-    (clone / "requirements-run.lock").write_text("# another one\n")
-    assert made(clone) == (0, "")
-    assert not (clone / ".venv/left-over").exists()
+def test_another_lock_makes_another_environment(made_clone: Path) -> None:
+    (made_clone / ".venv/left-over").touch()
+    (made_clone / "requirements-run.lock").write_text("# another one\n")
+    assert made(made_clone) == (0, "")
+    assert not (made_clone / ".venv/left-over").exists()
 
 
-def test_a_moved_clone_makes_its_environment_again(clone: Path) -> None:
-    made(clone)
-    moved = clone.rename(clone.parent / "moved")
+def test_a_moved_clone_makes_its_environment_again(made_clone: Path) -> None:
+    moved = made_clone.rename(made_clone.parent / "moved")
     assert made(moved) == (0, "")
     assert has_package(moved)
 
 
-def test_a_failed_installation_is_not_taken_for_a_whole_one(clone: Path) -> None:
-    made(clone)
-    (clone / "requirements.lock").write_text(MISSING)
-    status, told = made(clone, "test")
+def test_a_failed_installation_is_not_taken_for_a_whole_one(made_clone: Path) -> None:
+    (made_clone / "requirements.lock").write_text(MISSING)
+    status, told = made(made_clone, "test")
     assert status == 1
     assert told.startswith("keepstone: ERROR: No matching distribution found for nowhere-to-be-found==1.0")
-    assert not (clone / ".venv/keepstone.json").exists()
+    assert not (made_clone / ".venv/keepstone.json").exists()
 
 
-def test_a_proxy_that_refuses_is_named(clone: Path) -> None:
-    (clone / "requirements-run.lock").write_text(MISSING)
+def test_a_proxy_that_refuses_is_named(made_clone: Path) -> None:
+    (made_clone / "requirements.lock").write_text(MISSING)
     status, told = made(
-        clone, PIP_NO_INDEX="0", PIP_INDEX_URL="https://127.0.0.1:9/simple", PIP_PROXY="http://127.0.0.1:9"
+        made_clone,
+        "test",
+        PIP_NO_INDEX="0",
+        PIP_INDEX_URL="https://127.0.0.1:9/simple",
+        PIP_PROXY="http://127.0.0.1:9",
     )
     assert (status, told) == (
         1,
@@ -131,9 +152,10 @@ def test_a_proxy_that_refuses_is_named(clone: Path) -> None:
     )
 
 
-def test_an_index_that_cannot_be_reached_is_named(clone: Path) -> None:
-    (clone / "requirements-run.lock").write_text(MISSING)
-    status, told = made(clone, PIP_NO_INDEX="0", PIP_INDEX_URL="http://127.0.0.1:9/simple", NO_PROXY="*")
+def test_an_index_that_cannot_be_reached_is_named(made_clone: Path) -> None:
+    (made_clone / "requirements.lock").write_text(MISSING)
+    unreachable = {"PIP_NO_INDEX": "0", "PIP_INDEX_URL": "http://127.0.0.1:9/simple", "NO_PROXY": "*"}
+    status, told = made(made_clone, "test", **unreachable)
     assert status == 1
     assert told.startswith("keepstone: the package index cannot be reached: check the network")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.warm import warm
 from typer.testing import Result
 
 from keepstone import Notes
@@ -133,7 +133,7 @@ def on_a_terminal(project: Project, keys: bytes, *words: str) -> subprocess.Comp
     """Run a notes command in a process whose keyboard has these keys waiting."""
     keyboard, terminal = os.openpty()
     os.write(keyboard, keys)
-    command = [sys.executable, "-m", "keepstone", "notes", *words, *project.places]
+    command = [*warm(), "-m", "keepstone", "notes", *words, *project.places]
     done = subprocess.run(command, stdin=terminal, capture_output=True, timeout=60, check=False)
     os.close(keyboard)
     os.close(terminal)

@@ -12,19 +12,27 @@ import struct
 import subprocess
 import sys
 import termios
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests.warm import warm
 
 import keepstone
 
-COMMAND = (sys.executable, "-m", "keepstone")
+COLD = (sys.executable,)
 
 
-def run(*words: str, home: Path, **settings: str) -> subprocess.CompletedProcess[str]:
+def command() -> list[str]:
+    return [*warm(), "-m", "keepstone"]
+
+
+def run(
+    *words: str, home: Path, python: Sequence[str] = (), **settings: str
+) -> subprocess.CompletedProcess[str]:
     variables = {**os.environ, "KEEPSTONE_HOME": str(home), "PYTHONUTF8": "1", **settings}
     return subprocess.run(
-        [*COMMAND, *words],
+        [*(python or warm()), "-m", "keepstone", *words],
         env=variables,
         capture_output=True,
         text=True,
@@ -45,8 +53,8 @@ def modules_after(program: str) -> set[str]:
 
 
 def test_what_one_process_adds_another_recalls(tmp_path: Path) -> None:
-    assert run("add", "passkeys replace passwords", home=tmp_path).returncode == 0
-    found = run("recall", "passkeys", "--json", home=tmp_path)
+    assert run("add", "passkeys replace passwords", home=tmp_path, python=COLD).returncode == 0
+    found = run("recall", "passkeys", "--json", home=tmp_path, python=COLD)
     assert json.loads(found.stdout)["hits"][0]["entry"]["session"] == "main"
 
 
@@ -83,7 +91,9 @@ def test_the_library_does_not_load_the_command() -> None:
 
 def test_a_terminal_without_the_character_shows_its_escape(tmp_path: Path) -> None:
     run("add", "snow ☃", home=tmp_path)
-    shown = run("sessions", "show", "main", home=tmp_path, PYTHONUTF8="0", PYTHONIOENCODING="ascii")
+    shown = run(
+        "sessions", "show", "main", home=tmp_path, python=COLD, PYTHONUTF8="0", PYTHONIOENCODING="ascii"
+    )
     assert (shown.returncode, "snow \\u2603" in shown.stdout) == (0, True)
 
 
@@ -96,7 +106,7 @@ def test_a_reader_that_leaves_early_sees_no_traceback(tmp_path: Path, words: lis
     run("add", "text", home=tmp_path)
     reading, writing = os.pipe()
     os.close(reading)
-    whole = [*COMMAND, *words, "--home", str(tmp_path)]
+    whole = [*command(), *words, "--home", str(tmp_path)]
     done = subprocess.run(whole, stdout=writing, stderr=subprocess.PIPE, timeout=60, check=False)
     os.close(writing)
     assert (done.returncode, done.stderr) == (0, b"")
@@ -106,7 +116,7 @@ def test_a_reader_that_leaves_early_sees_no_traceback(tmp_path: Path, words: lis
 def test_on_a_terminal_a_deletion_asks_first(tmp_path: Path, answer: bytes, status: int, left: int) -> None:
     run("add", "text", home=tmp_path)
     keyboard, terminal = os.openpty()
-    words = [*COMMAND, "sessions", "delete", "main", "--home", str(tmp_path)]
+    words = [*command(), "sessions", "delete", "main", "--home", str(tmp_path)]
     os.write(keyboard, answer)
     done = subprocess.run(words, stdin=terminal, capture_output=True, timeout=60, check=False)
     os.close(keyboard)
@@ -128,7 +138,7 @@ def in_a_terminal(*words: str, columns: int) -> str:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     variables = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
-    with subprocess.Popen([*COMMAND, *words], stdout=theirs, stderr=subprocess.DEVNULL, env=variables):
+    with subprocess.Popen([*command(), *words], stdout=theirs, stderr=subprocess.DEVNULL, env=variables):
         os.close(theirs)
         shown = b""
         try:
@@ -149,7 +159,7 @@ def test_an_export_to_a_terminal_is_escaped(tmp_path: Path, form: str) -> None:
     assert "größe" in shown
     assert [letter for letter in shown if letter in "\x1b\x9b\u202e"] == []
     assert "\\x1b[31m" in shown or "\\u001b[31m" in shown
-    assert b"\xc2\x9b" in subprocess.run([*COMMAND, *words], capture_output=True, check=True).stdout
+    assert b"\xc2\x9b" in subprocess.run([*command(), *words], capture_output=True, check=True).stdout
 
 
 @pytest.mark.parametrize("columns", [60, 80, 119])

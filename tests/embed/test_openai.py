@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.server
 import json
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.warm import warm
 
 import keepstone
 from keepstone.embed import check_embedder, embed_query, embed_texts, openai
@@ -248,7 +248,7 @@ with keepstone.open(root, embedder=server, durability="os") as home:
 
 def short_process(server: Server, root: Path, text: str = "", query: str = "") -> str:
     """Add a text, recall by a query, and return what was found by meaning."""
-    command = [sys.executable, "-c", SHORT_PROCESS, str(root), f"{server.url}?model=small", text, query]
+    command = [*warm(), "-c", SHORT_PROCESS, str(root), f"{server.url}?model=small", text, query]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
     return ended.stdout.strip()

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from tests.memories import Letters
+from tests.warm import warm
 
 import keepstone
 from keepstone import Agent, Entry, Home
@@ -152,7 +153,7 @@ def asked(
     """What another process says about each home; it must come to its end."""
     names = [str(root) for root in roots]
     told = subprocess.run(
-        [sys.executable, "-W", "error", "-c", script],
+        [*warm(), "-W", "error", "-c", script],
         input="".join(f"{name}\n" for name in names),
         capture_output=True,
         text=True,

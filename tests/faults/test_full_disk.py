@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy as np
 import pytest
 from tests.faults.asking import REPOSITORY, ROUNDS
 from tests.faults.refused import NOBODY
+from tests.warm import warm
 
 import keepstone
 from keepstone import Home, MemoryService
@@ -26,7 +26,7 @@ from keepstone.index.vectors import cache
 
 def run(*arguments: str, limit: str = "") -> Any:
     """What a process of its own prints as JSON; it must come to its end, without a warning of Python."""
-    command = [sys.executable, "-W", "error", *arguments]
+    command = [*warm(), "-W", "error", *arguments]
     shell = ["sh", "-c", f'{limit} exec "$@"', "sh"] if limit else []
     done = subprocess.run(
         [*shell, *command], cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=600

@@ -4,7 +4,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from contextvars import copy_context
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock, Timeout
+from tests.warm import warm
 
 import keepstone
 from keepstone.errors import LockTimeoutError
@@ -35,9 +36,11 @@ def lock(folder: Folder) -> Iterator[Lock]:
 
 
 @contextmanager
-def process(program: str, *arguments: object) -> Iterator["subprocess.Popen[str]"]:
+def process(
+    program: str, *arguments: object, python: Sequence[str] = (sys.executable,)
+) -> Iterator["subprocess.Popen[str]"]:
     """A process that has said its first line; it ends when its input is closed."""
-    command = [sys.executable, "-c", program, *map(str, arguments)]
+    command = [*python, "-c", program, *map(str, arguments)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout
         running.stdout.readline()
@@ -250,7 +253,7 @@ with keepstone.open(sys.argv[1]) as home:
 
 def test_of_sixteen_processes_that_add_at_once_none_loses_an_entry_or_adds_it_twice(tmp_path: Path) -> None:
     with ExitStack() as stack:
-        writers = [stack.enter_context(process(ADD, tmp_path, writer)) for writer in range(16)]
+        writers = [stack.enter_context(process(ADD, tmp_path, writer, python=warm())) for writer in range(16)]
         for writer in writers:
             assert writer.stdin
             writer.stdin.write("go\n")

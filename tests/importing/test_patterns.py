@@ -6,11 +6,11 @@ import ast
 import re
 import resource
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.warm import warm
 
 import keepstone.importing
 
@@ -34,7 +34,7 @@ def patterns() -> Iterator[tuple[str, str, int]]:
 def run(*command: str, cpu_seconds: int = CPU_SECONDS) -> subprocess.CompletedProcess[str]:
     """Run Python with a limit of its CPU time, which does not depend on the load of the machine."""
     return subprocess.run(
-        [sys.executable, *command],
+        [*warm(), *command],
         capture_output=True,
         text=True,
         check=False,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from tests.warm import warm
 
 PROGRAM = """
 import sys
@@ -21,7 +22,7 @@ with FileLock(sys.argv[1]):
 def locked(path: Path) -> Iterator[None]:
     """Hold a lock file in another process."""
     holder = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [*warm(), "-c", PROGRAM, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert holder.stdin is not None
     assert holder.stdout is not None

@@ -75,7 +75,7 @@ def run_suite(
     environment = {"PYTHONPATH": str(PLUGINS), "KEEPSTONE_SUITE_HOMES": str(folder), "OPENAI_API_KEY": "none"}
     if target.startswith("postgres"):
         environment["KEEPSTONE_SUITE_DSN"] = target
-    plugins = f"-p {plugin} -p no:schemathesis -p no:xdist -p no:cacheprovider".split()
+    plugins = f"-p {plugin} -p no:schemathesis -p no:langsmith_plugin -p no:xdist -p no:cacheprovider".split()
     deselected = [option for test in left_out for option in ("--deselect", test)]
     # Names of tests are relative to the root, which would be ours where the suite has no configuration.
     given = [*plugins, "--rootdir", str(source), *deselected, *options, "--junit-xml", str(report)]

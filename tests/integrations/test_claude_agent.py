@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.warm import warm
 
 pytest.importorskip("claude_agent_sdk")
 
@@ -163,7 +163,7 @@ from keepstone.integrations.claude_agent import KeepstoneSessionStore
 store = KeepstoneSessionStore({str(tmp_path)!r})
 anyio.run(store.append, {{"project_key": "app", "session_id": "s2"}}, [{{"type": "user"}}])
 """
-    subprocess.run([sys.executable, "-c", program], check=True)
+    subprocess.run([*warm(), "-c", program], check=True)
     times = mtimes(KeepstoneSessionStore(tmp_path))
     assert times["s2"] > times["s1"]
 

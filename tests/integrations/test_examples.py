@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.warm import warm
 
 ROOT = Path(__file__).parent.parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -24,7 +24,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 def run(program: list[str], folder: Path) -> str:
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", *program],
+        [*warm(), "-W", "ignore", *program],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": ""},
         capture_output=True,

@@ -6,15 +6,14 @@ import asyncio
 import json
 import os
 import subprocess
-import sys
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from mcp import Client, StdioServerParameters
+from tests.warm import warm
 
 T = TypeVar("T")
-COMMAND = [sys.executable, "-m", "keepstone"]
 INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -26,6 +25,11 @@ INITIALIZE = {
     },
 }
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+
+def command() -> list[str]:
+    """Return the command's first words."""
+    return [*warm(), "-m", "keepstone"]
 
 
 def with_client(
@@ -46,8 +50,8 @@ def with_client(
 
 def client(home: Path, *options: str, mode: str = "auto", cwd: Path | None = None) -> Client:
     """Return a client that starts a server of its own."""
-    words = [*COMMAND[1:], "mcp", "--home", str(home), *options]
-    place = StdioServerParameters(command=COMMAND[0], args=words, env=dict(os.environ), cwd=cwd)
+    words = [*command(), "mcp", "--home", str(home), *options]
+    place = StdioServerParameters(command=words[0], args=words[1:], env=dict(os.environ), cwd=cwd)
     return Client(place, mode=mode)
 
 
@@ -57,11 +61,13 @@ def calling(name: str, **arguments: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": name, "method": "tools/call", "params": params}
 
 
-def piped(home: Path, messages: Iterable[object], *options: str) -> subprocess.CompletedProcess[str]:
-    """Run a server with these messages, or lines, as its whole input."""
+def piped(
+    home: Path, messages: Iterable[object], *options: str, python: Sequence[str] = ()
+) -> subprocess.CompletedProcess[str]:
+    """Run a server with these messages, or lines, as its whole input, perhaps by another Python."""
     lines = [message if isinstance(message, str) else json.dumps(message) for message in messages]
     return subprocess.run(
-        [*COMMAND, "mcp", "--home", str(home), *options],
+        [*(python or warm()), "-m", "keepstone", "mcp", "--home", str(home), *options],
         input="".join(f"{line}\n" for line in lines),
         capture_output=True,
         text=True,

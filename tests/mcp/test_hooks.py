@@ -17,7 +17,7 @@ from keepstone.mcp.clients import client_of
 from keepstone.mcp.hooks import EVENTS
 from keepstone.mcp.project import agent_of
 
-from .processes import COMMAND
+from .processes import command
 
 CLAUDE: list[dict[str, Any]] = [
     {
@@ -76,7 +76,7 @@ def place(tmp_path: Path) -> Path:
 
 def hook(place: Path, client: str, event: str, payload: object, status: int = 0) -> tuple[str, str]:
     done = subprocess.run(
-        [*COMMAND, "hook", "--home", str(place / "home"), client, event],
+        [*command(), "hook", "--home", str(place / "home"), client, event],
         input=payload if isinstance(payload, str) else json.dumps(payload),
         capture_output=True,
         text=True,
@@ -183,9 +183,9 @@ def test_hooks_are_installed_beside_others_and_removed(name: str) -> None:
     path.parent.mkdir(parents=True)
     others = {"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "mine"}]}]}, "a": 1}
     path.write_text(json.dumps(others, indent=2))
-    command = [*COMMAND, "mcp"]
+    words = [*command(), "mcp"]
     subprocess.run(
-        [*command, "install", name, "--hooks"], check=True, stdin=subprocess.DEVNULL, capture_output=True
+        [*words, "install", name, "--hooks"], check=True, stdin=subprocess.DEVNULL, capture_output=True
     )
     found = json.loads(path.read_text())["hooks"]
     assert list(found) == list(EVENTS[name])
@@ -193,7 +193,7 @@ def test_hooks_are_installed_beside_others_and_removed(name: str) -> None:
     ours = found["SessionStart"][1]["hooks"][0]["command"]
     done = subprocess.run(ours, shell=True, input="{}", capture_output=True, text=True, check=True)  # noqa: S602
     assert done.stderr == ""
-    subprocess.run([*command, "uninstall", name], check=True, stdin=subprocess.DEVNULL, capture_output=True)
+    subprocess.run([*words, "uninstall", name], check=True, stdin=subprocess.DEVNULL, capture_output=True)
     left = json.loads(path.read_text())
     left.pop("mcpServers", None)
     assert left == others

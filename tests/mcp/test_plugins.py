@@ -16,7 +16,7 @@ from keepstone.mcp.configuration import SKILL
 from keepstone.mcp.hooks import EVENTS
 from keepstone.operations.tool_definitions import TOOL_NAMES
 
-from .processes import COMMAND
+from .processes import command
 
 ROOT = Path(__file__).parent.parent.parent
 PLUGIN = ROOT / "plugins" / "keepstone"
@@ -86,7 +86,7 @@ def test_skill_has_a_description_and_names_tools_that_exist() -> None:
 
 def run(*words: str, status: int = 0) -> str:
     done = subprocess.run(
-        [*COMMAND, "mcp", *words], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+        [*command(), "mcp", *words], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
     )
     assert done.returncode == status, done.stderr
     return done.stdout + done.stderr

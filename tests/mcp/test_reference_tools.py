@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 from mcp import Client
 from tests.mcp.processes import answers, calling, piped, with_client
+from tests.warm import warm
 
 import keepstone
 from keepstone import Agent, Home
@@ -183,7 +183,7 @@ def test_many_processes_lose_no_observation(tmp_path: Path) -> None:
     with keepstone.open(tmp_path, embedder="none") as home:
         tools = McpTools(home.agent("coder"), profile="reference")
         good(tools, "create_entities", entities=[{**ADA, "observations": []}])
-    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), str(one)]) for one in range(4)]
+    writers = [subprocess.Popen([*warm(), "-c", WRITER, str(tmp_path), str(one)]) for one in range(4)]
     assert [writer.wait() for writer in writers] == [0] * 4
     with keepstone.open(tmp_path, embedder="none") as home:
         (entity,) = graph(McpTools(home.agent("coder"), profile="reference"))["entities"]

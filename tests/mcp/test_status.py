@@ -15,7 +15,7 @@ from keepstone.cli.app import app
 from keepstone.mcp.clients import command_of
 from keepstone.mcp.status import is_written_by_install, trouble_of
 
-from .processes import COMMAND
+from .processes import command
 
 
 def run(*words: str, status: int = 0, cwd: Path | None = None) -> str:
@@ -51,7 +51,7 @@ def state_of_project(folder: Path, *options: str, **entry: object) -> dict[str, 
     """Return what the status says of a project whose file has this entry."""
     (folder / ".mcp.json").write_text(json.dumps({"mcpServers": {"keepstone": entry}}))
     done = subprocess.run(
-        [*COMMAND, "mcp", "status", "--project", "--json", *options],
+        [*command(), "mcp", "status", "--project", "--json", *options],
         cwd=folder,
         capture_output=True,
         check=False,
@@ -73,8 +73,8 @@ def test_status_shows_a_command_of_a_project_and_starts_it_only_if_asked(tmp_pat
 
 @pytest.mark.parametrize("line", ["mcp", "mcp --agent auto", "mcp --agent a --read-only"])
 def test_what_install_writes_is_started(line: str) -> None:
-    for command in (command_of(line.split()), command_of(line.split(), shared=True)):
-        assert is_written_by_install(command, shared=True)
+    for words in (command_of(line.split()), command_of(line.split(), shared=True)):
+        assert is_written_by_install(words, shared=True)
 
 
 @pytest.mark.parametrize(

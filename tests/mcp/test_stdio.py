@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp import Client
+from tests.warm import warm
 
 import keepstone
 from keepstone.filesystem.confine import Folder
@@ -18,7 +20,7 @@ from keepstone.filesystem.lock import Lock
 from keepstone.mcp.instructions import INSTRUCTIONS
 from keepstone.mcp.project import agent_of
 
-from .processes import COMMAND, INITIALIZE, INITIALIZED, answers, calling, client, piped, with_client
+from .processes import INITIALIZE, INITIALIZED, answers, calling, client, command, piped, with_client
 
 NAMES = [
     "memory_save",
@@ -112,7 +114,7 @@ def test_an_invalid_agent_stops_before_anything_is_written(home: Path) -> None:
 
 
 def test_the_end_of_input_ends_with_status_0(home: Path) -> None:
-    done = piped(home, [])
+    done = piped(home, [], python=[sys.executable])
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
@@ -162,7 +164,7 @@ def test_prints_reach_the_log_and_not_the_protocol(home: Path) -> None:
         f"serve(keepstone.open({str(home)!r}), 'default')"
     )
     done = subprocess.run(
-        [COMMAND[0], "-c", code], input=json.dumps(INITIALIZE), capture_output=True, text=True, check=True
+        [*warm(), "-c", code], input=json.dumps(INITIALIZE), capture_output=True, text=True, check=True
     )
     assert set(answers(done)) == {1}
     assert "noise" in done.stderr
@@ -183,7 +185,7 @@ def test_a_client_killed_in_mid_call_leaves_a_whole_log(home: Path) -> None:
 def _server_of_a_killed_client(home: Path) -> int:
     """Return the process id of a server whose client was killed while a call waits for a lock."""
     messages = json.dumps([INITIALIZE, INITIALIZED, calling("memory_save", text="second")])
-    words = [COMMAND[0], "-c", _CLIENT, messages, *COMMAND, "mcp", "--home", str(home)]
+    words = [sys.executable, "-c", _CLIENT, messages, *command(), "mcp", "--home", str(home)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as killed:
         assert killed.stdout is not None
         server = int(killed.stdout.readline())

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.warm import warm
 
 import keepstone
 from keepstone.agent import Agent
@@ -289,7 +290,7 @@ def test_a_home_inside_a_repository_keeps_that(tmp_path: Path) -> None:
 
 
 def test_the_command_sets_a_home_up(tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "keepstone", "git", "init", "--home", str(tmp_path / "home"), "--json"]
+    words = [*warm(), "-m", "keepstone", "git", "init", "--home", str(tmp_path / "home"), "--json"]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     assert '".gitattributes"' in done.stdout
 

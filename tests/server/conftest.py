@@ -3,7 +3,6 @@
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.warm import warm
 
 import keepstone
 from keepstone.server import Tokens
@@ -77,7 +77,7 @@ def serving(folder: Path, *start: str, target: str = "") -> Iterator[Server]:
     user.mkdir(parents=True, exist_ok=True)
     with keepstone.open(target or home, embedder="none") as opened:
         token, _ = tokens_of(opened).create()
-    command = [sys.executable, *(start or ("-m", "keepstone")), "serve", "--home", target or str(home)]
+    command = [*warm(), *(start or ("-m", "keepstone")), "serve", "--home", target or str(home)]
     command += ["--port", "0"]
     command += ["--project", str(folder), "--user-file", str(user / "memory.md")]
     environment = {**os.environ, "HOME": str(user), "KEEPSTONE_EMBEDDER": "none"}

@@ -2,13 +2,13 @@
 
 import re
 import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from tests.warm import warm
 
 from keepstone.server import Tokens
 
@@ -198,7 +198,7 @@ def test_what_a_form_sends_is_never_part_of_a_page(server: Any) -> None:
 
 
 def test_listening_elsewhere_than_loopback_needs_a_token(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "keepstone", "serve", "--home", str(tmp_path), "--host", "0.0.0.0"]  # noqa: S104
+    command = [*warm(), "-m", "keepstone", "serve", "--home", str(tmp_path), "--host", "0.0.0.0"]  # noqa: S104
     answer = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert answer.returncode == 2
     assert "there is no token" in answer.stderr

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
 from tests.server.conftest import Server, serving
+from tests.warm import warm
 
 import keepstone
 from keepstone.server.packing import pack, sweep
@@ -79,7 +79,7 @@ def test_a_start_sweeps_what_a_killed_server_left_and_spares_what_is_in_use(temp
     program = (
         "import fcntl, os, sys; fcntl.flock(os.open(sys.argv[1], 0), fcntl.LOCK_EX); print(flush=1); input()"
     )
-    holder = [sys.executable, "-c", program, str(used)]
+    holder = [*warm(), "-c", program, str(used)]
     with subprocess.Popen(holder, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()

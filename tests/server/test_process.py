@@ -4,7 +4,6 @@ import shlex
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.server.conftest import Server, serving
+from tests.warm import warm
 
 import keepstone
 
@@ -237,7 +237,7 @@ def test_the_printed_command_makes_a_link_for_the_running_server(target: str, tm
         # The password of a database is not printed.
         words = [target if word.startswith("postgresql:") else word for word in words]
         made = subprocess.run(
-            [sys.executable, "-m", "keepstone", *words],
+            [*warm(), "-m", "keepstone", *words],
             capture_output=True,
             text=True,
             check=True,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,6 +12,7 @@ import httpx
 import psycopg
 import pytest
 from tests.server.conftest import Server, serving
+from tests.warm import warm
 
 import keepstone
 from keepstone.server.rate_limit import MOST
@@ -21,7 +21,7 @@ Pair = tuple[Server, Server]
 
 
 def _command(*words: str) -> str:
-    command = [sys.executable, "-m", "keepstone", *words]
+    command = [*warm(), "-m", "keepstone", *words]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
