@@ -4,23 +4,20 @@ import asyncio
 import os
 import shutil
 import socket
+import subprocess
 import time
 from asyncio import AbstractEventLoop, _set_running_loop  # Playwright sets it, too.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import count
-from multiprocessing import get_all_start_methods, get_context
-from multiprocessing.context import ForkServerContext
-from multiprocessing.process import BaseProcess
 from pathlib import Path
-from signal import SIGTERM
 from typing import Literal
 from urllib.parse import quote, urlencode
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
-from tests.web.server_process import run
+from tests.warm import warm
 from tests.web.tabs import Tab, Tabs
 
 import keepstone
@@ -35,10 +32,7 @@ CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
 FLAGS = """--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
     --disable-component-update --disable-sync
     --disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup""".split()
-# A fork of one process has the imports, which take longer than all that a server does for most tests.
-_CONTEXT = get_context("forkserver" if "forkserver" in get_all_start_methods() else "spawn")
-if isinstance(_CONTEXT, ForkServerContext):
-    _CONTEXT.set_forkserver_preload(["tests.web.server_process"])
+ROOT = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True)
@@ -57,16 +51,18 @@ def serve(root: Path, **environment: str) -> Iterator[Site]:
     (root / "project").mkdir(parents=True, exist_ok=True)
     port = _free_port()
     told = root / "server.log"
-    server = _CONTEXT.Process(target=run, args=(root, port, told, {**os.environ, **environment}), daemon=True)
-    server.start()
-    with keepstone.open(root, embedder="none") as home:
+    command = [*warm(), "-m", "tests.web.server_process", str(root), str(port)]
+    with (
+        told.open("wb") as log,
+        subprocess.Popen(command, cwd=ROOT, env=os.environ | environment, stderr=log) as server,
+        keepstone.open(root, embedder="none") as home,
+    ):
         try:
             _wait_for(server, port)
             yield Site(f"http://127.0.0.1:{port}", home, Notes(root / "project", root / "user/memory.md"))
         finally:
             server.terminate()
-            server.join(timeout=20)
-    assert server.exitcode == -SIGTERM
+            server.wait(timeout=20)
     assert told.read_text() == ""
 
 
@@ -76,9 +72,9 @@ def _free_port() -> int:
         return int(found.getsockname()[1])
 
 
-def _wait_for(server: BaseProcess, port: int) -> None:
+def _wait_for(server: subprocess.Popen[bytes], port: int) -> None:
     until = time.monotonic() + 60
-    while time.monotonic() < until and server.is_alive():
+    while time.monotonic() < until and server.poll() is None:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return

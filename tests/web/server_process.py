@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
-from starlette.requests import Request
+from starlette.requests import HTTPConnection
 
 import keepstone
 from keepstone import Agent, Notes, StoreError
@@ -49,19 +50,15 @@ class Noting:
             yield messages.ToolCall("1", "save_note", '{"text": "Run the tests first", "where": "project"}')
 
 
-def run(root: Path, port: int, told: Path, environment: Mapping[str, str]) -> None:
-    """Serve the pages of a home until the process is ended, and write what is said on stderr to a file.
+def run(root: Path, port: int) -> None:
+    """Serve the pages of a home until the process is ended.
 
     ``ONLY`` in the environment names the agents that may be read, ``ANSWERER`` what answers in the chat, and
     ``WITHOUT_TOKENS`` takes the tokens away.
     """
-    with told.open("wb") as log:
-        os.dup2(log.fileno(), 2)
-    os.environ.clear()
-    os.environ.update(environment)
-    only = environment.get("ONLY")
+    only = os.environ.get("ONLY")
 
-    def access(request: Request) -> Open | None:
+    def access(request: HTTPConnection) -> Open | None:
         if request.query_params.get("stranger"):
             return None
         return Open(frozenset(only.split()), read_only=True) if only else Open()
@@ -76,10 +73,14 @@ def run(root: Path, port: int, told: Path, environment: Mapping[str, str]) -> No
         app,
         keepstone.open(root, embedder="none"),
         project=root / "project",
-        answerer=answerers.get(environment.get("ANSWERER")),
+        answerer=answerers.get(os.environ.get("ANSWERER")),
         notes=notes,
         access=access,
-        tokens=None if environment.get("WITHOUT_TOKENS") else Tokens(root),
+        tokens=None if os.environ.get("WITHOUT_TOKENS") else Tokens(root),
         demo=sample.add_to,
     )
     uvicorn.run(app, port=port, log_level="warning")
+
+
+if __name__ == "__main__":
+    run(Path(sys.argv[1]), int(sys.argv[2]))
