@@ -24,6 +24,8 @@ ALWAYS = (TAGS, *sorted(BOUNDS))
 # No number of a vector is used twice (AUTOINCREMENT), as files of vectors know them by their numbers. These
 # files have copies of times and types, so an entry with another one gets its vector under a new number. A row
 # has one vector in a space: ``entry_scope`` keeps the copy under the negative row until the old one is gone.
+# Ids come first in ``entry_id``, as an entry is looked up in all sessions as often as in one. SQLite uses a
+# partial index only where a query repeats its condition.
 TABLES = f"""
 CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE session(

@@ -75,6 +75,7 @@ class VectorCache:
         published = database.row(
             "SELECT number, upto, checksum FROM generation WHERE space=?", (self.number,)
         )
+        # A session that was dropped and came back has another number.
         self.sids.clear()
         if self.stamp is None or published != self._published:
             self._begin(database, published)
@@ -153,7 +154,7 @@ class VectorCache:
         return self._published[0] if self._published else 0
 
     def may_have(self, sid: int, count: int) -> bool:
-        """Tell, without counting, whether a session, or ``ALL``, can have as many vectors."""
+        """Return whether a session, or ``ALL``, can have this many vectors, without counting them."""
         begin, end = self.range_of(sid)
         return end - begin + self.buffer.count >= count
 
@@ -185,6 +186,7 @@ class VectorCache:
         Without ``wait`` also None if reading it would take long.
         """
         published = self._graphs.get(sid)
+        # A graph names rows of one generation; in the next one these numbers are other vectors.
         if published is None or published.number != self.published:
             return None
         known, graph = self._loaded.get(sid, (None, None))
@@ -194,5 +196,6 @@ class VectorCache:
                 if not wait and is_large(folder, name):
                     return None
                 graph = load_graph(folder, name, self.scan.generation.header.stride, published.checksum)
+            # A graph that cannot be read is remembered as None, so that not every query tries it again.
             self._loaded[sid] = (published, graph)
         return graph

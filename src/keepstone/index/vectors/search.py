@@ -51,7 +51,7 @@ class VectorSearch:
     def nearest(
         self, vector: Vector, space: Space, scope: Scope, limit: int, hnsw_from: int | None
     ) -> Nearest:
-        """Return the entries in scope whose vectors have the largest cosine with one, the best first."""
+        """Return the entries in scope whose vectors have the largest cosine with the query, best first."""
         for _ in range(_TRIES):
             with self._database:
                 cache = self.cache_of(space)
@@ -62,10 +62,16 @@ class VectorSearch:
                     try:
                         return query.answer(hnsw_from, self.upkeep)
                     except ChangedError:
+                        # The file was changed under the process. It is opened again and checked as a whole;
+                        # if that fails, the vectors count as newer and are read from SQLite.
                         cache.distrust()
                         continue
+            # Without the guard of the index, as making a generation takes seconds and others go on with their
+            # work.
             if not self._made(cache):
                 break
+        # The last resort, as other processes do while one of them makes the generation: compare every vector
+        # in SQLite.
         with self._database as database:
             blocks = vector_table.stream(
                 database, vector_table.number_of(database, space) or 0, len(vector), scope
@@ -86,7 +92,7 @@ class VectorSearch:
         self._spaces.clear()
 
     def cosines(self, vector: Vector, space: Space, eids: Sequence[int]) -> dict[int, float]:
-        """Return how near the vectors of some rows are to one, without rows that have none."""
+        """Return the cosines of a vector with those of some rows; rows without one are left out."""
         with self._database as database:
             cache = self.cache_of(space)
             if cache is None:
@@ -151,12 +157,15 @@ class _Query:
         """Return the nearest vectors, by a graph if there is one; a missing graph becomes due."""
         is_due, sid = False, None if hnsw_from is None else self._whole()
         fewest, cache = max(hnsw_from or 0, 1), self._cache
+        # ``live`` counts rows, so two cheap bounds come first: most indexes are too small for a graph.
         if cache.scan is None and cache.buffer.count < fewest:
             sid = None
         if sid is not None and cache.may_have(sid, fewest) and (count := cache.live(sid)) >= fewest:
             found = self._by_graph(sid) if packages.is_installed(packages.USEARCH) else None
             if found is None:
                 is_due = upkeep.add(Due(self._cache.space, sid), fewest)
+            # A graph finds only about the nearest rows, and removed ones are left out of its answer. With too
+            # few hits all rows are compared.
             elif len(found) >= min(self._limit, count):
                 return Nearest(found, "hnsw")
         base = self._cache.scan
