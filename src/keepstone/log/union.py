@@ -86,6 +86,8 @@ def _sequence(ours: Sequence[SideLine], theirs: Sequence[SideLine]) -> list[Side
                 rank = max(own, (rank[0], rank[1] + 1))
                 ranks[line.key] = rank
     lines = {line.key: line for line in (*ours, *theirs)}
+    # A tombstone ends its life, whatever the clocks say. The bytes decide between lines of one rank, so that
+    # every device has the same order.
     return sorted(lines.values(), key=lambda line: (line.is_tombstone, ranks[line.key], line.raw))
 
 
@@ -147,6 +149,7 @@ class _Union:
 
     def _in_log(self, lines: Sequence[SideLine], folded: dict[Life | None, SideLine]) -> list[SideLine]:
         """Return the lines of one id that are in the log, in their order."""
+        # Of titles only the last line counts; earlier ones are not kept.
         last = lines[-1].life if lines else None
         if last is None or last[0] == TITLE_ID:
             return list(lines[-1:])
@@ -157,6 +160,8 @@ class _Union:
         later = [line for line in new if line.life == last]
         fold = folded.get(last)
         if later:
+            # A folded line states the result of the lines before the new ones. If the archive lacks lines in
+            # between, nothing can state it, and the log gets every line of the life.
             if fold is None or of_last[-len(later) :] != later or of_last[-1].is_tombstone:
                 return [*earlier, *of_last]
             return [*earlier, self._folded(fold, last, of_last[: -len(later)]), *later]
@@ -177,6 +182,8 @@ class _Union:
         """Record the result of a life's lines, which the folded line states."""
         record: Record | None = None
         for line in lines:
+            # Parsed again from the bytes: the merged line has no count of accesses, and neither side's fold
+            # is reused.
             said = parse(line.raw) or {}
             record = apply(record, said) if record is not None else create(said) if is_put(said) else None
         count = self._count(life)
@@ -218,6 +225,8 @@ class _Union:
             place = EPOCH, b""
             placed_lines = []
             for line in lines:
+                # A place never comes before that of the line before it, so that ``merge`` keeps the order of
+                # each file.
                 place = max(place, (line.time, line.raw))
                 own = line.life, line.key
                 is_wanted = own in items if line.life else self._stays(line)
