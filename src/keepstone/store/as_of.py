@@ -83,6 +83,7 @@ class PastReader(IndexReader):
             self._indexed.add(session)
             records = list(self._by_session[session].values())
             if records:
+                # No file has these states. The index only compares the first with the one that it knows.
                 self._index.added(session, session, Stat(0, 0, 0), Stat(len(records), 0, 0), records, b"")
 
     def similar(
@@ -197,6 +198,7 @@ class KeptReaders(Generic[S]):
             reader, states = make()
         yield reader
         with self._guard:
+            # Not after an erasure since the lease began: the reader may still hold what was erased.
             if self._forgotten == before:
                 self._kept[agent, moment] = reader, states
             while (

@@ -137,6 +137,7 @@ class Project:
             path, first, last = _parsed(key[0])
             with Folder(self.root) as folder:
                 status = folder.stat(path)
+            # With the time of the last change of status, which programs cannot set back.
             version = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
             if not fresh and key in self._kept and self._kept[key][0] == version:
                 return self._kept[key][1]
@@ -205,6 +206,7 @@ class Project:
                 section = line
             elif section == '[remote "origin"]' and key.strip() == "url" and not remote:
                 remote = value.split(maxsplit=1)[0] if value.strip() else ""
+        # Sixteen digits are enough to tell projects apart.
         return _digest(_plain(remote) or str(self.root))[:23]
 
 
@@ -262,6 +264,7 @@ def _found(text: str, first: int, last: int, link: Mapping[str, Any]) -> Compare
         at for at in range(len(lines) - count + 1) if (start := _words(lines[at])) and words.startswith(start)
     ]
     left = _COMPARED
+    # The nearest place first, as a text seldom moves far.
     for at in sorted(starts, key=lambda at: abs(at + 1 - first)):
         part = "\n".join(lines[at : at + count])
         if _digest(part) == link.get("digest"):

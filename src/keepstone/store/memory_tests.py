@@ -172,6 +172,7 @@ def _id_of(line: bytes) -> object:
 
 def _is_of(line: bytes, agent: str) -> bool:
     test = _parsed(line)
+    # A damaged line may be of any agent, so that a purge of its text takes it out.
     return test is None or test.get("agent", "default") == agent
 
 

@@ -71,6 +71,7 @@ def resolve(
     results, needed = [], []
     for line in written:
         entry_id = line.record["id"]
+        # Two records of one call may have one id: the second meets the first.
         stored = current.get(entry_id) or live.get(entry_id)
         if stored is None:
             begun = in_next_life(line, live.last_life(entry_id))
@@ -187,4 +188,5 @@ def no_deleted_entry(entry_id: str, session: str) -> EntryNotFoundError:
 
 def in_batch(raw: Sequence[bytes]) -> list[bytes]:
     """Return lines marked as one batch, so that readers see all or none."""
+    # Spliced into the bytes, as the lines are serialized already, and the mark comes last in them.
     return [b'%b,"batch":[%d,%d]}\n' % (line[:-2], place, len(raw)) for place, line in enumerate(raw, 1)]

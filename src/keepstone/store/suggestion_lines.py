@@ -218,6 +218,7 @@ def without(lines: Sequence[bytes], session: str, ids: Collection[str] | None) -
 
     def stays(raw: bytes, line: Record | None) -> bool:
         if line is None:  # A damaged line goes with any of the ids in it.
+            # The id as a string of JSON: what is left of ``{"id":"…"}`` and its newline.
             return not any(dump_read({"id": entry_id})[6:-2] in raw for entry_id in ids or ())
         return not (line.get("id") in gone if isinstance(line.get("id"), str) else _names(line, session, ids))
 

@@ -139,6 +139,7 @@ class Suggestions:
         self, folded: FoldedSuggestion, to: str, steps: Steps, by: str | None, ts: str
     ) -> Suggestion:
         begun = {"id": folded.line["id"], "state": "begun", "to": to, "by": by, "ts": ts, "steps": steps}
+        # Written before any entry changes, so that a killed step can be finished or taken back.
         self._write(folded, signed(begun))
         return self._finish(FoldedSuggestion(folded.line, folded.state, begun=begun))
 
@@ -171,6 +172,7 @@ class Suggestions:
                 raise SuggestionOutdatedError("its entries changed")
             return list(step["lines"])
 
+        # Only new entries: their session may not exist yet.
         if set(step["before"].values()) == {None}:
             self._store.create(self._agent, step["session"])
         self._store.revise(self._agent, step["session"], revise, list(step["before"]))
@@ -190,6 +192,7 @@ class Suggestions:
             now = fold(lines).get(folded.line["id"])
             if now is None:
                 raise self._missing(folded.line["id"])
+            # Another process has recorded the same decision since.
             if now.state == line["state"] and now.begun is None:
                 return lines
             is_begun = line["state"] == "begun" and now.begun is not None

@@ -270,6 +270,7 @@ def _united(present: Sequence[RawLine], more: Side, purged: Purged) -> Sequence[
         return present
     found: list[RawLine] = []
     for raw, archived in ((result.archive, True), (result.log, False)):
+        # A scan reads from a descriptor, and gives derived ids and times as it does for a log.
         with TemporaryFile() as file:
             file.writelines(raw)
             file.flush()

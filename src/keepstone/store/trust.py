@@ -80,6 +80,7 @@ class Judge:
         if asking:
             self.project.begin()
         for entry in asking:
+            # Entries are frozen; the judge is not part of their value.
             object.__setattr__(entry, "_judge", self)
         return entries
 
@@ -90,6 +91,7 @@ class Judge:
     def trust(self, agent: str, session: str | None, record: Record) -> str:
         """Return the least trust of an entry and of all that it was derived from."""
         words, seen, edge = {own_trust(record)}, set[tuple[str, str]](), [(session, record)]
+        # Nothing can be less trusted than the least word, so the walk ends there.
         while edge and LEAST not in words:
             holder, line = edge.pop()
             if _is_vouched(line) and self.stale(agent, holder, line) is None:
@@ -105,6 +107,7 @@ class Judge:
         """Return why an entry may no longer hold: a source or a cited text has changed."""
         seen, edge = set[tuple[str, str]](), [(session, record)]
         while edge:
+            # Breadth first, so that the nearest reason is named.
             holder, line = edge.pop(0)
             for source in self.sources(agent, holder, line):
                 state, accepted = self._state(source, line), (source.known or "").removesuffix(_STALE)
@@ -339,6 +342,7 @@ class Trusted:
     def _holds(self, record: Record, moment: datetime) -> bool:
         if is_valid(record, moment):
             return True
+        # Closed by a newer entry and by nothing else: it holds again if that is filtered away.
         if not is_valid({key: value for key, value in record.items() if key != "valid_to"}, moment):
             return False
         newer = [*self._newer(record["id"])]

@@ -32,12 +32,12 @@ class LastRefresh:
         return self._state != self._now()
 
     def begin(self) -> float:
-        """Note the folder's state before it is looked through; return the time."""
+        """Record the folder's state before it is looked through; return the time."""
         self._state = self._now()
         return self._clock()
 
     def end(self, began: float) -> None:
-        """Note that a refresh has taken in everything that was there when it began."""
+        """Record that a refresh has taken in everything that was there when it began."""
         self._at = began
         self._rest = AT_ONCE if self._clock() - began > _LONG else 0.0
 

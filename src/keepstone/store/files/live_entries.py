@@ -84,6 +84,7 @@ class LiveEntries:
 
     def _read_entries(self, stat: Stat, ids: Sequence[str]) -> None:
         self._records |= dict.fromkeys(ids)
+        # To look through the bytes of a short log is quicker than to open the index.
         if self._logs.leaves_index_closed and _are_absent(self._log, stat, ids):
             return
         rows: Sequence[Row] | None
@@ -174,6 +175,7 @@ def ready_unlocked(
         return None
     found = None if ids is None else search(logs, session, log, ids)
     if found is None and not logs.follow(session, log, log.stat()):
+        # The index cannot follow, as on a full disk. The log is read into memory now, not while others wait.
         logs.spare.with_log(session, log, math.inf)
     return found
 
@@ -196,6 +198,7 @@ def search(
     except UnavailableError:
         return None
     with log.reading() as fd:
+        # A derived id is the digest of its line, so that the bytes of the log do not have it.
         if fd is None or known is None or not only_grew(known, fd) or any(map(is_derived, ids)):
             return None
         begin = known.offset

@@ -97,6 +97,8 @@ class ReportedState:
 
     def _put(self, entry_id: str, said: Said | None) -> None:
         old = self.entries.get(entry_id, {})
+        # A sum does not depend on the order of entries, so a rewrite of the log keeps it, and a line changes
+        # it without a look at the other entries.
         self.total = (self.total - sum(old.values()) + sum((said or {}).values())) % _SUMS
         if said is None:
             del self.entries[entry_id]
@@ -120,6 +122,8 @@ def _said(known: Said | None, entry_id: str, record: Record) -> Said:
 
 
 def _digest(entry_id: str, key: str, value: Any) -> int:
+    # Sorted, as the order of keys says nothing. Eight bytes of BLAKE2 are enough to tell versions of one
+    # value apart.
     raw = json.dumps([entry_id, key, value], sort_keys=True).encode()
     return int.from_bytes(hashlib.blake2b(raw, digest_size=8).digest(), "big")
 
@@ -252,6 +256,7 @@ def _resumed(state: ReportedState, fd: int, position: Position) -> Iterator[Even
     if found:
         yield from behind
         return
+    # The position is unknown, as after a backup came back: the follower begins again with all entries.
     yield "clear", None, None
     for number, entry_id in enumerate(state.entries, 1):
         yield "add", entry_id, state.position if number == len(state.entries) else None

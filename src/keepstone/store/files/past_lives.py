@@ -78,6 +78,8 @@ class PastLives:
     """The lives of the ids of one agent's sessions; any thread may ask."""
 
     def __init__(self, logs: AgentLogs, root: Path) -> None:
+        # ``AgentLogs`` has this object: a strong reference back would keep a closed agent in memory until the
+        # next collection of cycles.
         self._logs = weakref.proxy(logs)
         self._path = logs.folder.path
         self._journals = [(self._path, PURGED, _File()), (vanished(root, logs.agent), ERASED, _File())]
@@ -168,6 +170,8 @@ def _follow(known: _Session, fd: int | None, old: int | None) -> None:
             for block in file.rest(opened):
                 is_exact = _take(known, block, archived=archived) and is_exact
     if not is_exact:
+        # Programs that do not number lives may have begun one. Their number only shows when all lines are
+        # read.
         side = read_side(fd, old)
         known.lives = {
             entry_id: life for entry_id, life in side.lives.items() if life > 1 or entry_id not in side.live
@@ -179,6 +183,7 @@ def _take(known: _Session, block: bytes, *, archived: bool) -> bool:
     """Take in whole lines; False if a life may have begun in them that no line names."""
     if archived:
         for line in block.split(b"\n"):
+            # Most archived lines are former versions, of which the id at their beginning says enough.
             found = _ID.match(line)
             if found and not _TELLING.search(line):
                 known.lives.setdefault(found[1].decode("utf-8", "replace"), 1)

@@ -68,6 +68,7 @@ class PastStates:
         """Return how far a log that only grew by later lines is read now; None if anything else changed."""
         now = _read(log)
         with log.reading() as fd:
+            # An unfinished line may go on in the next write, and say something else then.
             if now is None or fd is None or not before.is_whole:
                 return None
             if not Extent(before.stat, before.stat.size, before.crc).begins(fd):

@@ -246,6 +246,7 @@ def record_agent(root: Path, layout: Layout, agent: str, *, in_journal: bool = T
     found = [removal_of("")] if in_journal else []
     if path.is_dir():
         with Folder(path, root=root) as folder:
+            # The folder goes together with its journal, so what that says moves to the one that stays.
             found += erased(folder).lines()
             for name in [entry.name for entry in folder.scan() if entry.is_file(follow_symlinks=False)]:
                 session = layout.session_of(name)

@@ -84,12 +84,14 @@ def _both(logs: AgentLogs, session: str, new: str) -> Iterator[tuple[Log, Log]]:
     if source.stat() is None:
         raise SessionNotFoundError(logs.agent, session)
     with ExitStack() as locks:
+        # In the order of names, so that two renames in opposite directions do not wait for each other.
         for log in sorted((source, target), key=lambda log: log.name):
             locks.enter_context(log.locked())
         try:
             _check(logs, session, new, source, target)
             yield source, target
         finally:
+            # Taking the lock created a lock file for a session that may still not exist.
             for log in (source, target):
                 if log.stat() is None:
                     log.lock.remove()
@@ -115,6 +117,7 @@ def _undone_if_killed(logs: AgentLogs, new: str, target: Log) -> Iterator[PurgeM
         made = marks.add_session(new, None)
         try:
             yield marks
+        # Also for an interruption by the keyboard: the copy must not stay half written.
         except BaseException:
             if made[0] in marks.pending(new):
                 erase_session(logs.folder, target, (), made[0])

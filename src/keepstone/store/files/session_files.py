@@ -67,6 +67,7 @@ class SessionFiles:
             if self._watch is None or self._watch.names() is None:
                 self._unwatch()
                 self._watch = _watched(self.folder) if self._is_large else None
+            # Looked at once the watch has begun, which reports every name that comes later.
             self._all_canonical = self._watch is not None and all(
                 self._is_canonical(entry.name) for entry in self.folder.scan()
             )
@@ -265,6 +266,7 @@ def _watched(folder: Folder) -> FolderChanges | None:
         watch = FolderChanges(str(folder.path))
     except OSError:
         return None
+    # The watch is of the path, which may lead to another folder by then than to the one that is open.
     if folder.is_moved():
         watch.close()
         return None

@@ -31,6 +31,7 @@ def named_sessions(folder: Folder, layout: Layout) -> Iterator[tuple[str, str]]:
     for sub in ("", ARCHIVE):
         with suppress(FileNotFoundError, NotADirectoryError):
             for entry in folder.scan(sub):
+                # Files of rewrites that were killed hold lines, too.
                 name = log_of(entry.name) or entry.name.removesuffix(PREPARED).removesuffix(TEMPORARY)
                 session = layout.session_of(name)
                 if session is not None and entry.is_file(follow_symlinks=False):

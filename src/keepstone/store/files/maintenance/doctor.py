@@ -61,6 +61,7 @@ def examine(
         try:
             fold, found = _log(f"{logs.agent}/{session}", logs.log(session), search.watching(session))
         except MovedError:
+            # The agent is gone as a whole, which is not a finding about this log.
             raise
         except (KeepstoneError, OSError) as error:
             findings.append(_unreadable(f"{logs.agent}/{session}", error))
@@ -162,6 +163,7 @@ def _is_older(record: Record, moment: datetime) -> bool:
     except ValueError:
         is_older = True
     else:
+        # The first 48 of the 128 bits count the milliseconds.
         is_older = made.version != _TIMED or (made.int >> 80) * 1000 <= microseconds(moment)
     written = read_time(record["ts"])
     return is_older and written is not None and written <= moment
@@ -352,6 +354,7 @@ class SecretSearch:
         return watch
 
     def _note_secrets(self, session: str, line: Line) -> None:
+        # The bytes are searched first, as hardly any line has a secret: only then is each value looked at.
         kinds = kinds_in(line.raw.decode("utf-8", "replace"))
         if not kinds:
             return

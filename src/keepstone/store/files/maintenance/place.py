@@ -155,6 +155,7 @@ def network_type(path: Path, mounts: str) -> str | None:
         before, _, after = line.partition(" - ")
         fields, kinds = before.split(), after.split()
         if len(fields) > 4 and kinds:  # noqa: PLR2004  The fifth field is the mount point: proc(5).
+            # Spaces and some other characters of a path are octal escapes there.
             point = Path(re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[4]))
             # Of two mounts on one point the later one is visible.
             if len(point.parts) >= longest and (point == path or point in path.parents):

@@ -77,6 +77,7 @@ def _log(logs: AgentLogs, session: str, log: Log) -> list[Finding]:
     if not _damage(log):
         return []
     with logs.log(session).locked():
+        # Looked at again: another process may have mended the log before the lock was ours.
         damage = _damage(log)
         if not damage:
             return []
