@@ -106,6 +106,7 @@ def distribute(url: str) -> list[str]:
         for table in AGENT_TABLES:
             if table not in lacking:
                 continue
+            # All tables lie with the first one, so that the joins of one agent stay on one node.
             together = "default" if table == first else first
             connection.execute(
                 "SELECT create_distributed_table(%s, 'agent', colocate_with => %s)", (table, together)

@@ -107,6 +107,8 @@ def forgetting(connections: Connections, agent: str) -> list[Statement]:
     Those of no agent may do so, too.
     """
     return [
+        # Row-level security shows responses under a name of their own: the setting changes for this
+        # statement, and back.
         *connections.entering(ALL_AGENTS),
         (_FORGET, ([agent, ""],)),
         *connections.entering(agent),

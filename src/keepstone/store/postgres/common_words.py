@@ -70,6 +70,7 @@ def sample(agent: str) -> Query:
         f"bounds AS MATERIALIZED (SELECT ({keys} ORDER BY key LIMIT 1) AS low, "
         f"({keys} ORDER BY key DESC LIMIT 1) AS high), "
         f"chosen AS MATERIALIZED (SELECT DISTINCT ({keys} "
+        # Keys at even distances, each found by one step in the index: nothing is counted or sorted.
         f"AND key >= low + (high - low) * step / {_SAMPLED - 1} "
         "ORDER BY key LIMIT 1) AS key FROM total, bounds, "
         f"generate_series(0, CASE WHEN n >= {LARGE} THEN {_SAMPLED - 1} ELSE -1 END) AS step) "

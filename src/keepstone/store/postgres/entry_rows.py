@@ -47,6 +47,7 @@ def stored(text: str) -> str:
     if not text.isascii():
         text = text.encode("utf-8", "replace").decode()  # Lone surrogates, of another program's escapes.
     if "\1" in text or "\0" in text:
+        # In this order, as the replacement of NUL brings in further characters 1.
         return text.replace("\1", "\1\2").replace("\0", "\1\1")
     return text
 
@@ -160,6 +161,7 @@ def _said(value: Any) -> str:
         return str(value)
     if isinstance(value, int | float):
         try:
+            # Adding 0.0 makes one of the two zeros, which are equal in Python.
             return f"number {float(value) + 0.0!r}"
         except OverflowError:
             return "number"

@@ -65,6 +65,8 @@ class Groups(Generic[T]):
         end = time.monotonic() + _LONGEST
         try:
             while not waiter.turn.acquire(timeout=_PATIENCE):
+                # The two groups at work may be held up by a lock, so that the first in the queue need not
+                # wait for them.
                 with self._guard:
                     if waiter in self.waiting[:1]:
                         self._at_work += 1

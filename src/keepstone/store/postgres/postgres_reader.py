@@ -90,6 +90,7 @@ class PostgresReader:
         if "sample" in rows_of:
             self._counts.common.take(self._agent, rows_of["sample"])
         ranked = query.ranked(rows_of["words"])
+        # The first search of a large agent only brings its common words. With these it is made again.
         if query.is_refused:
             return self.search(terms, scope, limit, names)
         self._searched.append((scope, query))
@@ -294,7 +295,7 @@ class PostgresReader:
         keys: Sequence[int] | None = None,
     ) -> list[int]:
         """Return the keys of entries in scope that have text and no vector of a space, the oldest first."""
-        self._pending = None  # They are asked for to be given vectors.
+        self._pending = None  # The entries are about to get vectors, after which the count is outdated.
         source, values = _pending(space, scope)
         if cursor is not None:
             source += f" AND e.key {'<' if newest_first else '>'} %s"
@@ -333,6 +334,7 @@ def _pending(space: str, scope: Scope) -> Query:
     )
     return (
         f"FROM entries e WHERE {condition} AND e.sum IS NOT NULL "
+        # An array of the sessions, so that they are found once, before the entries.
         f"AND e.session = ANY(ARRAY({sessions})) AND NOT EXISTS (SELECT 1 FROM vectors v "
         "WHERE v.agent = e.agent AND v.key = e.key AND v.space = %s)",
         [*values, *lacking_values, stored(space), stored(space)],

@@ -37,6 +37,7 @@ def selections(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Iterato
 
 def _selected(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[str, list[Column]]]:
     columns = [*map(Column, zip(*rows, strict=True))]
+    # A column has the type of its first value that is not null.
     firsts = [next((value for value in column if value is not None), None) for column in columns]
     size = sum(
         sum(map(len, filter(None, column)))

@@ -81,6 +81,7 @@ def _migrate(connections: Connections, connection: Connection) -> None:
     try:
         with connection.transaction():
             connection.execute(_LOCK)
+            # Asked again under the lock: another process may have migrated the tables since.
             version = version_of(connection)
             if not version:
                 _make_extension(connection)

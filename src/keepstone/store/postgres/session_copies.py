@@ -124,6 +124,7 @@ def _finish_compaction(locked: LockedSession, aged: Sequence[str], title: int | 
         "DELETE FROM entries WHERE agent = %s AND session = %s AND id = ANY(%s)", (*locked.place, names)
     )
     locked.do(
+        # The new line says the whole entry, so the column would repeat it.
         "UPDATE entries SET record = NULL WHERE agent = %s AND session = %s AND record IS NOT NULL",
         locked.place,
     )
@@ -163,6 +164,7 @@ def copy(connections: Connections, agent: str, session: str, new: str, until: st
         target.do(
             "WITH added AS (INSERT INTO vectors SELECT n.agent, v.space, n.key, n.session, v.embedding "
             "FROM entries n JOIN entries o ON o.agent = n.agent AND o.session = %s AND o.id = n.id "
+            # A vector goes along only if both entries have the same text.
             "AND o.sum = n.sum JOIN vectors v ON v.agent = o.agent AND v.key = o.key "
             "WHERE n.agent = %s AND n.session = %s ON CONFLICT DO NOTHING RETURNING space, embedding) "
             "INSERT INTO spaces AS s SELECT %s, %s, space, max(vector_dims(embedding)), count(*) FROM added "

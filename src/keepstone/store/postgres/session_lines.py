@@ -56,6 +56,7 @@ def write(locked: LockedSession, written: Sequence[Written]) -> dict[str, Folded
     for at, line in enumerate(written):
         _plan(locked, planned, locked.next_seq + at, line)
     size = sum(len(line.raw) for line in written)
+    # The first line of a session may be the first one of its agent.
     if locked.next_seq == 1:
         locked.do("INSERT INTO agents VALUES (%s) ON CONFLICT DO NOTHING", (locked.agent,))
     insert_lines(locked, planned.lines)
@@ -159,6 +160,7 @@ def insert_entries(
         key = (keys[entry_id],) if entry_id in keys else ()
         rows[entry_id in keys].append((*locked.place, stored(entry_id), after.place, record, *columns, *key))
     names = f"agent, session, id, seq, record, {', '.join(Columns._fields)}"
+    # Keys are generated; entries that are made again keep theirs.
     locked.insert("entries", f"{names}, key", rows[True], "OVERRIDING SYSTEM VALUE")
     locked.insert("entries", names, rows[False])
 

@@ -72,6 +72,7 @@ def create_session(connections: Connections, agent: str, session: str) -> None:
 
     def work(locked: LockedSession | None) -> None:
         if locked is not None and locked.next_seq == 1:
+            # Writing nothing still registers the agent.
             write(locked, [])
 
     locked(connections, agent, session, [], work, create=True)
@@ -181,6 +182,8 @@ def revise(
             raise EntryNotFoundError(f"there is no session {session!r:.80}")
         live = _Live(locked, ids)
         written, entries = revised(live, (agent, session), revision)
+        # A revision may change entries that it did not look up, and ``write`` compares with those that are
+        # known.
         for line in written:
             live.get(line.record["id"])
         if written:

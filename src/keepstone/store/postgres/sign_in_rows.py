@@ -28,6 +28,7 @@ class SignInRows:
     def page_key(self) -> bytes:
         """Return the key that secrets of pages are derived with; the first server of the home makes it."""
         if self._page_key is None:
+            # If several servers begin at the same moment, the key of the first one counts for all.
             made = "INSERT INTO sign_ins VALUES (%s, false, %s, 'infinity') ON CONFLICT DO NOTHING"
             self._connections.read("", made, (_PAGE_KEY, secrets.token_hex(32)))
             sql = "SELECT token FROM sign_ins WHERE key = %s"
@@ -88,6 +89,7 @@ class SignInRows:
 
     def take_link(self, key: str) -> bool:
         """Use a sign-in link up; False if there is none, or it has expired."""
+        # Deleted in the same statement, also after it expired: a link is used at most once.
         sql = f"DELETE FROM sign_ins WHERE key = %s AND is_link RETURNING until > {_NOW}"
         return (True,) in self._connections.read("", sql, (key,))
 

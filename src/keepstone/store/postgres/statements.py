@@ -52,6 +52,7 @@ class HomeConnection(psycopg.Connection[tuple[Any, ...]]):
     def send_all(self, statements: Sequence[Statement]) -> list[StatementResult]:
         """Execute statements in one round trip, and in one transaction unless they begin or end one."""
         transformer, prepared = Transformer(self), list["tuple[_Key, bytes] | None"]()
+        # Prepared statements take memory of the server until the connection ends.
         if len(self._known) > _MOST_PREPARED:
             self._known = {}
             self.execute("DEALLOCATE ALL")

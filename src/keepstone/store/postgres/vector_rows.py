@@ -261,6 +261,8 @@ def nearest_by_graph(vector: Vector, space: str, scope: Scope, limit: int) -> Qu
     """Return the query of the nearest entries that an agent's graph finds, in a session or in all of them."""
     condition, values = conditions(Scope(scope.agent, scope.sessions), alias="v")
     statement = sql.SQL(
+        # Agent and space are literals: PostgreSQL takes a partial index only if it sees, when it plans, that
+        # the condition of the index is met.
         "SELECT v.key, (v.embedding::vector({dim})) <#> %s::vector({dim}) AS distance FROM vectors v "
         "WHERE {condition} AND v.agent = {agent} AND v.space = {space} ORDER BY distance LIMIT {limit}"
     ).format(
@@ -294,6 +296,7 @@ def make_graph(connections: Connections, agent: str, space: str, dim: int) -> No
     It has no vectors of other agents: beside those a search would end before it has met its own.
     """
     statement = sql.SQL(
+        # Vectors have unit length, so their inner products are their cosines, and take less time.
         "CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON vectors USING hnsw "
         "((embedding::vector({dim})) vector_ip_ops) WHERE agent = {agent} AND space = {space}"
     ).format(

@@ -168,6 +168,8 @@ class GrantedStore:
         with self._reach.access(WRITE) as grant:
             for record in records:
                 self._check_line(grant, record, None)
+                # An entry outside the grant is refused before the store compares it, which would show whether
+                # its content is known.
                 for existing in self._store.find(agent, record["id"], session):
                     self._check_existing(grant, existing)
             return self._store.append(agent, session, [*map(self._signed, records)])
@@ -258,6 +260,7 @@ class GrantedStore:
         if "origin" not in RESERVED or not is_put(line):
             return line
         given = line.get("origin") or {}
+        # The way comes last, so that no item can name another one.
         return line | {"origin": {"by": "program", **given, "via": f"agent/{self._reach.to}"}}
 
 
