@@ -110,6 +110,7 @@ class ConflictFinder:
     def attach(self, entries: list[Entry]) -> list[Entry]:
         """Let entries that were just added or changed find their conflicts, and return them."""
         for entry in entries:
+            # Entries are frozen; the finder is not part of their value.
             object.__setattr__(entry, "_conflicts", self)
         return self._judge.attach(entries)
 
@@ -139,6 +140,7 @@ def conflicts_of(store: Store, entry: Entry, clock: Clock) -> tuple[Conflict, ..
 
     def near(reader: Reader) -> list[Entry]:
         found = [other for terms, scope in _searches(entry) for other in _valid(reader, terms, scope, now)]
+        # An entry that several searches find is compared once.
         return list({(other.session, other.id): other for other in found}.values())
 
     found = []
@@ -164,6 +166,7 @@ def _valid(reader: Reader, terms: list[str], scope: Scope, now: datetime) -> lis
         valid = [known[key] for key in keys if key in known and is_valid(known[key].line, now)]
         if len(valid) >= CANDIDATES or len(keys) < most or most > _MOST:
             return valid[:CANDIDATES]
+        # Entries that no longer hold took places, so a longer list is asked for.
         most *= 4
 
 
@@ -290,6 +293,7 @@ def _is_alike(a: _Sentence, b: _Sentence) -> bool:
         return False  # A word in the place of another one is another fact.
     if (more + fewer).total() > min(len(a.words), len(b.words)) // 4:
         return False
+    # Without the heuristic of difflib, which leaves frequent words out of long texts.
     return SequenceMatcher(None, a.words, b.words, autojunk=False).ratio() >= _ALIKE
 
 
@@ -306,6 +310,7 @@ def _names(tokens: list[str], place: int, before: list[str]) -> bool:
 
 @lru_cache(maxsize=4 * CANDIDATES)
 def _sentence(text: str) -> _Sentence:
+    # Curly apostrophes become straight ones, so that contractions are found.
     plain = unicodedata.normalize("NFC", text[:_LONGEST]).casefold().replace("\u2019", "'")
     for contracted, whole in _CONTRACTED.items():
         plain = plain.replace(contracted, whole)
@@ -320,6 +325,7 @@ def _sentence(text: str) -> _Sentence:
             values.append(token)
             if _names(tokens, place, words):
                 names.append(token)
+            # Several numbers in a row are one place in the text.
             if not words or words[-1] != "#":
                 words.append("#")
         elif any(map(str.isdigit, token)) and token not in skipped:
@@ -327,4 +333,5 @@ def _sentence(text: str) -> _Sentence:
             words.append("#")
         elif token not in skipped:
             words.append(stem(token))
+    # Two negations cancel each other.
     return _Sentence(tuple(words), tuple(values), tuple(names), negations % 2 == 1, len(tokens) - len(values))

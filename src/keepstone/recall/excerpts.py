@@ -69,10 +69,11 @@ def sections_of(path: str, text: str) -> Iterator[Section]:
     r"""Yield the bullets and paragraphs of a file, those without a word left out.
 
     Examples:
-        >>> [(one.excerpt.line, one.excerpt.text) for one in sections_of("a.md", "# Tea\n\nGreen\n- black\n")]
-        [(3, 'Green'), (4, '- black')]
+        >>> [(found.excerpt.line, found.excerpt.text) for found in sections_of("a", "# Tea\n\nGreen\n- Oat")]
+        [(3, 'Green'), (4, '- Oat')]
     """
     heading, lines, begin, is_code, length = "", list[str](), 1, False, 0
+    # An empty line at the end, so that the last paragraph is ended like the others.
     for number, line in enumerate((*_NEWLINE.split(text), ""), 1):
         is_heading = not is_code and _HEADING.match(line) is not None
         length += len(line)
@@ -321,6 +322,7 @@ def _bm25(
     counts = {n: Counter(filter(wanted.__contains__, found)) for n, found in stems.items()}
     frequencies = Counter(stem for count in counts.values() for stem in count)
     average = sum(map(len, stems.values())) / len(stems) or 1.0
+    # With 1 added the weight is never negative: among few texts many words are in half of them.
     weights = {stem: math.log(1 + (len(stems) - n + 0.5) / (n + 0.5)) for stem, n in frequencies.items()}
 
     def score(number: int) -> float:

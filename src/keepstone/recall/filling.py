@@ -91,6 +91,7 @@ def fill_quickly(
     is_foreign = isinstance(embedder, Patient)
     with vectors.meaning.turns.soon(max(until - time.monotonic(), _MOMENT)) as mine:
         left = reader.pending_count(embedder.id, scope)
+        # Refused texts stay pending, so as many more are asked for.
         most = AT_ONCE + len(vectors.meaning.refused)
         wanted = reader.pending(embedder.id, scope, keys=list(first))
         newest = reader.pending(embedder.id, scope, most, newest_first=True)
@@ -178,6 +179,7 @@ def _make(
 
     maker = vectors.meaning.maker(embedder)
     entries = reader.load(keys) if keys else {}
+    # Refused before: only a new refusal shows that asking for more may help.
     known = {text for entry in entries.values() if maker.refuses(text := entry.text)}
     texts = [entry.text for entry in entries.values()]
     try:

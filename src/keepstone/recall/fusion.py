@@ -124,6 +124,7 @@ def _stretched(cosines: Mapping[int, float], candidates: Collection[int]) -> dic
         return {}
     low, high = min(known), max(known)
     return {
+        # Neighbours that are not candidates may lie outside of the candidates' range.
         key: (cosine - low) / (high - low) if low < cosine < high else float(cosine >= high)
         for key, cosine in cosines.items()
     }
@@ -202,8 +203,10 @@ def in_order(parts: Parts, most: int | None = None) -> list[tuple[int, float]]:
             total[key] = total.get(key, 0.0) + value
     keys = list(total)
     if most is not None and 0 < most < len(keys):
+        # Few of many keys are wanted, so only those that can be among them are sorted.
         least = nlargest(most, total.values())[-1]
         keys = [key for key, value in total.items() if value >= least]
+    # Sorting is stable: keys of equal scores stay in their own order.
     keys.sort()
     keys.sort(key=total.__getitem__, reverse=True)
     return [(key, total[key]) for key in keys[:most]]
@@ -222,6 +225,7 @@ def by_time(scored: Iterable[tuple[int, float]], entries: Mapping[int, Entry]) -
 
     def place(scored: tuple[int, float]) -> tuple[float, datetime, str, str]:
         entry = entries[scored[0]]
+        # Rounded, as sums of the same parts in another order differ in the last digits.
         return -round(scored[1], _DIGITS), entry.ts, entry.id, entry.session
 
     return sorted(scored, key=place)
@@ -259,5 +263,6 @@ def lifted(relevance: float, date: float) -> float:
     """
     if date < DATE:
         return relevance
+    # The odds are multiplied and not the probability, so that the result stays below 1.
     more = relevance * _TIMELY
     return max(relevance, min(more / (1 - relevance + more), _LIFTED))

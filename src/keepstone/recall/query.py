@@ -58,9 +58,11 @@ def identifiers_of(query: str) -> list[str]:
         ['parse_url', 'ORD-48213', 'ENOENT']
     """
     text = query[:_LONGEST]
+    # Most queries have no identifier, and a quick search shows it.
     if _HINT.search(text) is None:
         return []
     joined = [name for name in _JOINED.findall(text) if _is_identifier(name)]
+    # A query that is all in capitals stresses nothing.
     alone = () if text.isupper() else _SINGLE.findall(_JOINED.sub(" ", text))
     single = [name for name in alone if name.lower() not in STOP_WORDS]  # "ONLY" is stressed, not a code.
     return list(dict.fromkeys((*joined, *single)))[:_MOST_IDENTIFIERS]
@@ -179,6 +181,7 @@ class Period:
         today = ts.date()
         if self.day is None or self._is(today):
             return self._is(today)
+        # The first day of the calendar has no day before it.
         return self._is(date.fromordinal(max(1, today.toordinal() - 1)))
 
     def begins(self, now: datetime) -> datetime:
@@ -199,6 +202,7 @@ class Period:
             return begin + timedelta(days=1)
         if self.month is None:
             return begin.replace(year=begin.year + 1)
+        # 31 days after the first of any month is in the next one.
         return (begin + timedelta(days=31)).replace(day=1)
 
     def names_day_before(self, ts: datetime) -> bool:
@@ -243,6 +247,7 @@ _DATE_HINT = re.compile(
     rf"\d|(?i:jan|feb|m[aä]r|apr|ma[iy]|ju[nl]|aug|sep|o[ck]t|nov|de[cz]|{'|'.join(_ELSEWHERE)})"
 )
 """Parts of dates: each date has one of them."""
+# Complete dates come before parts of them, as a match is taken out before the next pattern is tried.
 _DATES = [
     re.compile(pattern)
     for pattern in (

@@ -47,6 +47,8 @@ def reembed(store: Store, wanted: Any, progress: Progress | None = None) -> int:
     embedder = _wanted(choice)
     space, agents = check_embedder(embedder), store.agents()
     made = _embed(store, Maker(embedder), agents, progress)
+    # Recorded once all vectors are made, and the old ones go after that: until then a killed run leaves the
+    # home as it was.
     store.set_home_space(with_probe(space, choice))
     for agent in agents:
         for other in store.spaces(agent):

@@ -187,6 +187,7 @@ class Meaning:
             self._claimed = True
             embedder = self.choice().embedder
             if embedder is not None and self._store.home_space() is None:
+                # Dimension 0: the embedder was not asked for it yet.
                 self._store.set_home_space(Space(embedder.id, 0, getattr(embedder, "probe", "")))
                 self.spaces.clear()
 

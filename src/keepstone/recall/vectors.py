@@ -140,7 +140,7 @@ class Vectors:
         return self.meaning.choice().remote
 
     def reason(self) -> str:
-        """Return why the embedder is used that is, or why there is none, for people."""
+        """Return a readable reason for the choice of embedder, or for having none."""
         return self._selection()[2]
 
     def _selection(self) -> tuple[Embedder | None, Space | None, str]:

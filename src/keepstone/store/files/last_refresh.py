@@ -22,7 +22,7 @@ class LastRefresh:
         self._state: int | None = None
 
     def is_within(self, age: float) -> bool:
-        """Return whether the refresh is at most ``seconds`` old, and no file came or went since."""
+        """Return whether the refresh is at most ``age`` seconds old, and no file came or went since."""
         since = self._clock() - self._at
         return since < age and (since < self._rest or not self.is_outdated)
 
