@@ -47,6 +47,7 @@ def embedder_of(value: Any) -> Embedder | None:
         return None
     if isinstance(value, str):
         return _named(value)
+    # Keepstone's protocol has the two methods of LangChain's: only the id tells the two apart.
     if callable(getattr(value, "embed_documents", None)) and callable(getattr(value, "embed_query", None)):
         return value if isinstance(getattr(value, "id", None), str) else wrapped_langchain(value)
     if callable(value):
@@ -82,6 +83,7 @@ def _named(name: str) -> Embedder | None:
         return None
     if name == "auto":
         return next((make() for local, (_, make) in _LOCAL.items() if unusable(local) is None), None)
+    # A home records the id of its space, which is another name of the embedder.
     name = _SPACES.get(name, name)
     if name in _LOCAL:
         check, make = _LOCAL[name]

@@ -68,6 +68,7 @@ class Combined(Generic[A, B]):
     def _turn(self, call: _Call[A, B]) -> list[_Call[A, B]] | None:
         """Wait until a call is done, which is None, or until this thread runs it with others that wait."""
         with self._changed:
+            # A call that another thread took is either done after its run, or given back.
             while not call.is_done and (call.is_taken or self._running >= self._at_once):
                 self._changed.wait()
             if call.is_done:

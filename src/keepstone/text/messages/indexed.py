@@ -11,6 +11,7 @@ from keepstone.text.bounded import joined
 from keepstone.text.messages.parts import Part, is_known_block, parts_of
 from keepstone.text.messages.turns import spoken
 
+# Far below Python's limit of recursion, which a forged message could reach.
 _DEEPEST = 40
 _FRAME = frozenset(
     "type id call_id tool_use_id tool_call_id toolCallId status state signature encrypted_content "
@@ -23,6 +24,7 @@ _FILE_NAMES = ("filename", "title", "name", "context", "transcript", *_ADDRESSES
 _FILE_KEYS = ("file", "source", "image_url", "input_audio")
 """Keys of a block that hold an object about its file."""
 _DATA_URL = re.compile(r"data:[\w.+/-]*(?:;[\w=.-]+)*;base64,[A-Za-z0-9+/=_-]*", re.IGNORECASE)
+# Base64 of this length has digits and letters of both cases; long words and hexadecimal numbers do not.
 _BINARY = re.compile(r"(?=.*[0-9])(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9+/_-]{256,}={0,2}")
 """One long run of base64."""
 
