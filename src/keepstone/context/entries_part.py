@@ -191,6 +191,7 @@ class Filler:
         )
         if placed is None:
             return f"no room: {min(room.left, room.longest)} tokens were left"
+        # A passage is only a part of its entry.
         placed = placed._replace(is_cut=placed.is_cut or text != entry.text)
         section.lines.append(PlacedEntry(entry, placed, ref))
         self.shown.add(entry, section.kind)

@@ -96,6 +96,7 @@ def _shelved(sources: Sequence[Source], share: int, count: Counter) -> list[Shel
         part = share // (len(sources) - place)
         shelf = Shelf(source, part // 2)
         if source.length <= part * _WIDEST:
+            # ``block`` depends on it, so it is set before the file is counted.
             shelf.is_whole = True
             shelf.is_whole = count(f"{shelf.block}\n") <= part
         if not shelf.is_whole:
@@ -117,6 +118,7 @@ def _chosen(
         return None if placed is None else placed.text
 
     chosen = list(fitting(passages, place))
+    # Some counters are not additive, so the whole block is counted, too.
     while chosen and count(_block(header, chosen) + "\n") > tokens:
         chosen.pop()
     return chosen
