@@ -107,4 +107,5 @@ def is_echo(entry: Entry, query: str) -> bool:
         if QUOTES in relations or (ANSWERED in relations and is_question(entry.text)):
             return True
     text = entry.text
+    # A longer text cannot be the question alone, so its words are not compared.
     return len(text) <= 2 * len(query) + _ROLE and is_question(text) and says_same(text, query)

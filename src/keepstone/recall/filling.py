@@ -61,6 +61,7 @@ def catch_up(vectors: Vectors, seconds: float) -> None:
             return
         ask_within(seconds, server.id, lambda: server.dim)  # It may have to ask the server.
         with vectors.meaning.turns.soon(max(0.0, until - time.monotonic())) as mine:
+            # Another call may have changed the embedder during the wait.
             if not mine or vectors.embedder() is not server:
                 return
             maker = vectors.meaning.maker(server)

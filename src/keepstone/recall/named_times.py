@@ -105,6 +105,7 @@ def entries_of_time(store: Store, question: Question, scope: Scope, *, only: boo
     if not question.limit or relevance < question.min_relevance:
         return []
     now = None if question.include_superseded else question.now
+    # The newest entries of all periods are among the newest of each.
     pages = [
         store.select(replace(dated, valid_at=now), question.limit, None, newest_first=True)
         for dated in times.scopes(scope)

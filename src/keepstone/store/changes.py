@@ -125,6 +125,7 @@ def _encoded(positions: Mapping[str, Mapping[str, Position | None]]) -> str:
 
 
 def _decoded(text: str) -> Mapping[str, Mapping[str, list[int] | None]]:
+    # The padding was left out, as ``=`` has a meaning in URLs.
     raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     found: Mapping[str, Mapping[str, list[int] | None]] = json.loads(zlib.decompress(raw))
     return found

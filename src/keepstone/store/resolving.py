@@ -131,6 +131,7 @@ def without_old_vector(stored: Record, later: Written) -> Written:
 
 def refuse_other(stored: Record, record: Record) -> Record:
     """Return the entry that is there if a new record says the same; times and origins do not count."""
+    # A put leaves reserved keys that it does not name, so these are not compared.
     kept = {key: value for key, value in stored.items() if key not in RESERVED or key in record}
     if {**kept, "ts": "", "origin": None} == {**create(record), "ts": "", "origin": None}:
         return stored
@@ -158,6 +159,7 @@ def revised(
     entries: dict[str, Entry | None] = {}
     for record in revision(live):
         entry_id = record["id"]
+        # A revision may change an entry that it has just added.
         stored = entries[entry_id] if entry_id in entries else live.get(entry_id)
         line = Written(record, dump(record))
         after: Entry | None = None

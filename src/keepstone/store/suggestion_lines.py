@@ -245,6 +245,7 @@ def united(
 
     ``is_purged`` takes a session and an id: no session for that of a suggestion.
     """
+    # What the base has and one side lacks was removed there.
     lines = [raw for raw in ours if raw in theirs or raw not in base]
     lines += [raw for raw in theirs if raw not in ours and raw not in base]
     lines = [raw for raw in lines if not is_purged("", _id_of(raw))]

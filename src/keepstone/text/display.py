@@ -91,7 +91,7 @@ def counted(count: int, word: str) -> str:
 
 
 def in_words(value: Any) -> str:
-    """Return a value of a key for people: without brackets, and as yes, no or none where it is a truth value or None.
+    """Return a value of a key for people: without brackets, booleans as "yes" or "no", None as "none".
 
     Examples:
         >>> in_words(True), in_words(None), in_words(["auth", "login"]), in_words(0.5)

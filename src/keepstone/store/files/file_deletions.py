@@ -134,6 +134,7 @@ def forget(root: Path, taken: list[Beginning | Deletion]) -> None:
     """Remove the records that a sync took over."""
     if taken:
         with Folder(root / SYNC, root=root) as folder, closing(_log(folder)) as log, log.locked():
+            # Read again under the lock, as other processes may have recorded more since the sync read it.
             log.replace(dump_read(record._asdict()) for record in read(root) if record not in taken)
 
 

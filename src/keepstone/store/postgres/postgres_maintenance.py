@@ -72,6 +72,7 @@ class PostgresMaintenance:
             if locked is not None:
                 fill(locked, keep_made=True)
 
+        # Session by session, so that writers never wait for the whole home.
         for (agent, name), size in zip(names, sizes, strict=True):
             locked(self._connections, agent, name, [], work)
             done += size
@@ -215,6 +216,7 @@ class PostgresMaintenance:
                 expire(self._connections, connection)
                 for table in TABLES:
                     name = sql.Identifier(schema, table)
+                    # FULL writes the table to a new file: VACUUM alone leaves removed bytes on the pages.
                     connection.execute(sql.SQL("VACUUM (FULL, ANALYZE) {}").format(name))
             except psycopg.errors.ActiveSqlTransaction as error:
                 raise StoreError(f"the tables could not be scrubbed: {error}") from None

@@ -74,6 +74,7 @@ class PostgresReader:
             return Matches()
         writes, space = self._connections.writes, self._spaces.home.known
         queries = self._queries_with(query, scope, space)
+        # Looked for in the same round trip as the words.
         new = [name for name in names if not self._holders.is_known(name, scope)]
         phrases = [name for name in new if self._holders.is_phrase(name)]
         looks = [self._holders.first_look(name, scope) for name in phrases]
@@ -148,10 +149,12 @@ class PostgresReader:
         by_graph, is_due = self._by_graph(space, scope, len(vector), hnsw_from)
         self._sampled = self._samples.cosines(self._agent, space, vector)
         is_due_to_count = self._sizes.is_due(space, scope)
+        # In the order in which the answers are taken from the front of the list below.
         queries: list[Query] = [vector_rows.sizes(space, scope)] if is_due_to_count else []
         if self._sampled is None:
             queries.append(self._samples.query(self._agent, space, vector))
         if by_graph:
+            # The settings end with the transaction, in which the search follows.
             queries.append((vector_rows.graph_settings(limit), ()))
             nearest = vector_rows.nearest_by_graph(vector, space, scope, limit)
         else:
@@ -223,6 +226,7 @@ class PostgresReader:
     def _remember(self, vector: Vector, space: str) -> None:
         """Forget how near entries are to another vector than this one."""
         known = self._query_vector
+        # Mostly it is the same object, so the numbers are compared only for another one.
         if known is None or known[0] != space or not (known[1] is vector or (known[1] == vector).all()):
             self._query_vector, self._near, self._sampled = (space, vector), {}, None
 

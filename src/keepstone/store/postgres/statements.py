@@ -75,6 +75,7 @@ class HomeConnection(psycopg.Connection[tuple[Any, ...]]):
         for new, result in zip(prepared, results, strict=True):
             if result.status == ExecStatus.FATAL_ERROR:
                 raise error_from_result(result, self.info.encoding)
+            # Known only now: the server has prepared nothing if a statement before this one failed.
             if new is not None:
                 self._known[new[0]] = new[1]
                 continue

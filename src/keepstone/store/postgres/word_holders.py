@@ -78,6 +78,7 @@ class WordHolders:
     def of(self, words: Sequence[str], scope: Scope, most: int, among: Sequence[int]) -> dict[str, set[int]]:
         """Return the keys of the entries that hold each word; of more than ``most``, those ``among`` some."""
         new = [word for word in dict.fromkeys(words) if not self.is_known(word, scope)]
+        # Without tokens a word would be found everywhere, as each array contains the empty one.
         for word in [word for word in new if not tokens_of(self._agent, word, self._language)]:
             self.learn(word, scope, set())
             new.remove(word)

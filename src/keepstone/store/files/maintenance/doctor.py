@@ -115,6 +115,7 @@ def _log(subject: str, log: Log, watch: Watch) -> tuple[Fold, list[Finding]]:
             return fold, []
         scan = Scan(fd, unfinished=True)
         fold.take(_noting(unreadable, watch(scan, stat.size)))
+        # A marker of git is eight bytes long with the space or line end after it.
         markers = [at for at in unreadable if os.pread(fd, 8, at).startswith(_CONFLICT_MARKERS)]
         found = [_conflicted(subject, _places(fd, markers))] if markers else []
         return fold, [*found, *_counted(subject, fold, scan, partial(_places, fd, unreadable))]
@@ -189,6 +190,7 @@ def _numbers(fd: int, offsets: Iterable[int]) -> Iterator[int]:
     """Yield which line of a file begins at each of some offsets, which come in order."""
     number, at = 1, 0
     for offset in offsets:
+        # In pieces, as a log may be larger than the memory.
         while at < offset and (chunk := os.pread(fd, min(_CHUNK, offset - at), at)):
             number += chunk.count(b"\n")
             at += len(chunk)
@@ -283,6 +285,7 @@ def _marks(logs: AgentLogs) -> list[Finding]:
 
 def _suggestions(logs: AgentLogs, layout: Layout) -> Iterator[Finding]:
     """Find lines that are neither a suggestion nor a decision about one; they change nothing."""
+    # A home with a layout of one agent has no such file.
     if "{agent}" not in layout.sessions:
         return
     path = layout.beside(logs.root, logs.agent, SUGGESTIONS)
@@ -360,6 +363,7 @@ class SecretSearch:
             return
         entry_id = id_of(line.record) if line.record is not None else None
         if line.record is not None:
+            # What is spread over several values is in none of them; then the kinds in the bytes are reported.
             kinds = [secret.kind for secret in secrets_in(line.record)] or kinds
         known = self._found.setdefault((session, entry_id or ""), [])
         known += [kind for kind in dict.fromkeys(kinds) if kind not in known]

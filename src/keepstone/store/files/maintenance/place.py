@@ -63,6 +63,7 @@ def examine_home(root: Path, layout: Layout) -> list[Finding]:
     )
     findings: list[Finding] = []
     for check in checks:
+        # Each check by itself, so that a folder that may not be read hides nothing of the others.
         try:
             findings += check()
         except PermissionError as error:
@@ -169,6 +170,7 @@ def sync_service(path: Path) -> str | None:
         for service, pattern in _SYNCED:
             if pattern.match(part.casefold()):
                 return service
+    # Syncthing copies folders of any name, and leaves a marker in each.
     marked = any((folder / _SYNCTHING).exists() for folder in (path, *path.parents))
     return "Syncthing" if marked else None
 
@@ -279,6 +281,7 @@ def _close(root: Path, path: Path, mode: int) -> None:
         if path.is_dir():
             path.chmod(mode)
             return
+        # By a descriptor, so that a link that was put in its place changes no file elsewhere.
         with Folder(path.parent, root=root) as folder:
             fd = folder.open(path.name, os.O_RDONLY)
             try:
