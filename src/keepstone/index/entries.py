@@ -164,6 +164,7 @@ def columns_of(
     The record is without its vector if that is ``given``, in the table of vectors, of this space.
     """
     priority, links = record.get("priority"), record.get("links")
+    # Other programs may write links that are no objects.
     if isinstance(links, list):
         links = [link for link in links if isinstance(link, dict)]
     ts = microseconds(moment) if (moment := read_time(record["ts"])) else 0

@@ -244,6 +244,7 @@ class _Search:
         """
 
         def counted(reader: Reader) -> tuple[Matches, Cosines | None]:
+            # For its counts only, so one hit is enough.
             found = reader.search(self._terms, self._scope, 1) if self._terms else Matches()
             if self._vector is None or self.space is None:
                 return found, None
@@ -252,6 +253,7 @@ class _Search:
         found, cosines = self._vectors.with_reader(counted)
         rows = found.rows + len(self._sections)
         if cosines is None and len(near) >= _FEWEST:
+            # The highest come first, so these are the median and the upper quartile.
             cosines = estimated(near[len(near) // 2], near[len(near) // 4], rows)
         holders = {term: excerpt_holders[term] + found.holders.get(term, 0) for term in self._terms}
         speakers = speakers_of([hit.text for hit in self._hits])
@@ -271,6 +273,7 @@ class _Search:
             vector, space, self.reason = self._vectors.query(self._question.text, self._question.vector)
             if vector is None or space is None:
                 return {}
+            # In this order, as the time may not suffice for all vectors.
             order = dict.fromkeys([*first, *range(len(self._sections))])
             texts = {n: self._sections[n].excerpt.text for n in order}
             made = filling.of_texts(self._vectors, list(dict.fromkeys(texts.values())), SECONDS)
@@ -279,6 +282,7 @@ class _Search:
             return {}
         self._vector, self.space = vector, space.id
         known = {n: float(made[text] @ vector) for n, text in texts.items() if text in made}
+        # Entries have negative numbers, as in the other mappings by number.
         entries = zip(range(-len(self._hits), 0), self._hits, strict=True)
         return known | {n: hit.why.cosine for n, hit in entries if hit.why.cosine is not None}
 

@@ -222,6 +222,7 @@ def _targets(line: Record, entries: Iterable[Entry]) -> list[Entry] | None:
             if (session in (None, entry.session))
             and (digest(entry.line) == value if value else made is not None and entry.modified <= made)
         ]
+        # Two sessions may have entries of one id; a line without a session does not say which is meant.
         if len(same) != 1:
             return None
         targets += same

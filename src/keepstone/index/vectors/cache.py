@@ -118,12 +118,14 @@ class VectorCache:
             if self.sample is not None:
                 left = ~np.isin(self._sample_vids, vids)
                 self._sample_vids = self._sample_vids[left]
+                # A sample that has lost half of its vectors is too small, and is taken again.
                 self.sample = self.sample[left] if 2 * left.sum() >= self._sample_size else None
             self.buffer.remove(vids)
             if self.scan is not None:
                 self.scan.remove(vids)
         highest = (database.row("SELECT coalesce(max(vid), 0) FROM vector") or (0,))[0]
         is_other = highest != self._highest or (bool(gone) and self._sample_size >= SAMPLE)
+        # Taken again once the numbers have doubled, so that newer vectors are in it, too.
         if highest > 2 * self._sampled or (highest <= _FEW and is_other):
             self.sample = None
         self._highest = highest

@@ -177,6 +177,7 @@ class Changes:
     def poll(self) -> list[Change]:
         """Return the changes since the last poll."""
         found: list[Change] = []
+        # Agents that are gone are among those reported before; all of their sessions count as removed.
         for agent in dict.fromkeys([*self._named(), *self._reported]):
             states = self._reported.setdefault(agent, {})
             stats = self._sessions(agent)

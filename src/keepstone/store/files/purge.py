@@ -71,6 +71,7 @@ class Eraser:
             if made:
                 files.placing.finish()
                 self._checkpoint(logs, session)
+                # Last, as until then the next call finishes a purge that was killed.
                 marks.remove(made)
         self.finish(logs)
         self.remove_unowned_indexes()
@@ -397,6 +398,7 @@ def _all_or_pending(
     before: list[Stat | None] = []
     journal_lines: list[Record] = []
     try:
+        # Within the block, as reading the states may fail, too: nothing was changed then.
         files += [part for log in logs for part in parts(folder, log)]
         before += [file.stat() for file in files]
         yield journal_lines

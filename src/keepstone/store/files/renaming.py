@@ -153,6 +153,7 @@ def _write(
 ) -> None:
     """Write what a file of one session holds, or only the lines of some entries, to that of the other."""
     folder, _, name = part.name.rpartition("/")
+    # Archives and originals have the name of their log and a suffix.
     copied = Log(logs.folder, f"{folder}/{target.name}{name[len(source.name) :]}".lstrip("/"), target.lock)
     with part.reading() as fd:
         if fd is None:
@@ -168,12 +169,14 @@ def _write(
                 for line in lines
             )
             return
+        # Nothing changes, so the bytes are copied; of the log itself without a batch that was cut short.
         size = os.fstat(fd).st_size
         copied.replace(chunks(fd, length_of(fd, size) if part is source else size))
 
 
 def _copy_vectors(logs: AgentLogs, session: str, new: str, target: Log) -> None:
     """Let the index take in a copy, and give it the vectors that were made of the same texts."""
+    # The copy of the log is whole already: without an index its vectors are made again later.
     try:
         logs.query(Index.catch_up, new, target)
         rows = logs.query(Index.newest, new, -1, None)

@@ -55,6 +55,7 @@ def status(url: str) -> dict[str, Any]:
         agents = [
             name for (name,) in connection.execute("SELECT agent FROM agents ORDER BY agent").fetchall()
         ]
+        # One by one, as row-level security shows only the rows of one agent at a time.
         for agent in agents:
             [row] = connections.read(
                 agent,

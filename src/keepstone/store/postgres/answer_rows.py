@@ -83,6 +83,7 @@ class AnswerRows:
                     "WHERE holder = %s AND key = %s AND token = %s",
                     (status, headers, body, seconds, *name, token),
                 ),
+                # Of more bodies than one holder may keep, those that end first go.
                 (
                     "UPDATE answers SET headers = NULL, body = NULL WHERE body IS NOT NULL "
                     "AND (holder, key) IN (SELECT holder, key FROM answers WHERE holder = %s "

@@ -112,6 +112,7 @@ def _save(locked: LockedSession, planned: _Planned) -> tuple[int, int, int]:
     gone: list[int] = []
     changed: list[tuple[EntryRow, Folded, Columns]] = []
     new: list[tuple[str, Folded, Columns]] = []
+    # Only differences are counted, as the session may have many other entries.
     count = texts = words = 0
     for entry_id, after in planned.entries.items():
         row = locked.rows.get(entry_id)
@@ -129,6 +130,7 @@ def _save(locked: LockedSession, planned: _Planned) -> tuple[int, int, int]:
             new.append((entry_id, after, columns))
         else:
             changed.append((row, after, columns))
+    # Vectors of a text that has changed.
     stale = [row.key for row, _, columns in changed if row.sum != columns.sum]
     stale += [
         locked.rows[entry_id].key

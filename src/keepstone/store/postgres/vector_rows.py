@@ -209,6 +209,7 @@ def _keep(
             (stored(space), *locked.place, [*map(stored, vectors)]),
         )
         found = [(key, is_lacking, total, *vectors[shown(name)]) for name, key, total, is_lacking in rows]
+        # The vectors were made without the lock, so the texts are compared again.
         same = [
             (key, is_lacking, vector)
             for key, is_lacking, total, text, vector in found
