@@ -159,7 +159,7 @@ class Filler:
         """Return a part with as many of the entries as fit.
 
         In parts ordered by time the last entries are most important, in others the first. ``text_of``
-        returns what is shown of an entry.
+        returns the text that is shown of an entry.
         """
         section = Section(kind, len(self.shown.keys) + 1)
         # As wide as the widest reference that the part may come to.

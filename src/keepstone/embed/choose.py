@@ -36,7 +36,7 @@ def embedder_of(value: Any) -> Embedder | None:
     Raises:
         TypeError: The value has another type.
         ValueError: The name is unknown.
-        EmbedderUnavailableError: The named embedder is not usable here; the message says what to do.
+        EmbedderUnavailableError: The named embedder is not usable here; the message has the remedy.
 
     Examples:
         >>> os.environ["OPENAI_API_KEY"] = "sk-…"
@@ -59,7 +59,7 @@ def embedder_of(value: Any) -> Embedder | None:
 
 
 def unusable(name: str) -> str | None:
-    """Return why a local embedder is not usable and what to do; None if it is usable."""
+    """Return why a local embedder is not usable, with the remedy; None if it is usable."""
     check, _ = _LOCAL[name]
     try:
         check()

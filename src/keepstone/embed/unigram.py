@@ -26,8 +26,8 @@ class Unigram:
         pieces: The pieces by their numbers.
         scores: The logarithms of their probabilities.
         special: Numbers of pieces that no text has, such as the one of padding.
-        unknown: The number for characters of no piece; neighbouring ones are one.
-        replaced: What texts have instead of some characters, by code points.
+        unknown: The number for characters of no piece; neighbouring ones become one number.
+        replaced: The replacements of some characters, by code points.
 
     Examples:
         >>> unigram = Unigram(["?", SPACE + "wal", "nut", "n", "u", "t"], [0, -3, -2, -1, -1, -1], {0}, 0, {})

@@ -110,7 +110,7 @@ def wrapped_function(function: Callable[[list[str]], Any]) -> Wrapped:
 def _identifies_a_model(function: Callable[[list[str]], Any]) -> bool:
     # An object that is called has no name of its own, but its class has.
     kind = function if hasattr(function, "__qualname__") else type(function)
-    # A built-in function is bound to its module; only what is bound to another object has a model in it.
+    # A built-in function is bound to its module; a method is bound to an object, which may be any model.
     is_bound = not isinstance(getattr(function, "__self__", None), ModuleType | None)
     return not (is_bound or isinstance(function, partial) or kind.__qualname__.endswith("<lambda>"))
 

@@ -14,7 +14,7 @@ from keepstone.filesystem.durable import sync_data
 def write_all(fd: int, data: bytes | memoryview, path: object = "a file") -> None:
     """Write all of ``data``, with one call unless the system writes only a part.
 
-    ``path`` is what the error names.
+    ``path`` is named by the error.
 
     Raises:
         StoreError: The disk is full or failed. Part of the data may be written.
@@ -107,5 +107,5 @@ def replace_file(
 
 
 def private_opener(path: str, flags: int) -> int:
-    """Open a file as the ``opener`` of ``open``: what it makes is the user's alone, whatever the umask is."""
+    """Open a file as the ``opener`` of ``open``: the file is private, whatever the umask is."""
     return os.open(path, flags, FILE_MODE)

@@ -109,7 +109,7 @@ def insert(
 
 
 def present(database: Database, sid: int, ids: Sequence[str]) -> set[str]:
-    """Return those of the ids that a session has rows for."""
+    """Return the ids for which a session has rows."""
     # The ids are one JSON value: SQLite limits the number of variables in a statement, and a log step has up
     # to a thousand ids.
     sql = "SELECT id FROM entry WHERE sid=? AND id IN (SELECT value FROM json_each(?))"
@@ -351,7 +351,7 @@ def members(database: Database, scope: Scope, most: int) -> str | None:
 
 
 def in_scope(database: Database, eids: Iterable[int], scope: Scope) -> set[int]:
-    """Return those of the rows that a scope allows."""
+    """Return the rows that a scope allows."""
     condition, bindings = in_sessions(database, scope)
     if condition == "1":
         return set(eids)

@@ -15,7 +15,7 @@ from keepstone.log.where import TIMES, value_at
 from keepstone.model import BOUNDS, Comparison, Record
 
 MOST_PATHS = 32
-"""Paths that are indexed at a time, tags and validity aside; the one indexed first makes room."""
+"""Paths that are indexed at a time, tags and validity aside; the oldest makes room."""
 
 MOST_TAGS = 300
 """Tags that SQL compares, whose expressions are of limited depth; further ones are checked on the entry."""

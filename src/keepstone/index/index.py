@@ -1,7 +1,7 @@
 """The index of one agent, and how it follows the logs.
 
-Writers tell it what they appended. Whatever else happened to a log, an editor,
-a crash, a foreign writer, a deleted index, shows in the log's size, time and
+Writers tell it the lines that they appended. Any other change of a log, by an editor,
+a crash, a foreign writer or a deleted index, shows in the log's size, time and
 inode, and ``catch_up`` reads on from the end of the indexed part, or from the start.
 """
 
@@ -84,7 +84,7 @@ class Index:
             return session_table.stats_of(database, sessions)
 
     def current(self, stats: Mapping[str, Stat | None]) -> set[str]:
-        """Return those of the sessions that are indexed up to these states of their logs."""
+        """Return the sessions that are indexed up to these states of their logs."""
         known = self.stats(stats)
         return {session for session, stat in known.items() if stat == stats[session]}
 
@@ -427,7 +427,7 @@ class Index:
             return {word: word_table.holding(database, word, within, most, among) for word in words}
 
     def neighbours(self, eids: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:
-        """Return rows with others in scope around them in their session, and at what distance."""
+        """Return rows with others in scope around them in their session, and their distances."""
         with self._database as database:
             found = neighbours.neighbours(database, eids, reach)
             if scope.limits_within_a_session:
@@ -460,14 +460,14 @@ class Index:
         return self._similar.nearest(vector, Space(space, len(vector)), scope, limit, hnsw_from)
 
     def cosines(self, vector: Vector, space: str, eids: Sequence[int]) -> dict[int, float]:
-        """Return the cosines of a vector with those of some rows, without rows that have none."""
+        """Return the cosines of a vector with the vectors of some rows, for rows that have a vector."""
         return self._similar.cosines(vector, Space(space, len(vector)), eids)
 
     def upkeep(self, graph_from: int | None = None) -> bool:
         """Do one piece of the work that queries left; False if there is none that can be done now.
 
-        With ``graph_from``, also what the next query for everything would leave, once writing pauses: a
-        graph from this many vectors on. While it does not pause, this waits a moment.
+        With ``graph_from``, also the work that the next query for everything would leave, once writing
+        pauses: a graph from this many vectors on. While it does not pause, this waits a moment.
         """
         if not self.drop_some_hidden():
             return True

@@ -63,7 +63,7 @@ def read_on(database: Database, session: str, log: Log, fd: int) -> int | None:
     with database.writing():
         now = log.stat()
         if now is None or now.inode != os.fstat(fd).st_ino:
-            return 0  # A rewrite put another file in its place: what it purged must not come back.
+            return 0  # A rewrite put another file in its place: purged lines must not come back.
         # Another process may have read on while this one waited for the write lock.
         known = session_table.known_of(database, session)
         start = _start(database, session, known, log.name, fd)
@@ -181,7 +181,7 @@ def _take_last(fd: int, scan: Scan, seen: Counter[str], taking: _Step) -> bool:
 
 
 class _LineCounts(Counter[str]):
-    """How often lines without an id were seen, by the digest of their bytes; holds what was looked up."""
+    """How often lines without an id were seen, by the digest of their bytes, of lines looked up."""
 
     def __init__(self, database: Database, sid: int) -> None:
         super().__init__()
@@ -217,7 +217,7 @@ class _Step:
         named = [(entry_id, line) for line in lines if line.record and (entry_id := id_of(line.record))]
         present = entries.present(self._database, self._sid, [entry_id for entry_id, _ in named])
         for entry_id, line in named:
-            # Only ``_change`` knows what becomes of a given vector if the text changes, and it needs the row.
+            # Only ``_change`` decides about a given vector when the text changes, and it needs the row.
             if entry_id in self._new and self._may_lose_its_vector(entry_id, line):
                 present |= self._new.keys()
                 self._insert()

@@ -2,9 +2,9 @@
 
 A row of ``entry`` is a live entry, whole: ``record`` is the JSON of its record without id, time and type, and
 without later counts of ``access``, which have columns of their own; a vector that it was given lies in
-``vector`` alone, of the space ``given``, as long as it is there. The other columns repeat what queries ask
-for. ``digest`` is that of the text that is searched, NULL for one without words; ``head`` is the beginning of
-the text as it is. See docs/decisions/0034.
+``vector`` alone, of the space ``given``, as long as it is there. The other columns repeat values that queries
+ask for. ``digest`` is of the text that is searched, NULL for a text without words; ``head`` is the beginning
+of the text as it is. See docs/decisions/0034.
 """
 
 from keepstone.model import BOUNDS, STANDING

@@ -235,7 +235,7 @@ _TIMES: Mapping[str, Literal["future", "none"]] = {
     "valid_to": "future",
     "expires": "future",
 }
-"""When an entry holds, and what a span such as ``7d`` means there."""
+"""When an entry holds, and the meaning of a span such as ``7d`` there."""
 
 
 def entry_id_of(value: Any) -> str:
@@ -314,7 +314,7 @@ class Reserved(TypedDict, total=False):
     """Whether it is in every context."""
     tags: Iterable[str] | None
     aliases: Iterable[str] | None
-    """Other names of what it is about, found like words of its text."""
+    """Other names of its subject, found like words of its text."""
     links: Sequence[Mapping[str, Any]] | None
     """Links to other entries: ``{"to": id, "rel": relation}``."""
     valid_from: datetime | str | None

@@ -140,7 +140,7 @@ class Log:
         # A log that still ends where the last write of this process ended needs no look at its end.
         begin, prefix = (size, b"") if size in (0, self._mended) else self._mend(fd, size)
         data = prefix + b"".join(lines)
-        # The recorded length is that of the last whole batch. Kept beyond this write, it could make a torn
+        # The recorded length ends at the last whole batch. Kept beyond this write, it could make a torn
         # batch look like one that was cut short by hand.
         if not self._parent:  # Archives have the lock of their log.
             self.lock.record(0)
@@ -189,7 +189,7 @@ class Log:
     def replace(self, lines: Iterable[bytes] | Prepared, mtime: int | None = None) -> Stat:
         """Replace all lines atomically: a killed process leaves the old or the new log.
 
-        ``mtime`` is the time of the last change to keep, in nanoseconds, where the lines say what they said.
+        ``mtime`` is the time of the last change to keep, in nanoseconds, where the entries stay as they were.
         A prepared file has it already.
         """
         self.lock.mark(on=True)
@@ -279,7 +279,7 @@ class Log:
     def _open(self, create: int = 0) -> Stat:
         self.forget()
         try:
-            # O_APPEND: what a program without the lock appends at the same moment is not overwritten.
+            # O_APPEND: lines that a program without the lock appends at the same moment are not overwritten.
             fd = self._folder.open(self.name, os.O_RDWR | os.O_APPEND | create)
         except FileNotFoundError:
             if self._parent:

@@ -160,7 +160,7 @@ class Replacement:
     def end(self, *mtime: int) -> None:
         """Copy the rest of the log, synced; ``stat`` is final then.
 
-        ``mtime`` is the time of the last change to keep, where the lines say what they said.
+        ``mtime`` is the time of the last change to keep, where the entries stay as they were.
         """
         # In this order: each write sets the time of the file again, and the sync covers all of it.
         self.follow(is_last=True)

@@ -130,8 +130,8 @@ def _archive(old: Sequence[_Old], archive: Log, new: Replacement, placing: Placi
             try:
                 if left is None:
                     left = _portions(_not_archived(old, archive))
-                # What is left was compared with the archive as it was, so another writer's lines may repeat
-                # it.
+                # The lines left were compared with the archive as it was. Another writer may have archived
+                # them since.
                 elif archive.stat() != last_stat:
                     raise OvertakenError
                 portion = next(left, None)

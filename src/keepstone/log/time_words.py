@@ -61,7 +61,7 @@ def times_of(query: str, now: datetime) -> Times:
         def take(match: re.Match[str], span_of: _SpanOf = span_of) -> str:
             try:
                 found.append(span_of(match, now))
-            except (OverflowError, ValueError):  # Beyond what a calendar has, or not a date: "2026-13-45".
+            except (OverflowError, ValueError):  # Beyond the calendar, or not a date: "2026-13-45".
                 return match[0]
             return " "
 
@@ -77,8 +77,8 @@ def moment_of(
 ) -> datetime:
     """Return the instant that a caller means: a datetime, RFC 3339, a date, ``7d``, or a time in words.
 
-    Words mean the beginning of the time that they name. ``age`` tells what ``7d`` means: 7 days ago, 7 days
-    from now, or nothing.
+    Words mean the beginning of the time that they name. ``age`` is the meaning of ``7d``: 7 days ago, 7 days
+    from now, or none.
 
     Raises:
         TypeError: It is neither a datetime nor a string.
@@ -264,7 +264,7 @@ MENTION = re.compile(
     re.IGNORECASE,
 )
 """Parts of queries that name a time: without one of them ``times_of`` finds none. Few other queries match."""
-# Longer phrases come first: what a pattern matches is taken out before the next one is tried.
+# Longer phrases come first: a match is taken out before the next pattern is tried.
 _PATTERNS: tuple[tuple[str, _SpanOf], ...] = (
     (
         rf"\b(?:{_FROM} )?(?P<since>{_ISO})(?:{_DASH}|{_TO})(?P<until>{_ISO})",

@@ -1,4 +1,4 @@
-"""Filters on the values of entries: what ``where`` means, wherever it is accepted."""
+"""Filters on the values of entries: the meaning of ``where``, wherever it is accepted."""
 
 from __future__ import annotations
 

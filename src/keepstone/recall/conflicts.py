@@ -48,7 +48,7 @@ _SHOWN = 5
 
 _FIELDS = frozenset("field attribute property predicate relation key setting".split())
 _IDENTITY = _FIELDS | frozenset("subject entity name topic who person user project scope".split())
-"""Keys of a payload that say what it is about; entries about other things are never in conflict."""
+"""Keys of a payload that name its subject; entries about other subjects are never in conflict."""
 _PROSE = frozenset("preference content text message note description summary decision value".split())
 """Keys whose values are sentences; without a field that they belong to they are compared as texts."""
 _ASIDE = frozenset("id ts time timestamp created_at updated_at source by author role confidence".split())
@@ -298,7 +298,7 @@ def _is_alike(a: _Sentence, b: _Sentence) -> bool:
 
 
 def _names(tokens: list[str], place: int, before: list[str]) -> bool:
-    """Return whether a number names what is before it, a version, or a day on which something was."""
+    """Return whether a number belongs to the word before it, or is a version or the day of an event."""
     token, last = tokens[place], tokens[place - 1] if place else ""
     if _VERSION.fullmatch(token) or last in _NAMING:
         return True

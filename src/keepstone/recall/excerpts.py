@@ -1,8 +1,8 @@
 """Recall in files and notes: their paragraphs and bullets, ranked beside the entries that were found.
 
 They are not indexed, as an agent's files are small, and a person's edits are found at once. Each recall
-that includes them reads and scores them, up to a size. An excerpt and an entry compare by what both
-have: BM25 over the excerpts and the entries found, and a cosine where an embedder is at hand.
+that includes them reads and scores them, up to a size. An excerpt and an entry compare by scores
+that both have: BM25 over the excerpts and the entries found, and a cosine where an embedder is at hand.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Section:
 
     @property
     def searched(self) -> str:
-        """The text that is searched: the name of a file says what it is about, too."""
+        """The text that is searched, with the name of the file, which tells its subject."""
         name = self.excerpt.path if self.excerpt.kind == "file" else ""
         return "\n".join(filter(None, (name, self.heading, self.excerpt.text)))
 

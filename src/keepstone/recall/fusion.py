@@ -1,11 +1,11 @@
 """Scores of entries from their words, vectors and neighbours, and from hints in the question.
 
-Scores by words begin at nothing and end at the best of the list. Cosines have no
-such beginning, and where they lie differs from one embedder to another: they are
-stretched from the lowest of the candidates to the highest. What was said right
-before and after often answers a question in other words, so candidates share with
-their neighbours what their words are worth, and by how much their vectors are
-better, or worse, than the average candidate's. docs/decisions has the measurements.
+Scores by words reach from 0 to the best of the list. Cosines have no such beginning,
+and their range differs from one embedder to another: they are stretched from the
+lowest of the candidates to the highest. Entries right before and after often answer
+a question in other words, so candidates share two parts with their neighbours: the
+scores of their words, and the difference of their vectors' scores from the average
+candidate's. docs/decisions has the measurements.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SHARES, SHARES_ALONE = (0.3, 0.15), (0.4, 0.2)
 vectors, and with words alone, which find fewer answers by themselves."""
 LONG_VECTORS, LONG_SHARES = 1.6, 0.5
 """Factors of the vectors' weight and of the neighbours' shares for long entries: such an entry holds
-some words of any question, and says by itself what it is about."""
+some words of any question, and names its subject itself."""
 _SHORT, _LONG = 50.0, 200.0
 """Mean entry length, in words, below which the factors for long entries are off, and above which they apply
 in full."""

@@ -276,7 +276,7 @@ def _found(text: str, first: int, last: int, link: Mapping[str, Any]) -> Compare
 
 
 def _newest(porcelain: str) -> str | None:
-    """Return the newest commit; of two in one second not the one that the other follows."""
+    """Return the newest commit; of two in one second the later, which has the other as a parent."""
     times: dict[str, int] = {}
     followed = set[str]()
     commit = ""

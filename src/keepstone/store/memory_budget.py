@@ -17,7 +17,7 @@ DEFAULT = 256 << 20
 
 
 class Keeper(Protocol):
-    """One that keeps something in memory: an agent."""
+    """An object that keeps something in memory: an agent."""
 
     def memory(self) -> int | None:
         """Return how many bytes it keeps; None while a thread uses it."""

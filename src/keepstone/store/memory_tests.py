@@ -167,7 +167,7 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
 
 
 def _id_of(line: bytes) -> object:
-    """Return the id of a test; that of one without is its question."""
+    """Return the id of a test; without one it is the question."""
     test = _parsed(line) or {}
     return test.get("id", test.get("ask"))
 

@@ -33,7 +33,7 @@ class Suggestions:
         seen = [[entry.session, entry.id, digest(entry.line)] for entry in targets]
         line = line | {"seen": seen + [[entry.session, entry.id, None] for entry in evidence]}
         raw = dump(line)
-        # Outdated suggestions leave room for new ones. Finding them reads entries: only if the list is long.
+        # Outdated suggestions leave room for new ones. Only a long list is searched, as this reads entries.
         is_long = len(self._store.suggestion_lines(self._agent)) >= MOST_OPEN
         outdated = {folded.line["id"] for folded in self._listed("outdated")} if is_long else set()
 

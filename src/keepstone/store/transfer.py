@@ -268,7 +268,7 @@ def _move_session(
 
 
 def _united(present: Sequence[RawLine], more: Side, purged: Purged) -> Sequence[RawLine]:
-    """Return the lines of a session merged with those of another; the same ones if that adds nothing."""
+    """Return a session's lines merged with another session's; the same object if that adds nothing."""
     result = merged(_side_of(present), more, purged)
     if not result.log_changed and not result.archive_changed:
         return present

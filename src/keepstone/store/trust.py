@@ -129,7 +129,7 @@ class Judge:
         return None
 
     def sources(self, agent: str, session: str | None, record: Record) -> Iterator[Source]:
-        """Yield the sources of an entry: those of its own session first, else of any."""
+        """Yield the sources of an entry, each from the entry's own session or, if missing, from any."""
         named = sources_of(record)
         links = {link["to"]: link for link in links_of(record) if link.get("rel") == DERIVED} if named else {}
         for name in named:

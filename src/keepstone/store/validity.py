@@ -10,7 +10,7 @@ from keepstone.model import BOUNDS, Entry, Record
 
 
 def is_valid(record: Record, moment: datetime) -> bool:
-    """Return whether an entry, in the shape of its log line, holds at a time; what is not a time is ignored.
+    """Return whether an entry, in the shape of its log line, holds at a time; damaged times are ignored.
 
     Examples:
         >>> is_valid({"valid_to": "2026-02-01T00:00:00Z"}, datetime(2026, 2, 1, tzinfo=UTC))

@@ -1,8 +1,8 @@
 """Tokenization: words, stop words and stems.
 
-SQLite's tokenizer folds accents and stems English. What it does not know is brought into its stem before it
-gets a text: Russian and Greek words, and all words of another language that a home is opened with. The
-stemmers are Snowball's.
+SQLite's tokenizer folds accents and stems English. Words that it does not know are brought into their stems
+before it gets a text: Russian and Greek words, and all words of another language that a home is opened with.
+The stemmers are Snowball's.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ class VectorBuffer:
         return Block(self._columns[1, chosen], self._matrix[chosen])
 
     def cosines(self, eids: Sequence[int], vector: Vector) -> dict[int, float]:
-        """Return the cosines of a vector with those of some entries, if they are here."""
+        """Return the cosines of a vector with the vectors of some entries, if they are here."""
         import numpy as np
 
         rows = np.flatnonzero(np.isin(self._columns[1, : self.count], eids) & (self.sids >= 0))
@@ -163,7 +163,7 @@ def _longer(old: NDArray[Number], shape: tuple[int, int]) -> NDArray[Number]:
     """Return a longer copy, in memory that goes back to the system as a whole.
 
     Arrays that grow in several threads fragment malloc's per-thread arenas: in time
-    several times of what is there.
+    these take several times the memory of the arrays.
     """
     import numpy as np
 
@@ -194,7 +194,7 @@ def times(matrix: NDArray[Any], vector: NDArray[Any]) -> NDArray[Any]:
     """Return the products of rows with a vector.
 
     Where the dimension does not fill a register BLAS also computes with whatever lies beside the numbers,
-    leaves that out, and yet flags what came of it. The numbers themselves were looked at when they were read.
+    leaves the results out, and yet flags their errors. The numbers were checked when they were read.
     """
     import numpy as np
 
@@ -223,7 +223,7 @@ def _scored(block: Block, vector: Vector, limit: int) -> list[tuple[int, float]]
     # BLAS adds in another order for matrices of other shapes. In float64 that makes no difference once the
     # result is rounded to float32.
     exact = times(matrix.astype(np.float64), vector.astype(np.float64))
-    # Rounding may take the product of unit vectors a little beyond what a cosine can be.
+    # Rounding may take the product of unit vectors a little beyond 1 or -1.
     scores = np.minimum(np.maximum(exact, -1.0), 1.0).astype(np.float32)
     return list(zip(eids.tolist(), scores.tolist(), strict=True))
 

@@ -48,7 +48,7 @@ def files(database: Database) -> Iterator[Folder]:
 
 
 def _folder_beside(index: Path) -> Folder:
-    """Open the folder of the files; it is made where it is missing, but not the one that it is in."""
+    """Open the folder of the files; it is made where it is missing, but not its parent."""
     with suppress(FileNotFoundError):
         return Folder(index.parent / _FOLDER, root=index.parent)
     with Folder(index.parent) as parent:

@@ -30,7 +30,7 @@ _FEWEST_OF_GRAPH = 40
 _MANY = 2_000
 """Rows of a range from which the best are chosen by themselves."""
 _STEPS = 4.0
-"""Error bound of an int8 cosine in quantization steps, far above what occurs by chance."""
+"""Error bound of an int8 cosine in quantization steps, far above the errors that occur by chance."""
 _STEPS_OF_GRAPH = 2.0
 """The same where a graph chooses, which may miss a row anyway: seven standard deviations of the error."""
 _TINY = 1.1754943508222875e-38

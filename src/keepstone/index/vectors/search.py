@@ -92,7 +92,7 @@ class VectorSearch:
         self._spaces.clear()
 
     def cosines(self, vector: Vector, space: Space, eids: Sequence[int]) -> dict[int, float]:
-        """Return the cosines of a vector with those of some rows; rows without one are left out."""
+        """Return the cosines of a vector with the vectors of some rows, for rows that have a vector."""
         with self._database as database:
             cache = self.cache_of(space)
             if cache is None:
@@ -173,7 +173,7 @@ class _Query:
         return Nearest(self._compared(vids), is_due=is_due)
 
     def _whole(self) -> int | None:
-        """Return the one session that is asked for as a whole, ``ALL`` for all of them, else None."""
+        """Return the session if all of it is searched, ``ALL`` for all sessions, else None."""
         scope_filter = self._filter
         if self._scope.where or not (scope_filter is EVERYTHING or scope_filter.is_plain):
             return None

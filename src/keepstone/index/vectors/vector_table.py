@@ -54,8 +54,8 @@ def given_with(
             if space not in numbers:
                 numbers[space] = _numbered(database, space)
             values.append((numbers[space], eid, 0, _bytes(vector)))
-            # Another program may have written the numbers in another way. Then the record keeps what it was
-            # given, since the row could not give it back exactly.
+            # Another program may have written the numbers in another way. Then the record keeps them as they
+            # were given, since the row could not give them back exactly.
             if isinstance(record["embedding"], Embedding) or encode(space.id, vector) == record["embedding"]:
                 exact[eid] = numbers[space]
     return values, exact
@@ -177,14 +177,14 @@ def of(database: Database, session: str, space: str, ids: Sequence[str]) -> dict
 
 
 def fetch(database: Database, space: int, dim: int, vids: Sequence[int]) -> Block | None:
-    """Return those of the vectors that are still there and of the space; None if there are none."""
+    """Return the vectors that are still there and of the space; None if there are none."""
     # In the order of their numbers, so that each page is read once; the plus keeps SQLite from another index.
     sql = "SELECT eid, f32 FROM vector WHERE vid IN (SELECT value FROM json_each(?)) AND +space=?"
     return _block(database.rows(sql, (json.dumps(vids), space)), dim)
 
 
 def cosines(database: Database, space: int, eids: Sequence[int], vector: Vector) -> dict[int, float]:
-    """Return the cosines of a vector with those of some rows; rows without one are left out."""
+    """Return the cosines of a vector with the vectors of some rows, for rows that have a vector."""
     import numpy as np
 
     sql = "SELECT v.eid, v.f32 FROM json_each(?) c CROSS JOIN vector v ON v.space=? AND v.eid=c.value"

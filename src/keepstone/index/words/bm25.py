@@ -82,7 +82,7 @@ def scores(
 def highest(
     parts: Sequence[Weighted], scores: NDArray[np.float64], among: NDArray[np.int64] | None, count: int
 ) -> NDArray[np.int64]:
-    """Return the rows with the highest scores above 0, of all or of some, and of equal ones all."""
+    """Return the rows with the highest scores above 0, of all or of some, with all equal scores."""
     import numpy as np
 
     if among is None:
@@ -112,7 +112,7 @@ def _least(scores: NDArray[np.float64], count: int) -> float:
 
 
 def in_order(eids: NDArray[np.int64], scores: NDArray[np.float64]) -> Found:
-    """Return rows with their scores, the best first, of equal ones the first."""
+    """Return rows with their scores, the best first; of equal scores the lowest row first."""
     import numpy as np
 
     # The last key of lexsort counts first.

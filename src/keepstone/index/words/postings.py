@@ -1,6 +1,6 @@
 """Which entries hold a word, and how often: read from the full-text table once, then kept in memory.
 
-What is kept follows the table. Rows that were flushed since, or whose texts changed, are read
+Kept postings follow the table. Rows that were flushed since, or whose texts changed, are read
 and cut into words; where there are many of them, it is all read again as it is needed.
 """
 
@@ -167,7 +167,7 @@ class Postings:
             self._changed += changed
             self.lengths[changed] = 0
             for cached in self._cached.values():
-                # A count that was recorded for a changed row is that of its former text.
+                # A count that was recorded for a changed row is of its former text.
                 for eid in cached.new.keys() & changed:
                     del cached.new[eid]
         self._upto, self._changes = state.flushed, state.changes
@@ -217,7 +217,7 @@ class Postings:
         return Posting(eids, times.astype(np.int32))
 
     def _keep(self, token: str, cached: _CachedPosting) -> None:
-        """Keep a posting as the one used last; drop those not used for longest."""
+        """Keep a posting as the last used; drop those not used for longest."""
         self._size += len(cached.posting)
         self._cached[token] = cached
         while self._size > MOST:

@@ -34,7 +34,7 @@ _FILES_EACH = _FIXED + 2 * 2
 
 
 class OpenAgents:
-    """Open agents by slug, the one used last at the end. An agent in use is closed by its last user.
+    """Open agents by slug, the last used at the end. An agent in use is closed by its last user.
 
     After a fork the child begins with none.
     """

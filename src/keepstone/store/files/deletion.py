@@ -1,7 +1,7 @@
 """Deleting entries with one write, while others go on using their session.
 
-Which of many entries are there is looked up, and the lines are made, without the session's lock. Under it the
-lines are appended, after a look at what others wrote since. Then the index hides the rows step by step.
+The entries are looked up, and the lines are made, without the session's lock. Under it they are appended,
+after a look at the lines that others wrote since. Then the index hides the rows step by step.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def changed_since(log: Log, found: Found) -> set[str] | None:
 
 
 def live_now(logs: AgentLogs, session: str, log: Log, ids: Sequence[str], scope: Scope | None) -> list[str]:
-    """Return those of the ids that have a live entry which matches a scope, if given. The lock is held."""
+    """Return the ids whose live entry matches a scope, if given. The caller holds the lock."""
     entries = LiveEntries(logs, log, session, log.create(), ids)
     records = [(entry_id, record) for entry_id in ids if (record := entries.get(entry_id)) is not None]
     return [entry_id for entry_id, record in records if scope is None or matches(scope, session, record)]

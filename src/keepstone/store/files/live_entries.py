@@ -166,7 +166,7 @@ def ready_unlocked(
     that are written; None for any.
 
     Returns:
-        The part of the log that was searched for the ids in vain; None if the index holds what they need.
+        The part of the log that was searched for the ids in vain; None if the index has their entries.
     """
     stat = log.stat()
     if stat is None or stat.size <= _LONG or logs.follow(session, log, stat, within=_MOMENT):
@@ -202,7 +202,7 @@ def search(
         if fd is None or known is None or not only_grew(known, fd) or any(map(is_derived, ids)):
             return None
         begin = known.offset
-        # An index that was made again since may have read less than the one behind which was searched.
+        # An index that was made again since may have read less than the index that was searched.
         if before is not None and before.begin <= begin and before.extent.begins(fd):
             begin = max(begin, before.extent.offset)
         end = os.fstat(fd).st_size

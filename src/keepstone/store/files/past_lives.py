@@ -1,7 +1,7 @@
 """The past lives of a session's ids, which decide the number of a new life.
 
-Log, archive and journal are read once, and later only what was added to them. Of a log only tombstones and
-lines that name a life are looked at, so that a long one takes a second for each gigabyte.
+Log, archive and journal are read once, and later only added lines. Of a log only tombstones and lines that
+name a life are looked at, so that a long log takes a second for each gigabyte.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Purges under way: their marks, and their changes of logs and archives.
 
-The next process that takes the lock of a session first finishes what a killed purge left undone
-in its log and archive, so that no write comes between. What is left of the index is
-done when the home is opened next.
+The next process that takes the lock of a session first finishes the work of a killed purge
+in its log and archive, so that no write comes between. The work in the index is finished
+when the home is opened next.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ def _undone_if_killed(logs: AgentLogs, new: str, target: Log) -> Iterator[PurgeM
 
 
 def _up_to(logs: AgentLogs, session: str, until: str) -> frozenset[str]:
-    """Return the ids of the entries up to one by (time, place), archived ones too."""
+    """Return the ids of the entries up to a given entry by (time, place), archived entries too."""
     ids = [str(record["id"]) for record in state(logs, session, None)]
     if until not in ids:
         raise EntryNotFoundError(f"there is no entry {until!r:.80} in session {session!r:.80}")
@@ -151,7 +151,7 @@ def _write(
     ids: frozenset[str] | None,
     numbering: Numbering,
 ) -> None:
-    """Write what a file of one session holds, or only the lines of some entries, to that of the other."""
+    """Write a session's file, or only the lines of some entries, to the file of the other session."""
     folder, _, name = part.name.rpartition("/")
     # Archives and originals have the name of their log and a suffix.
     copied = Log(logs.folder, f"{folder}/{target.name}{name[len(source.name) :]}".lstrip("/"), target.lock)

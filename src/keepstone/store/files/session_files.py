@@ -173,7 +173,7 @@ class SessionFiles:
             yield session, name, status
 
     def all_names(self, session: str | None) -> dict[str, set[str]]:
-        """Return the names of all logs of one session, or of each, those of archives and originals too."""
+        """Return the names of all logs of one session or of all, of archives and originals too."""
         names: dict[str, set[str]] = {} if session is None else {session: set()}
         for found, name in named_sessions(self.folder, self.layout):
             if session in (None, found):

@@ -1,7 +1,7 @@
 """Other files of a session: its archive, originals, and logs under other names for the same id.
 
 Of several names that stand for one session the canonical one is used, and the others are never read.
-What is erased from the session is erased from them, too.
+An erasure from the session erases from them, too.
 """
 
 from __future__ import annotations

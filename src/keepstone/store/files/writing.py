@@ -55,7 +55,7 @@ def write(logs: AgentLogs, session: str, records: Sequence[Written], on_conflict
     with log.locked():
         before = log.create()
         live = LiveEntries(logs, log, session, before, given, new=new, searched=searched)
-        # Read again under the lock: only what was added since is left to read.
+        # Read again under the lock: only lines that were added since are left to read.
         live.read_lives(ids)
         results, needed = resolve(records, live, on_conflict)
         after = None
@@ -167,7 +167,7 @@ def count(logs: AgentLogs, session: str, increments: Mapping[str, int], *, wait:
 
 
 def compact(logs: AgentLogs, session: str, decay: Decay | None, *, wait: bool) -> Compacted:
-    """Fold the session's history away into its archive, with what has faded by a rule."""
+    """Move the session's history into its archive, with entries that have faded by a rule."""
     log = logs.log(session)
     if log.stat() is None:
         return Compacted()
@@ -193,7 +193,7 @@ def _append(
     """
     raw = list(map(attrgetter("raw"), written))
     begin, after = log.append(raw) if len(raw) == 1 else log.append_batch(raw := in_batch(raw))
-    # A program that takes no lock may have written in between: only reading shows what the log holds now.
+    # A program that takes no lock may have written in between: only reading shows what it wrote.
     alone = after.size == begin + sum(map(len, raw))
     before, entries = new or (after, ())
     # The next query opens the index and takes the lines in.

@@ -219,7 +219,7 @@ class Connections:
         return [*begin, (f"SELECT set_config('keepstone.agent', %s, true){more}", (agent,))]
 
     def once(self, work: Callable[[Connection], T]) -> T:
-        """Do something with a leased connection; errors of statements are those of psycopg."""
+        """Do something with a leased connection; errors of statements are psycopg's."""
         pool = self._opened()
         try:
             connection = pool.getconn()
@@ -242,7 +242,7 @@ class Connections:
         ``work`` must not write twice when it is repeated.
 
         Raises:
-            StoreError, LockTimeoutError: The database failed, with what to do.
+            StoreError, LockTimeoutError: The database failed; the message has the remedy.
         """
         for attempt in range(_TRIES):
             try:

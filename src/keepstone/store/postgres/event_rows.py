@@ -113,7 +113,7 @@ class PostgresChanges:
         """Return the new events, in the order of writing, and the state of the database that has them."""
         first, second, number = self._place
         with connection.transaction():
-            # One snapshot for state and rows, so that the cursor names exactly what was read.
+            # One snapshot for state and rows, so that the cursor names exactly the rows that were read.
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             with connection.pipeline():
                 state = connection.execute("SELECT pg_current_snapshot()::text")

@@ -89,7 +89,7 @@ class Groups(Generic[T]):
         group[0].turn.release()
 
     def _end(self, group: Sequence[_Waiter[T]]) -> None:
-        """Begin the next group, and wake the threads of the one that has ended."""
+        """Begin the next group, and wake the threads of the group that has ended."""
         with self._guard:
             if self.waiting and self._at_work <= _AT_WORK:
                 self._begin()

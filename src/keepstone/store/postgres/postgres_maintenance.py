@@ -231,7 +231,7 @@ AGENT_TABLES = (
 """Tables whose rows are an agent's."""
 HOME_TABLES = ("home", "agents", "tokens", "sign_ins", "failed_sign_ins", "answers")
 TABLES = (*AGENT_TABLES, *HOME_TABLES)
-"""All tables of a home but that of its version."""
+"""All tables of a home, except the table of its version."""
 
 
 def undistributed(connection: Connection) -> list[str]:

@@ -34,7 +34,7 @@ def lines_in(
 
 
 def line_of(seq: int, raw: bytes, name: str | None, ts: datetime | None) -> Line:
-    """Return a row as a line; an id or a time that the bytes do not say is that of the row."""
+    """Return a row as a line; an id or a time that the bytes lack is taken from the row."""
     line = Line(seq, raw, len(raw) + 1, parse(raw))
     if line.record is None or name is None:
         line.record = None

@@ -13,7 +13,7 @@ _AT_ONCE = 500
 _MOST = 16 << 20
 """Characters and bytes of the rows of one statement, unless one row has more."""
 _TYPES = {str: "text", bytes: "bytea", int: "bigint", bool: "boolean", datetime: "timestamptz"}
-"""The types of arrays, by the types of their values; those of no other type are vectors."""
+"""The types of arrays, by the types of their values; values of any other type are vectors."""
 _CASTS = {
     "facts": "bigint[]",
     "tags": "text[]",

@@ -13,11 +13,11 @@ _NOW = "statement_timestamp()"
 
 _COLUMNS = "id, digest, agents, read_only, created, expires, name, origin"
 _PAGE_KEY = "page key"
-"""The key of a row that is no session: those of sessions are digests."""
+"""The key of a row that is no session: the keys of sessions are digests."""
 
 
 class SignInRows:
-    """Sign-ins that servers share. Times are those of the database, which all servers share."""
+    """Sign-ins that servers share. Times are by the clock of the database, which all servers share."""
 
     is_shared = True
 

@@ -117,7 +117,7 @@ class HomeConnection(psycopg.Connection[tuple[Any, ...]]):
     def _results(self, count: int) -> PQGen[list[PGresult]]:
         yield from generators.send(self.pgconn)
         results = []
-        for _ in range(count + 1):  # The last one is that of the end of the pipeline.
+        for _ in range(count + 1):  # The last result is of the end of the pipeline.
             results += yield from generators.fetch_many(self.pgconn)
         return results[:count]
 

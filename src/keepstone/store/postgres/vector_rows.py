@@ -59,7 +59,7 @@ class Sizes:
         return known is None or time.monotonic() - known[2] >= _FRESH
 
     def take(self, space: str, scope: Scope, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Take what the query brought."""
+        """Take the rows of the query."""
         if len(self._known) > _MOST_SIZES:
             self._known = {}
         known = (int(rows[0][0]), rows[0][1], time.monotonic())
@@ -70,7 +70,7 @@ def sizes(space: str, scope: Scope) -> Query:
     """Return the query of how many vectors a scope's sessions have, and whether the agent has a graph.
 
     It says 0 for large sessions with less than half of the agent's vectors: a graph loses recall where a
-    filter refuses most of what it finds.
+    filter refuses most of the vectors that it finds.
     """
     condition, values = conditions(Scope(scope.agent, scope.sessions), alias="s")
     return (
@@ -86,7 +86,7 @@ class RecordedSpace:
     """The space of the home's embedder, as the database said it a short time ago."""
 
     query = ("SELECT value FROM home WHERE key = %s", (_SPACE,))
-    """The query that reads it, with the first ones of a recall."""
+    """The query that reads it, sent with the first queries of a recall."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
@@ -100,7 +100,7 @@ class RecordedSpace:
         return self.known
 
     def take(self, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Take what the query brought."""
+        """Take the rows of the query."""
         self.known = next((Space(**json.loads(value)) for (value,) in rows), None)
         self._at = time.monotonic()
 

@@ -91,7 +91,7 @@ class WordHolders:
         return {word: keys if len(keys) <= most else keys & {*among} for word, keys in held.items()}
 
     def _look_further(self, words: Sequence[str], scope: Scope, most: int, among: Sequence[int]) -> None:
-        """Look which of some entries hold words; look for further ones where too few are known to be many."""
+        """Learn which entries of ``among`` hold words; find more holders of words with at most ``most``."""
         asked: list[tuple[str, bool, Query]] = []
         for word in words:
             sql, values = self._query(word, scope)

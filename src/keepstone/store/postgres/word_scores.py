@@ -28,7 +28,7 @@ _FEW = 1_000
 _LARGE = 20_000
 """Entries from which on an agent is large: how many hold a word is remembered for a time then."""
 _RARE = 5
-"""Entries at most that hold a word which is rare: which ones they are is remembered by a reader."""
+"""Entries at most that hold a word which is rare: a reader remembers these entries."""
 _SECONDS = 60.0
 _MOST = 10_000
 

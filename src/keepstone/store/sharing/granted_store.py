@@ -84,7 +84,7 @@ class GrantedStore:
 
     def __getattr__(self, name: str) -> NoReturn:
         """Refuse every other method of a store."""
-        # Python looks for methods such as that of copying, and expects this error.
+        # Python looks for methods such as ``__deepcopy__``, and expects this error.
         if name.startswith("__"):
             raise AttributeError(name)
         self._reach.check()
@@ -212,7 +212,7 @@ class GrantedStore:
             return self._store.revise(agent, session, checked, ids)
 
     def delete(self, agent: str, session: str, ids: Ids, ts: str) -> int:
-        """Hide those of some entries that the grant covers; return how many there were."""
+        """Hide the entries that the grant covers; return how many there were."""
         if isinstance(ids, Selected):
             self._reach.check(WRITE)
             raise self._reach.unshared("the removal by filters")
@@ -306,5 +306,5 @@ def _missing(entry_id: str, session: str) -> EntryNotFoundError:
 
 
 def granted(reach: Reach) -> Store:
-    """Return another agent's store, restricted to what grants allow."""
+    """Return another agent's store, restricted to the scope of grants."""
     return cast("Store", GrantedStore(reach))

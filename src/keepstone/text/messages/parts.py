@@ -30,7 +30,7 @@ class Part:
     name: str = ""
     """The tool's name."""
     value: Any = None
-    """A call's arguments, or what the tool returned."""
+    """A call's arguments, or the tool's result."""
     failed: bool = False
     """Whether a result reports an error."""
     block: Any = None

@@ -363,7 +363,8 @@ class SecretSearch:
             return
         entry_id = id_of(line.record) if line.record is not None else None
         if line.record is not None:
-            # What is spread over several values is in none of them; then the kinds in the bytes are reported.
+            # A secret that is spread over several values is in none of them: then the kinds in the bytes are
+            # reported.
             kinds = [secret.kind for secret in secrets_in(line.record)] or kinds
         known = self._found.setdefault((session, entry_id or ""), [])
         known += [kind for kind in dict.fromkeys(kinds) if kind not in known]

@@ -202,7 +202,7 @@ def _hard_links(root: Path, layout: Layout) -> Iterator[Finding]:
 
 
 def _way_points(root: Path, layout: Layout) -> Iterator[Path]:
-    """Yield the folders above those of agents, and everything in the places of agents' folders."""
+    """Yield the folders above agents' folders, and everything in the places of agents' folders."""
     for template in (layout.sessions, layout.files):
         reached = [root]
         for part in template.split("/"):

@@ -89,7 +89,7 @@ def _log(logs: AgentLogs, session: str, log: Log) -> list[Finding]:
 
 
 def _damage(log: Log) -> str:
-    """Return in words what a rewrite of a log corrects; empty if nothing."""
+    """Return in words the damage that a rewrite of a log corrects; empty if there is none."""
     with log.reading() as fd:
         if fd is None:
             return ""
