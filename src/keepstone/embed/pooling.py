@@ -12,7 +12,7 @@ from keepstone.vector import Matrix, Vector
 _AT_ONCE = 2048
 """Maximum tokens per batch, unless a single text has more."""
 _FEW, _MOST = 8, 32
-"""Texts of a call that is combined with those of other threads, and of all that run as one."""
+"""Maximum texts of a call that is combined with other threads' calls, and of the combined call."""
 
 
 class MeanVectors:

@@ -19,7 +19,7 @@ from keepstone.vector import F32, Matrix, Space, Vector
 PROBE = "Seven grey herons waited by the river while the ferry carried letters to the northern villages."
 """The text. Another one would make all embedders without an id strangers to the homes that they made."""
 SAME = 0.99
-"""The cosine above which two answers are those of one embedder; quantization and hardware change less."""
+"""The cosine above which two answers are of the same embedder; quantization and hardware change less."""
 
 _UNNAMED = "unnamed:"
 _DECIMALS = 2

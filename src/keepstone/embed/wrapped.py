@@ -21,7 +21,7 @@ class Wrapped:
         is_named: Whether the name identifies the model.
         embed_many: Makes the vectors of documents.
         embed_one: Makes the vector of a query.
-        dim: Their dimension; default: that of a test vector.
+        dim: Their dimension; default: the dimension of a test vector.
     """
 
     def __init__(

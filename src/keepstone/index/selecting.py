@@ -57,7 +57,7 @@ def select(
 
 
 def count(database: Database, scope: Scope) -> int:
-    """Return how many rows a scope selects by those of its filters that SQL can decide."""
+    """Return how many rows a scope selects by its filters that SQL can decide."""
     source, bindings = _source(database, scope)
     found = database.row(f"SELECT count(*) {source}", bindings)
     return found[0] if found else 0

@@ -19,7 +19,7 @@ TAGS = "tags, one by one"
 """The path of an entry's tags, one by one."""
 
 ALWAYS = (TAGS, *sorted(BOUNDS))
-"""Paths that are indexed from the beginning: those of the filters that most lists have."""
+"""Paths that are indexed from the beginning, as the filters of most lists compare them."""
 
 # No number of a vector is used twice (AUTOINCREMENT), as files of vectors know them by their numbers. These
 # files have copies of times and types, so an entry with another one gets its vector under a new number. A row

@@ -1,7 +1,7 @@
 """Copies of damaged parts of logs, or of whole logs, before a repair; in the folder of archives.
 
-A copy has the log's name, the time and ``.original``. It is no session, and part of one: a purge takes its
-entries' lines out of copies too.
+A copy has the log's name, the time and ``.original``. It is part of a session without being one: a purge
+takes its entries' lines out of copies too.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def mentioned(log: Log, ids: Collection[str]) -> set[str]:
 def all_lines(fd: int, scan: Scan | None = None, *, hidden: bool = False) -> Iterator[Line]:
     """Yield all lines that a rewrite must keep, including a damaged last one without a newline.
 
-    With ``hidden`` also the lines of torn batches, which it drops. Without ``scan`` those of the whole log.
+    With ``hidden`` also the lines of torn batches, which it drops. Without ``scan`` the whole log is read.
     """
     scan = scan or Scan(fd, unfinished=True)
     yield from scan

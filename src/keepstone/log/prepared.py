@@ -18,7 +18,7 @@ _BLOCK = 1 << 20
 
 
 class Prepared:
-    """A new file; an older one of the same name is removed. The caller holds the log's lock."""
+    """A new file; an older file of the same name is removed. The caller holds the log's lock."""
 
     def __init__(self, folder: Folder, name: str) -> None:
         from filelock import lock_descriptor  # Reading needs no lock, and importing keepstone stays fast.

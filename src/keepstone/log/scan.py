@@ -283,7 +283,7 @@ class Run:
     """Whether the lines are 1, 2, 3 …; a gap or a damaged line means a later edit."""
 
     def takes(self, line: Line, batch: tuple[int, int] | None) -> bool:
-        """Return whether a line belongs to this run: a later one of the batch, or a damaged line."""
+        """Return whether a line belongs to this run: a later line of the batch, or a damaged line."""
         if line.record is None:
             return True
         return batch is not None and batch[1] == self.length and batch[0] > self.place

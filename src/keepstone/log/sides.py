@@ -89,7 +89,7 @@ class Side:
         return {name for name, state in self.states.items() if state.is_live and state.archived is None}
 
     def read(self, fd: int, *, archived: bool) -> None:
-        """Add the lines of a file; those of the archive come first."""
+        """Add the lines of a file; the archive has to be added first."""
         for line in Scan(fd, unfinished=not archived):
             # A merge keeps lines that readers pass over as too long.
             if line.record is None and not line.raw:

@@ -1,9 +1,9 @@
 """Merging two versions of a session: no line is lost, and a life that one side ended stays ended.
 
 Invariant (docs/decisions/0028-an-id-has-lives.md): a session is the set of the lines that were ever written
-to it, each of one life of an id, so a merge is the union of two sets. The lines of one life have the order of
-each side, and of two sides that of their times; a later life of an id follows the earlier one, whatever
-the times are. A tombstone is the last line of its life.
+to it, each of one life of an id, so a merge is the union of two sets. The lines of one life keep the order of
+each side, and lines of different sides are ordered by their times; a later life of an id follows the earlier
+life, whatever the times are. A tombstone is the last line of its life.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ def _in_order(ours: _Lives, theirs: _Lives) -> list[SideLine]:
 
 
 def _sequence(ours: Sequence[SideLine], theirs: Sequence[SideLine]) -> list[SideLine]:
-    """Return the lines of one life in one order, which keeps that of each side.
+    """Return the lines of one life in one order, which keeps the order of each side.
 
-    A line's rank is the latest time up to it, and its number among those of this time.
+    A line's rank is the latest time up to it, and its number among the lines of this time.
     """
     ranks: dict[Key, tuple[datetime, int]] = {}
     for _ in range(2):  # Again, as a line that both have may have moved behind others.
@@ -106,7 +106,7 @@ class _Union:
         self._folds: dict[Life, bytes] = {}
         self._logged: dict[str, list[SideLine]] = {}
         self.says_more = False
-        """Whether lines say other counts, or are folded of other lines, than those of our side."""
+        """Whether lines have other counts, or are folded of other lines, than the lines of our side."""
 
     def _stays(self, line: SideLine) -> bool:
         if line.key in self._out:

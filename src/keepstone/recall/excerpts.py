@@ -192,7 +192,7 @@ class _Search:
         self.reason = ""
 
     def _holders_of(self, words: Sequence[str]) -> dict[str, int]:
-        """Return how many excerpts hold each word; of one that none holds, how many entries do."""
+        """Return how many excerpts hold each word; of a word in no excerpt, how many entries do."""
         stems = [set(found) for found in self._stems]
         forms = {word: set(stems_of(word, self._language)) for word in words}
         holders = {word: sum(form <= found_stems for found_stems in stems) for word, form in forms.items()}

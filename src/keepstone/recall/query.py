@@ -47,7 +47,7 @@ _SINGLE = re.compile(
 _HINT = re.compile(r"\d|[_.:/#@+\\]\w|[a-z][A-Z]|[A-Z]{2}")
 """Parts of identifiers: each identifier has one of them."""
 _MOST_IDENTIFIERS, _SHORTEST = 8, 3
-"""Maximum identifiers of a query, and minimum letters and digits of one of several parts."""
+"""Maximum identifiers of a query, and minimum letters and digits of an identifier of several parts."""
 
 
 def identifiers_of(query: str) -> list[str]:
@@ -116,7 +116,7 @@ def is_of_user(query: str) -> bool:
 
 
 def named(query: str, speakers: Collection[str]) -> frozenset[str]:
-    """Return those of the speakers whom a query calls by any part of their name, in small letters or large.
+    """Return the speakers whom a query calls by any part of their name, in small letters or large.
 
     Examples:
         >>> named("what does ann's sister do?", ["Ann Lee", "Bob"])

@@ -42,7 +42,7 @@ def embed_all(
 
 
 def reembed(store: Store, wanted: Any, progress: Progress | None = None) -> int:
-    """Replace all vectors with those of another embedder and record it; see ``Home.reembed``."""
+    """Replace all vectors with another embedder's and record that embedder; see ``Home.reembed``."""
     choice = best() if isinstance(wanted, str) and wanted == AUTO else chosen(wanted, "named")
     embedder = _wanted(choice)
     space, agents = check_embedder(embedder), store.agents()

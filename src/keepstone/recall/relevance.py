@@ -2,10 +2,10 @@
 
 Two things count: how much of the information in the question's words the entry holds, and how near its
 vector is. A word weighs by how few of the agent's entries hold it (IDF), as a part of the weight of a word
-that none holds, so that small homes and large ones compare. A cosine counts by where it lies between those
-of unrelated texts and of an entry that fits, which differ from one embedder to another. An entry that says
-it all in other words is relevant by its cosine alone, if that is higher than the highest of as many unrelated
-entries would be: the more there are, the higher. docs/decisions/0017 and 0029 have the measurements.
+that none holds, so that small homes and large ones compare. A cosine counts by its place between the cosines
+of unrelated texts and of an entry that fits, which differ from one embedder to another. An entry that says it
+all in other words is relevant by its cosine alone, if that is higher than the highest cosine of as many
+unrelated entries would be: the more entries, the higher. docs/decisions/0017 and 0029 have the measurements.
 """
 
 from __future__ import annotations
@@ -132,9 +132,9 @@ def calibrated(reader: Reader, vector: Vector, space: str, rows: int) -> Cosines
 
 
 def estimated(median: float, upper: float, rows: int) -> Cosines | None:
-    """Return where cosines lie if those of unrelated texts have this median and upper quartile.
+    """Return the range of cosines if the cosines of unrelated texts have this median and upper quartile.
 
-    The more entries there are, the higher is the highest cosine of an unrelated one.
+    The more entries there are, the higher is the highest cosine of an unrelated entry.
     """
     if median >= _ALIKE:
         return None

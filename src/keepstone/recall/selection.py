@@ -273,7 +273,7 @@ def with_probe(space: Space, choice: Choice) -> Space:
 
 
 def _compared(embedder: Embedder, recorded: Space) -> str:
-    """Return how an embedder's answer to the probe text differs from that of the home's, for a message."""
+    """Return how an embedder's answer to the probe text differs from the recorded answer, for a message."""
     answer = getattr(embedder, "probe", "")
     if not answer:
         return ""

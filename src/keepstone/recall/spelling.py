@@ -50,7 +50,7 @@ def corrected(
 
 
 def respelled(query: str, unknown: Sequence[str], speakers: Callable[[], Iterable[str]]) -> str:
-    """Return a query with names that no entry holds replaced by those of speakers, spelled otherwise.
+    """Return a query in which names that no entry holds are replaced by similar names of speakers.
 
     They differ in vowels within and in doubled letters only. Names begin with a capital letter.
 

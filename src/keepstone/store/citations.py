@@ -194,7 +194,7 @@ class Project:
             raise NotTextError(f"{path} is not UTF-8 text: cite a text file") from None
 
     def _identity(self) -> str:
-        """Return a digest of the repository's remote, so that clones agree; without one of the path."""
+        """Return a digest of the repository's remote, so that clones agree; without a remote, of the path."""
         config, text = self.root / ".git" / "config", ""
         if config.is_file():
             with config.open("rb") as file:
@@ -219,7 +219,7 @@ def cited(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def is_citation(link: Mapping[str, Any]) -> bool:
-    """Return whether a link is to a file; one of the same relation may be to an entry."""
+    """Return whether a link is to a file; links to entries may have the same relation."""
     return link.get("rel") == CITES and isinstance(link.get("to"), str) and link["to"].startswith(_FILE)
 
 

@@ -286,7 +286,7 @@ class EntryStore(Protocol):
         """
 
     def add_grant(self, agent: str, grant: Grant, *, drop_later: bool = True) -> None:
-        """Add a grant durably, and remove those of a later time to the same agent; errors as for ``grants``.
+        """Add a grant durably, and remove grants of a later time to the same agent; errors as for ``grants``.
 
         Without ``drop_later`` these stay. ``purge_agent`` removes an agent's grants, and the grants of others
         to it.
@@ -376,7 +376,7 @@ class EntryStore(Protocol):
         """Return the lines of an agent's suggestions, newlines included, in the order of writing."""
 
     def change_suggestions(self, agent: str, change: Callable[[list[bytes]], list[bytes]]) -> None:
-        """Write the lines that a function makes of those of an agent's suggestions, in one atomic step.
+        """Replace the lines of an agent's suggestions by the result of a function, in one atomic step.
 
         ``change`` must not use the store. An error that it raises ends the call, and nothing is written.
         Purging an entry, and emptying or removing a session, removes the suggestions that name their entries.

@@ -53,7 +53,7 @@ class Suggestions:
     def select(self, state: str | None) -> list[Suggestion]:
         """Return the suggestions in a state, or all of them, in the order of their lines.
 
-        Reading finishes no step that was begun: its lines may be those of another device.
+        Reading finishes no step that was begun: its lines may have come from another device.
         """
         return [folded.value for folded in self._listed(state)]
 

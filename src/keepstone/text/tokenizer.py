@@ -343,11 +343,11 @@ class Matcher:
         self._letters = {form[:1] for form in self._terms}
 
     def matched(self, text: str) -> tuple[str, ...]:
-        """Return those of the words that a text holds, as the query has them."""
+        """Return the words that a text holds, as the query has them."""
         return self.matched_each([(text, "")])[0][0]
 
     def matched_each(self, texts: Iterable[tuple[str, str]]) -> list[tuple[tuple[str, ...], Places]]:
-        """Return for each text those of the words that it holds, as the query has them, and where.
+        """Return for each text the words that it holds, as the query has them, and their places.
 
         Beside each text are other names of its subject, which have no place, as parts of names in camelCase
         and runs of languages without spaces between words have none.

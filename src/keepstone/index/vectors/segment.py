@@ -5,7 +5,7 @@ here. It is written whole and never grows; only a purge writes to it again, zero
 mapped: a process that maps a file dies when the file is truncated. All numbers
 are little-endian; each part begins at a multiple of 64 bytes:
 
-    header   4096 bytes, JSON with spaces after it: what ``Header`` has
+    header   4096 bytes, JSON with spaces after it: the fields of ``Header``
     vids     int64   the numbers of the vectors
     times    int64   of the entries, in microseconds
     sids     int32   the numbers of the sessions

@@ -5,7 +5,7 @@ that wait in one go, which costs an add less and keeps the table in few pieces
 (docs/decisions/0004). The table keeps no text of its own (0005): words are taken
 out again with the very text that was put in, which is made of the row's record.
 
-It ranks the entries of a small index itself; ``ranking`` ranks those of a large one.
+It ranks the entries of a small index itself; ``ranking`` does so for a large index.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ONE_BY_ONE = 64
 """Rows whose words are always erased at once, half a millisecond each."""
 
 _MERGED_FOR_ONE = 500
-"""Rows of the table that are merged in the time in which the words of one are erased."""
+"""Rows of the table that are merged in the time in which the words of one row are erased."""
 
 _MERGED_PAGES = 200
 """Pages that one step of a merge writes."""

@@ -162,8 +162,8 @@ def ready_unlocked(
     """Do slow work before a log is locked; under the lock it would keep other writers waiting.
 
     The index takes in a long log. Where that takes more than a moment, as after it was removed, writers of
-    entries that the rest of the log does not mention need not wait for it. ``ids`` are those of the entries
-    that are written; None for any.
+    entries that the rest of the log does not mention need not wait for it. ``ids`` are the ids of the
+    written entries; None for any.
 
     Returns:
         The part of the log that was searched for the ids in vain; None if the index has their entries.
@@ -190,8 +190,7 @@ def search(
 ) -> Searched | None:
     """Search the unindexed part of a log for ids, which takes a hundredth of the time of parsing it.
 
-    None if it may say something of one of them, or has more than ``most`` bytes that were not searched
-    ``before``.
+    None if it may mention any of them, or has more than ``most`` bytes that were not searched ``before``.
     """
     try:
         known, rows = logs.query(Index.so_far, session, ids)

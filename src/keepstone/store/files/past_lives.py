@@ -107,10 +107,10 @@ class PastLives:
             return found
 
     def with_unnamed(self, session: str, ids: Iterable[str]) -> dict[str, int]:
-        """Return the last life of each id as when called, also of one that goes on and that no line names.
+        """Return the last life of each id at this moment, also if no line names the life that goes on.
 
-        Behind a tombstone another program may begin a life so. Reads the lines of ids that lived before: who
-        erases such a life has to name it in the journal, or other devices would keep it.
+        Behind a tombstone another program may begin a life so. Reads the lines of ids that lived before: an
+        erasure of such a life has to name it in the journal, or other devices would keep it.
         """
         found = self(session, ids)
         if found:

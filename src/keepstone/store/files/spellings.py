@@ -27,7 +27,7 @@ def parts(folder: Folder, log: Log) -> list[Log]:
 
 
 def named_sessions(folder: Folder, layout: Layout) -> Iterator[tuple[str, str]]:
-    """Yield session and log's name for each file that holds lines of one, in no order."""
+    """Yield session and log's name for each file with lines of a session, in no order."""
     for sub in ("", ARCHIVE):
         with suppress(FileNotFoundError, NotADirectoryError):
             for entry in folder.scan(sub):

@@ -1,6 +1,6 @@
 """The row of an entry, made of its record alone.
 
-Names hold NUL as the characters 1 1, since PostgreSQL refuses it; their order stays that of code points.
+Names hold NUL as the characters 1 1, since PostgreSQL refuses it; they keep the order of code points.
 """
 
 from __future__ import annotations

@@ -76,8 +76,8 @@ def unfold(lines: Iterable[Line]) -> Unfolded:
 def fill(locked: LockedSession, *, keep_made: bool, lines: Iterable[Line] | None = None) -> int:
     """Make the rows of a session's entries again, from its lines; return how many there are.
 
-    With ``keep_made`` vectors stay that were made of texts which entries still have. ``lines`` are those of
-    the log where the caller has them.
+    With ``keep_made`` vectors stay that were made of texts which entries still have. ``lines`` are the
+    lines of the log where the caller has them.
     """
     # Statements that wait may change the lines that are read here.
     locked.flush()

@@ -155,7 +155,7 @@ def _save(locked: LockedSession, planned: _Planned) -> tuple[int, int, int]:
 def insert_entries(
     locked: LockedSession, new: Sequence[tuple[str, Folded, Columns]], keys: Mapping[str, int] = NO_KEYS
 ) -> None:
-    """Insert rows of new entries; ``keys`` are those that some had before."""
+    """Insert rows of new entries; ``keys`` are the keys that some of them had before."""
     rows: dict[bool, list[tuple[Any, ...]]] = {True: [], False: []}
     for entry_id, after, columns in new:
         record = kept_record(after.record, pristine=after.pristine)

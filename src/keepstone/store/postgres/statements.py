@@ -95,7 +95,7 @@ class HomeConnection(psycopg.Connection[tuple[Any, ...]]):
     ) -> list[tuple[_Key, bytes] | None]:
         """Queue a statement for sending; return the statement that each message prepares.
 
-        ``names`` are those that earlier messages on the way prepare.
+        ``names`` are the names that earlier messages of the same round trip prepare.
         """
         name, sent = self._known.get(key) or names.get(key), list["tuple[_Key, bytes] | None"]([None])
         if name is None and self._is_often(key):

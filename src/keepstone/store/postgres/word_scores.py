@@ -1,9 +1,9 @@
 """Words in PostgreSQL: which entries hold the words of a query, best first by BM25.
 
-The score is that of the file store, from the same stems: how often an entry holds a word, how long it is,
-and how many of the agent's entries hold the word. How many entries and words there are is kept in the rows
-of sessions; how many entries hold a word is counted by the query, known from one a short time ago, or
-estimated for the common words of a large agent.
+The score is the same as in the file store, from the same stems: how often an entry holds a word, how long it
+is, and how many of the agent's entries hold the word. The counts of entries and words are in the rows of
+sessions; the number of entries that hold a word is counted by the query, known from a query a short time ago,
+or estimated for the common words of a large agent.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def _lines_of(part: Part, depth: int) -> Iterator[str]:
 
 
 def _file(block: Record, depth: int) -> Iterator[str]:
-    """Yield how a file is called and where it is on the web, and the text of one that is plain text."""
+    """Yield the name of a file and its address on the web, and the text of a plain text file."""
     inner = [found for key in _FILE_KEYS if isinstance(found := block.get(key), dict)]
     for place in (block, *inner):
         for key in _FILE_NAMES:
