@@ -59,9 +59,9 @@ class Shelf:
         chosen = _chosen(header, wanted, min(room, self.room), count)
         return _block(header, chosen) if chosen else ""
 
-    def _header(self, what: str = "") -> str:
+    def _header(self, suffix: str = "") -> str:
         kind = f"{self.source.kind} notes" if self._is_own else self.source.kind
-        return self.source.named(f"{kind}{what}")
+        return self.source.named(f"{kind}{suffix}")
 
     @property
     def _is_own(self) -> bool:

@@ -46,8 +46,8 @@ def _functions() -> tuple[ctypes._NamedFuncPointer, ctypes._NamedFuncPointer] | 
         library = ctypes.CDLL(path)
         for spelling in _SPELLINGS:
             names = [
-                spelling.format(f"openblas_{what}")
-                for what in ("get_parallel", "get_num_threads", "set_num_threads")
+                spelling.format(f"openblas_{function}")
+                for function in ("get_parallel", "get_num_threads", "set_num_threads")
             ]
             if all(hasattr(library, name) for name in names):
                 parallel, get, change = (library[name] for name in names)

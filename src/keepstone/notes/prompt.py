@@ -36,12 +36,12 @@ class Source:
         """The line that names the file."""
         return self.named(f"{self.kind} notes")
 
-    def named(self, what: str) -> str:
+    def named(self, label: str) -> str:
         """Return a header line that names the file as a source."""
         # Bytes of a path that are not UTF-8 are lone surrogates in Python, which a prompt cannot have.
         path = self.path.encode("utf-8", "backslashreplace").decode()
         # In quotes, as a folder's name with line breaks could look like lines of the prompt.
-        return f"{what}, from {json.dumps(path, ensure_ascii=False)}:\n"
+        return f"{label}, from {json.dumps(path, ensure_ascii=False)}:\n"
 
     @cached_property
     def is_blank(self) -> bool:

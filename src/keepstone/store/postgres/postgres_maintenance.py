@@ -105,8 +105,10 @@ class PostgresMaintenance:
                 Finding("error", "schema", f"version {version}, expected {NEWEST}", "keepstone postgres init")
             ]
         if trouble is not None:
-            what, _, remedy = trouble.partition(": ")
-            findings.append(Finding("error", "pgvector", what, remedy, "recall by vectors may miss entries"))
+            problem, _, remedy = trouble.partition(": ")
+            findings.append(
+                Finding("error", "pgvector", problem, remedy, "recall by vectors may miss entries")
+            )
         if is_super:
             findings.append(
                 Finding(
@@ -177,7 +179,7 @@ class PostgresMaintenance:
         if said and [*map(int, said[0])] != [*map(int, counted[0])]:
             problems.append("its counts are not those of its entries")
         if deep and not problems and not self._is_same(agent, name):
-            problems.append("an entry is not what its lines say")
+            problems.append("an entry differs from its lines")
         return [
             Finding("error", name, problem, "keepstone postgres doctor --fix", "recall may be wrong", agent)
             for problem in problems

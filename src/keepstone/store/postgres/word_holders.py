@@ -87,8 +87,8 @@ class WordHolders:
             for word, rows in zip(new, answers, strict=True):
                 self.take(word, scope, rows)
         self._look_further([word for word in words if not self._known[word].is_all], scope, most, among)
-        held = {word: self._known[word].keys for word in words}
-        return {word: keys if len(keys) <= most else keys & {*among} for word, keys in held.items()}
+        holders = {word: self._known[word].keys for word in words}
+        return {word: keys if len(keys) <= most else keys & {*among} for word, keys in holders.items()}
 
     def _look_further(self, words: Sequence[str], scope: Scope, most: int, among: Sequence[int]) -> None:
         """Learn which entries of ``among`` hold words; find more holders of words with at most ``most``."""

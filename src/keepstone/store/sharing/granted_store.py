@@ -56,10 +56,10 @@ class Reach:
         with acting(self.to, self.now(), is_writing=may == WRITE):
             yield grant
 
-    def unshared(self, what: str) -> NotGrantedError:
-        """Return the error of something that no grant covers, for an agent that has one."""
+    def unshared(self, subject: str) -> NotGrantedError:
+        """Return the error of a subject that no grant covers, for an agent that has a grant."""
         return NotGrantedError(
-            f"agent {self.of!r} lets {self.to!r} access entries as they are now: no grant covers {what}"
+            f"agent {self.of!r} lets {self.to!r} access entries as they are now: no grant covers {subject}"
         )
 
     def refused(self, may: str) -> NotGrantedError:

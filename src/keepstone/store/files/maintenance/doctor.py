@@ -123,14 +123,14 @@ def _log(subject: str, log: Log, watch: Watch) -> tuple[Fold, list[Finding]]:
 
 def _unreadable(subject: str, error: Exception) -> Finding:
     message = f"the log cannot be read: {error}"
-    cost = "what it says is not recalled, unless it was before; all other sessions are"
+    cost = "only its entries in the index are recalled; other sessions are not affected"
     return Finding("error", subject, message, "give its owner and mode back, or repair the disk", cost)
 
 
 def _copied(subject: str, original: str) -> Finding:
     message = f"a conflicting copy that a sync service made of session {original!r:.80}"
     remedy = "merge it with a folder outside of the home: keepstone sync DIR"
-    cost = "what it has is in this session and not in that one; two devices that write make more of them"
+    cost = "its entries are in this session and not in the original; two devices that write make more copies"
     return Finding("warning", subject, message, remedy, cost)
 
 
@@ -150,7 +150,7 @@ def _put_back(subject: str, fold: Fold, dropped: datetime) -> Iterator[Finding]:
             "the log was put back"
         )
         remedy = f"drop the session again, or, to keep it, take its line out of {DROPPED}"
-        yield Finding("warning", subject, message, remedy, "what was dropped is remembered again")
+        yield Finding("warning", subject, message, remedy, "dropped entries are remembered again")
 
 
 def _is_older(record: Record, moment: datetime) -> bool:
@@ -202,7 +202,7 @@ def _counted(subject: str, fold: Fold, scan: Scan, places: Callable[[], str]) ->
         message = f"{counted(fold.unreadable, 'unreadable line')}, skipped: {places()}"
         remedy = f"mend the lines in a text editor, or take them out: {_FIX}"
         yield Finding(
-            "error", subject, message, remedy, "what they said is not remembered; all other lines are"
+            "error", subject, message, remedy, "their content is not remembered; all other lines are"
         )
     if scan.torn:
         message = f"{counted(scan.torn, 'line')} at the end, the beginning of a batch, hidden"
@@ -213,7 +213,7 @@ def _counted(subject: str, fold: Fold, scan: Scan, places: Callable[[], str]) ->
         yield Finding("warning", subject, message, _FIX, cost)
     if scan.rest:
         message = "the last line has no newline; the next write ends it"
-        cost = "what it said is not remembered" if scan.unread else "it is not recalled before that"
+        cost = "its content is not remembered" if scan.unread else "it is not recalled before that"
         yield Finding("warning", subject, message, _FIX, cost)
     if fold.ignored:
         message = f"{counted(fold.ignored, 'patch')} without an entry, ignored"
@@ -245,7 +245,7 @@ def _folder(logs: AgentLogs, layout: Layout) -> Iterator[Finding]:
 
 def _left_by_a_rewrite(subject: str) -> Finding:
     message = "left by a rewrite that was cut short; the next write removes it"
-    return Finding("warning", subject, message, _FIX, "what is purged until then stays in it")
+    return Finding("warning", subject, message, _FIX, "entries that are purged until then stay in it")
 
 
 def _archives(logs: AgentLogs) -> Iterator[Finding]:
@@ -308,8 +308,14 @@ def _index(logs: AgentLogs, *, deep: bool) -> list[Finding]:
         files = check.damaged_files(logs.index) if deep else []
     except (UnavailableError, DamagedError, CorruptLogError) as error:
         message = f"the index cannot be used: {error}"
-        return [Finding("error", logs.agent, message, _REBUILD, "recall answers from what it can, or not")]
-    findings = [Finding("error", logs.agent, f"the index: {what}", _REBUILD, _SLOWER) for what in damage]
+        return [
+            Finding(
+                "error", logs.agent, message, _REBUILD, "recall answers from a part of the memory, or fails"
+            )
+        ]
+    findings = [
+        Finding("error", logs.agent, f"the index: {trouble}", _REBUILD, _SLOWER) for trouble in damage
+    ]
     if files:
         message = f"{len(files)} file(s) of vectors or graphs damaged or left over: {', '.join(files[:3])}"
         cost = "nothing is answered from them; recall by meaning is slower"
@@ -319,7 +325,7 @@ def _index(logs: AgentLogs, *, deep: bool) -> list[Finding]:
     ]
     if behind:
         message = f"the index is behind the log of {len(behind)} session(s)"
-        cost = "nothing: the next recall takes in what is missing, and takes longer for it"
+        cost = "nothing: the next recall takes in the missing lines, and takes longer"
         findings.append(Finding("warning", logs.agent, message, "keepstone index", cost))
     return findings
 
@@ -374,12 +380,15 @@ class SecretSearch:
         cost = "anyone who can read the home, a copy of it or a prompt made from it has the secret"
         for (session, entry_id), kinds in list(self._found.items())[:_MOST_SECRETS]:
             subject = f"{self._agent}/{masked(session)}"
-            what = f"what looks like a secret: {', '.join(kinds)}"
+            suspect = f"what looks like a secret: {', '.join(kinds)}"
             if entry_id:
                 words = ("purge", masked(entry_id), "--session", masked(session), "--agent", self._agent)
-                message, remedy = f"entry {masked(entry_id)} holds {what}", f"keepstone {shlex.join(words)}"
+                message, remedy = (
+                    f"entry {masked(entry_id)} holds {suspect}",
+                    f"keepstone {shlex.join(words)}",
+                )
             else:
-                message, remedy = f"a line without an entry holds {what}", "take it out with a text editor"
+                message, remedy = f"a line without an entry holds {suspect}", "take it out with a text editor"
             yield Finding("warning", subject, message, remedy, cost)
         more = len(self._found) - _MOST_SECRETS
         if more > 0:

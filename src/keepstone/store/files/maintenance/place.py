@@ -81,7 +81,7 @@ def _refused(error: PermissionError) -> Finding:
         str(error.filename),
         "the system does not let us look at it",
         "mend its owner and mode",
-        "what lies there is neither looked after nor found",
+        "files there are neither maintained nor found",
     )
 
 
@@ -258,7 +258,7 @@ def _modes(root: Path, layout: Layout) -> Iterator[Finding]:
             str(root),
             f"{_some(root, paths)} may be read by others; files are to have mode 0600, folders 0700",
             _FIX,
-            "other users of this machine may read what is remembered",
+            "other users of this machine may read the memory",
         )
 
 
@@ -313,7 +313,7 @@ def _leftovers(root: Path, layout: Layout) -> Iterator[Finding]:
             str(path.relative_to(root)),
             "left by a process that was killed, or by an agent that is gone",
             _FIX,
-            "nothing but space, unless what it was made from is purged later",
+            "nothing but space, unless an entry in it is purged later",
         )
 
 
