@@ -41,10 +41,6 @@ _SHORTEST = 3
 """Words of a sentence that says something about a number: "page 2" contradicts no "page 1"."""
 _ALIKE = 0.7
 """How much of the order of their words two texts must share, from 0 to 1."""
-_EXAMINED = 500
-"""Entries of an agent, the newest, that ``findings`` examines."""
-_SHOWN = 5
-"""Pairs that a finding names."""
 
 _FIELDS = frozenset("field attribute property predicate relation key setting".split())
 _IDENTITY = _FIELDS | frozenset("subject entity name topic who person user project scope".split())
@@ -154,6 +150,7 @@ def conflicts_of(store: Store, entry: Entry, clock: Clock) -> tuple[Conflict, ..
         kind = compared(entry, other)
         if kind is not None:
             found.append(Conflict(other.id, other.session, kind))
+    # By the names of the kinds contradictions come before duplicates.
     return tuple(sorted(found, key=lambda conflict: (conflict.kind, conflict.session, conflict.id)))
 
 
@@ -174,6 +171,7 @@ def _searches(entry: Entry) -> Iterator[tuple[list[str], Scope]]:
     """Yield words and scope of each search for entries that may be in conflict with an entry."""
     if terms := _terms(entry.text[:_LONGEST]):
         yield terms, Scope(entry.agent)
+    # Texts on one subject may share no word, so subject and keys are searched, too.
     about = [str(value) for key, value in entry.data.items() if key in _IDENTITY]
     keys = [key for key in entry.data if key not in _IDENTITY | _PROSE | _ASIDE]
     if terms := _terms(" ".join(about + keys)):
@@ -304,6 +302,7 @@ def _names(tokens: list[str], place: int, before: list[str]) -> bool:
         return True
     if _DATE.fullmatch(token):
         return _SAYING.isdisjoint(tokens[:place])
+    # Right after the first content word, as in "kitchen 2", a number names the thing.
     is_subject = before in ([], [stem(last)]) and last not in STOP_WORDS
     return is_subject and token not in _VALUES
 
@@ -316,6 +315,7 @@ def _sentence(text: str) -> _Sentence:
         plain = plain.replace(contracted, whole)
     tokens = _WORD.findall(plain.replace("n't", " not"))
     negations = sum(token in _NEGATIONS for token in tokens)
+    # "No longer" and "not anymore" are each one negation.
     skipped = STOP_WORDS | _NEGATIONS | (_WITH_NEGATION if negations else frozenset())
     words: list[str] = []
     values: list[str] = []

@@ -98,6 +98,7 @@ def speaker_of(text: str) -> str | None:
 
 def speakers_of(texts: Iterable[str]) -> set[str]:
     """Return the names that texts begin with, see ``speaker_of``."""
+    # Two more characters for the colon and the space.
     begins = {text[: _LONGEST_NAME + 2].partition(": ")[:2] for text in texts}
     return {name for name, colon in begins if colon and name and not name[0].islower() and "\n" not in name}
 

@@ -41,6 +41,7 @@ def corrected(
     candidates = {term: swaps for term in correctable if (swaps := exchanged(term))}
     if not candidates:
         return query
+    # All words in one call, as each call is a query of the store.
     holders = holders_of([swap for swaps in candidates.values() for swap in swaps])
     for term, swaps in candidates.items():
         best = max(swaps, key=lambda swap: holders.get(swap, 0), default=term)
@@ -80,6 +81,7 @@ def _sound(name: str) -> str:
 
 
 def _replaced(query: str, word: str, other: str, flags: int = 0) -> str:
+    # An underscore ends a word here, as it does in the index.
     return re.sub(rf"(?<![^\W_]){re.escape(word)}(?![^\W_])", other, query, flags=flags)
 
 
