@@ -108,6 +108,7 @@ def positions_of(cursor: str) -> Positions:
     positions: Positions = {}
     try:
         base, moved = map(_decoded, cursor.split("."))
+        # The moves come last, so that they replace positions of the beginning.
         for agent, sessions in (*base.items(), *moved.items()):
             for session, place in sessions.items():
                 positions.setdefault(agent, {}).pop(session, None)

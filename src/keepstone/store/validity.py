@@ -41,4 +41,5 @@ def newest_valid(
             return valid
         if len(valid) >= limit or len(found) < count:
             return valid[max(len(valid) - limit, 0) :]
+        # Doubled, so that few calls suffice even if most entries do not hold.
         count *= 2

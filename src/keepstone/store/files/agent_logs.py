@@ -211,6 +211,7 @@ class AgentLogs:
             StoreError: Neither can answer.
         """
         if self.reach(sessions):
+            # Even then the index can fail; the logs themselves are read after that.
             try:
                 return self.query(question, *args, **kwargs)
             except UnavailableError as error:

@@ -86,6 +86,7 @@ class ReportedState:
             self._put(entry_id, None)
             self.deleted.add(entry_id)
             return "delete", entry_id
+        # A patch without its entry changes nothing.
         if known is None and not is_put(record):
             return None
         said = _said(known, entry_id, record)

@@ -206,6 +206,7 @@ def _tell(known: _Session, line: bytes, *, archived: bool) -> bool:
     entry_id = id_of(record)
     if entry_id is None:
         return True
+    # Lines that name no life belong to the one that goes on.
     life = max(life_of(record), known.lives.get(entry_id, 0))
     if is_tombstone(record):
         if entry_id in known.ended:

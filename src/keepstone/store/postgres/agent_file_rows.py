@@ -114,12 +114,14 @@ class PostgresFiles:
         if new is None:
             connection.execute("DELETE FROM files WHERE agent = %s AND path = %s", place)
             return
+        # Rows know no folders, so a file must not be the parent of another one.
         parts = name.split("/")
         parents = ["/".join(parts[:count]) for count in range(1, len(parts))]
         if connection.execute(
             "SELECT 1 FROM files WHERE agent = %s AND path = ANY(%s)", (self._agent, parents)
         ).fetchall():
             raise ValueError(f"a parent of {name!r} is a file, not a folder; use another path")
+        # The file may be the first row of its agent.
         connection.execute("INSERT INTO agents VALUES (%s) ON CONFLICT DO NOTHING", (self._agent,))
         connection.execute(
             "INSERT INTO files (agent, path, content) VALUES (%s, %s, %s) ON CONFLICT (agent, path) "

@@ -144,6 +144,7 @@ class Connections:
             if self._pool is None:
                 self._pool = ConnectionPool(
                     self.target.dsn,
+                    # None, so that an idle process gives all its connections back.
                     min_size=0,
                     max_size=MOST_CONNECTIONS,
                     timeout=POOL_SECONDS,
@@ -316,6 +317,7 @@ def _remedy(error: Exception) -> str:
         found = remedy_of(error)
         if found is not None:
             return found
+    # The general error comes last, as most others are cases of it.
     remedies: list[tuple[type[Exception] | tuple[type[Exception], ...], str]] = [
         (PoolTimeout, "more calls at the same time than connections: use fewer threads, and try again"),
         (

@@ -151,6 +151,7 @@ def facts_of(entry: Entry) -> set[int]:
         if len(found) + len(deeper) > _MOST_FACTS:
             break
         level = deeper
+    # Values that are left over are too many or too deep: the digest of the empty key says so.
     return {digest(agent, "")} if level else found
 
 
@@ -181,6 +182,7 @@ def facts_wanted(agent: str, conditions: Iterable[Comparison]) -> list[list[int]
     wanted = []
     for condition in conditions:
         key, operator, value = condition.key, condition.operator, condition.value
+        # Entries without the key meet these conditions, too, and their digests say nothing.
         if (
             key in _UNKNOWN
             or operator in ("ne", "not_in", "trust")

@@ -183,6 +183,7 @@ def prune(connections: Connections, agent: str) -> None:
     """Delete old events."""
     rows = connections.read(
         agent,
+        # A transaction's number becomes a numeric only by way of text.
         "WITH gone AS (DELETE FROM events WHERE agent = %s "
         f"AND at < statement_timestamp() - interval '{KEPT}' RETURNING xid) "
         "SELECT max(xid::text::numeric)::text FROM gone",

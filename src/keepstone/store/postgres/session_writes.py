@@ -118,6 +118,7 @@ def restore(connections: Connections, agent: str, session: str, entry_id: str, c
         if locked is None:
             raise no_deleted_entry(entry_id, session)
         rows = lines_in(locked.connection, agent, session, "id = %s", stored(entry_id))
+        # Archived lines come first, as they are the older ones.
         lines = sorted(rows, key=lambda row: not row[1])
         last = deleted_in((line for line, _, _ in lines), entry_id)
         record = None if last is None else change(entry_of(agent, session, last))

@@ -64,6 +64,7 @@ class SignInRows:
             "",
             [
                 (f"DELETE FROM sign_ins WHERE until <= {_NOW}", ()),
+                # IS NOT DISTINCT FROM, as the token may be NULL on both sides.
                 (
                     "DELETE FROM sign_ins WHERE key IN (SELECT key FROM sign_ins WHERE NOT is_link "
                     "AND token IS NOT DISTINCT FROM %s ORDER BY until DESC OFFSET %s)",

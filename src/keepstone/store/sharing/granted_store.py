@@ -219,6 +219,7 @@ class GrantedStore:
         gone: list[Record] = []
 
         def hide(live: LiveSession) -> Sequence[Record]:
+            # Replaced as a whole, as the store may call this again.
             gone[:] = [
                 {"id": entry_id, "deleted": True, "ts": ts}
                 for entry_id in ids

@@ -152,6 +152,7 @@ class BackupRun:
         if self._layout.has_agents:
             changed = self._copy_grants(agent, made, tell) or changed
         place = self._layout.files_folder(self._root, agent)
+        # Most agents have no files, and so no folder of them.
         with suppress(FileNotFoundError, NotADirectoryError), Folder(place, root=self._root) as folder:
             copy = self._copy_at(self._layout.files_folder(made, agent), made, tell)
             unit = Unit(AgentFiles(place, root=self._root).list, lambda: locked_files(folder))

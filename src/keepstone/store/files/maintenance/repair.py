@@ -113,6 +113,7 @@ def _index(logs: AgentLogs, *, deep: bool) -> list[Finding]:
             mended.append(_done(logs.agent, f"removed {len(files)} file(s) of vectors or graphs"))
         known = logs.index.known()
         if any(known.get(session) != (name, stat_of(status)) for session, name, status in logs.files()):
+            # With 0 no earlier refresh is recent enough.
             logs.refresh(0)
             mended.append(_done(logs.agent, "brought the index up to the logs"))
     except (UnavailableError, DamagedError, KeepstoneError) as error:
