@@ -88,7 +88,7 @@ def test_doctor_warns_of_notes_that_agents_do_not_read(
 def test_doctor_says_what_damage_costs_and_what_mends_it(cli: Command) -> None:
     damage(cli)
     result = cli("doctor")
-    assert "what they said is not remembered; all other lines are" in result.stdout
+    assert "their content is not remembered; all other lines are" in result.stdout
     assert "keepstone doctor --fix" in result.stdout
 
 

@@ -42,7 +42,7 @@ def test_a_command_has_its_own_line_and_is_never_wrapped(damaged: Site, browse: 
     torn = page.locator(".findings li", has_text="mend the lines")
     expect(torn.locator(".remedy p")).to_have_text("mend the lines in a text editor, or take them out:")
     expect(torn.locator(".cost")).to_have_text(
-        "If ignored: what they said is not remembered; all other lines are"
+        "If ignored: their content is not remembered; all other lines are"
     )
 
 

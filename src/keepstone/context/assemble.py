@@ -89,6 +89,7 @@ def build(wanted: Contents, budget: int, counter: Counter | None = None) -> Cont
     share = min(budget // _NOTES_SHARE, int(budget * _PREFIX_SHARE) - count(INSTRUCTIONS))
     files = shelves(wanted.notes, max(0, share), count)
     prefix = _prefix(wanted, budget, filler, files)
+    # Only after the prefix, which must be the same for every query: the window changes with each turn.
     filler.shown.send(wanted.window)
     rest = _rest(wanted, budget, filler, files, prefix.text)
     last = _last(wanted, below, budget, filler, (prefix.text, rest.text))
@@ -151,6 +152,7 @@ def _rest(wanted: Contents, budget: int, filler: Filler, files: Sequence[Shelf],
     room = budget - count(_below_instructions(prefix, FRAME))
     notes = part_for(wanted.query, files, room // _QUERY_NOTES_SHARE, count)
     room -= notes.tokens + count("\n") if notes else 0
+    # The newest turns are placed last, but recalled entries must not take all of their room.
     sure = min(filler.need(wanted.newest, wanted.recalled), max(room, 0) // _NEWEST_SHARE)
     recalled = filler.fill("recalled", wanted.recalled, room - sure, wanted.passage)
     room -= count(recalled.text) if recalled.lines else 0

@@ -1,4 +1,4 @@
-"""A context: its text, its parts, and what was left out."""
+"""A context: its text, its parts, and the sources that were left out."""
 
 from __future__ import annotations
 

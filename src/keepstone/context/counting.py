@@ -54,6 +54,7 @@ def estimate_tokens(text: str) -> int:
     tokenizers of Llama 2 and OpenAI, and at most about twice as much. Older tokenizers need more for
     scripts such as Greek or Amharic: use a counter there.
     """
+    # ``translate`` and ``count`` run in C, as a context estimates each text several times.
     kinds = text.encode("utf-8", "replace").translate(_KINDS)
     sixths = 2 * len(kinds) + sum(cost * kinds.count(kind) for kind, cost in _SIXTHS.items())
     return -(-sixths // 6)
@@ -79,11 +80,13 @@ def counter_of(model: str) -> Counter:
 
 def _of_openai(model: str) -> Counter:
     try:
+        # It may not know the model (KeyError), or fail to download the vocabulary (OSError).
         tiktoken = importlib.import_module("tiktoken")
         encoding = tiktoken.encoding_for_model(model) if model else tiktoken.get_encoding(ENCODING)
     except (ImportError, KeyError, OSError) as error:
         log.info("tokens are estimated, not counted, for openai:%s: %r", model, error)
         return estimate_tokens
+    # Names of special tokens are ordinary text in memory; ``encode`` would refuse them.
     return lambda text: len(encoding.encode_ordinary(text))
 
 

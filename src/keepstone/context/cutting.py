@@ -69,6 +69,7 @@ def _shortened(text: str, dress: Callable[[str], str], room: int, count: Counter
         return Placed(shown, count(shown), is_cut=True)
 
     fits = _most(lambda length: placed(length).tokens <= room, min(len(text) - 1, room * _USUAL))
+    # Counted again, as some counters find more tokens in a shorter text.
     tries = [placed(length) for length in (_end(text, fits), fits) if length > 0]
     return next((attempt for attempt in tries if attempt.tokens <= room), None)
 
@@ -85,6 +86,7 @@ def _most(fits: Callable[[int], bool], most: int) -> int:
 def _end(text: str, most: int) -> int:
     """Return the last end of a sentence, a line or a word in the first ``most`` characters."""
     for pattern in (SENTENCE_END, _WORD_END):
+        # The white space after an end is part of the search, so it goes one character further.
         ends = [found.end() for found in pattern.finditer(text, int(most * _WORTH), most + 1)]
         usable = [end for end in ends if end <= most]
         if usable:

@@ -159,7 +159,7 @@ class Filler:
         """Return a part with as many of the entries as fit.
 
         In parts ordered by time the last entries are most important, in others the first. ``text_of``
-        returns what is shown of an entry.
+        returns the text that is shown of an entry.
         """
         section = Section(kind, len(self.shown.keys) + 1)
         # As wide as the widest reference that the part may come to.
@@ -191,6 +191,7 @@ class Filler:
         )
         if placed is None:
             return f"no room: {min(room.left, room.longest)} tokens were left"
+        # A passage is only a part of its entry.
         placed = placed._replace(is_cut=placed.is_cut or text != entry.text)
         section.lines.append(PlacedEntry(entry, placed, ref))
         self.shown.add(entry, section.kind)

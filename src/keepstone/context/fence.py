@@ -34,6 +34,7 @@ def line_of(ref: str, entry: Entry, text: str, remarks: Sequence[str] = (), *, w
 
     With ``with_id``, its session and id are included.
     """
+    # Also at U+2028 and the like, after which a text could pass for another entry's line.
     lines = "\n  ".join(text.splitlines())
     names = [entry.type, *([f"{entry.session}/{entry.id}"] if with_id else []), *remarks]
     head = ", ".join([f"{entry.ts:%Y-%m-%d}", *(" ".join(name.split()) for name in names)])
@@ -91,6 +92,7 @@ def _name_for(text: str) -> str:
         return "memory"
     # </memory-25> might also be read as the end of memory-2.
     taken = {int(tail[:length]) for tail in tails for length in range(1, len(tail) + 1)}
+    # Not a random number, so that the prefix of a context stays the same.
     return f"memory-{next(number for number in count(2) if number not in taken)}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+# Possessive quantifiers never try again, so that no text takes quadratic time.
 _FENCE = r"(?P<fence>`{3,}+(?![^`\r\n]*+`)|~{3,})"
 _OPENING = re.compile(rf"(?P<indent> {{0,3}}){_FENCE}")
 _IN_DOUBT = re.compile(rf"[ \t]*+(?:(?:[>*+-]|\d{{1,9}}[.)])[ \t]*+)*+(?:{_FENCE}|<[!?/A-Za-z])")
@@ -74,6 +75,7 @@ def _code(text: str) -> Iterator[tuple[int, int]]:
     while place < len(lines):
         line = lines[place]
         opening = _OPENING.match(line)
+        # From this line on nothing is certainly code. Backticks too many do no harm, an included file does.
         if opening is None and _IN_DOUBT.match(line):
             return
         after = place + 1
@@ -105,11 +107,13 @@ def _end_of_fence(lines: Sequence[str], place: int, indent: int, fence: str) -> 
 
 def _spans(line: str) -> tuple[list[tuple[int, int]], bool]:
     """Return the code spans of a line, and whether no backtick or tag may pair with a later line."""
+    # Tags and escaped backticks decide which backticks pair, possibly with a later line.
     if "<" in line or ("\\" in line and "`" in line):
         return [], False
     runs = list(_TICKS.finditer(line))
     partners: dict[int, int] = {}
     last: dict[int, int] = {}
+    # From the end, so that each run finds the next one of its length in one pass.
     for number in reversed(range(len(runs))):
         length = len(runs[number][0])
         if length in last:

@@ -59,9 +59,9 @@ class Shelf:
         chosen = _chosen(header, wanted, min(room, self.room), count)
         return _block(header, chosen) if chosen else ""
 
-    def _header(self, what: str = "") -> str:
+    def _header(self, suffix: str = "") -> str:
         kind = f"{self.source.kind} notes" if self._is_own else self.source.kind
-        return self.source.named(f"{kind}{what}")
+        return self.source.named(f"{kind}{suffix}")
 
     @property
     def _is_own(self) -> bool:
@@ -96,6 +96,7 @@ def _shelved(sources: Sequence[Source], share: int, count: Counter) -> list[Shel
         part = share // (len(sources) - place)
         shelf = Shelf(source, part // 2)
         if source.length <= part * _WIDEST:
+            # ``block`` depends on it, so it is set before the file is counted.
             shelf.is_whole = True
             shelf.is_whole = count(f"{shelf.block}\n") <= part
         if not shelf.is_whole:
@@ -117,6 +118,7 @@ def _chosen(
         return None if placed is None else placed.text
 
     chosen = list(fitting(passages, place))
+    # Some counters are not additive, so the whole block is counted, too.
     while chosen and count(_block(header, chosen) + "\n") > tokens:
         chosen.pop()
     return chosen

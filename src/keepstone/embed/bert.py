@@ -42,7 +42,9 @@ class Norm:
         """Return ``x``, changed in place."""
         import numpy as np
 
+        # Callers pass an array of their own, so nothing is copied.
         x -= x.mean(axis=-1, keepdims=True)
+        # The sums of squares, without an array of the squares themselves.
         squares = np.einsum("...i,...i->...", x, x)[..., None]
         x *= 1 / np.sqrt(squares / x.shape[-1] + np.float32(_EPSILON))
         x *= self.weight
@@ -107,6 +109,7 @@ class Bert:
         x = self._norm(self._words[ids] + self._positions[:tokens]).reshape(texts * tokens, -1)
         bias = None
         if not mask.all():
+            # Minus infinity becomes a weight of 0, so that padding changes no vector.
             bias = np.where(mask, np.float32(0), np.float32(-np.inf))[:, None, None, :]
         for layer in self._layers:
             x = layer(x, bias, (texts, tokens, self._heads))
@@ -147,6 +150,7 @@ def _attention(made: Floats, bias: Floats | None, shape: tuple[int, int, int]) -
     scores *= np.float32(queries.shape[-1] ** -0.5)
     if bias is not None:
         scores += bias
+    # The largest becomes 0, as ``exp`` of large numbers overflows; the quotients stay the same.
     scores -= scores.max(axis=-1, keepdims=True)
     np.exp(scores, out=scores)
     scores /= scores.sum(axis=-1, keepdims=True)
@@ -177,11 +181,13 @@ def _gelu_block(x: Floats) -> None:
 
     size = np.abs(x)
     t = np.reciprocal(size * np.float32(_SLOPE) + np.float32(1))
+    # Horner's scheme, in place.
     tail = np.zeros_like(x)
     for step in _STEPS:
         tail += np.float32(step)
         tail *= t
     tail *= size
+    # The exponent is -x²/2, as the argument of erfc is x divided by the square root of 2.
     size *= size
     size *= np.float32(-0.5)
     tail *= np.exp(size, out=size)

@@ -39,6 +39,7 @@ class Model:
         return sum(file.size for file in self.files)
 
 
+# Each version and commit is fixed, as the hashes are those of these bytes.
 MINILM = Model(
     name="minilm",
     licence="Apache-2.0",

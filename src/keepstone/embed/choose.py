@@ -36,7 +36,7 @@ def embedder_of(value: Any) -> Embedder | None:
     Raises:
         TypeError: The value has another type.
         ValueError: The name is unknown.
-        EmbedderUnavailableError: The named embedder is not usable here; the message says what to do.
+        EmbedderUnavailableError: The named embedder is not usable here; the message has the remedy.
 
     Examples:
         >>> os.environ["OPENAI_API_KEY"] = "sk-…"
@@ -47,6 +47,7 @@ def embedder_of(value: Any) -> Embedder | None:
         return None
     if isinstance(value, str):
         return _named(value)
+    # Keepstone's protocol has the two methods of LangChain's: only the id tells the two apart.
     if callable(getattr(value, "embed_documents", None)) and callable(getattr(value, "embed_query", None)):
         return value if isinstance(getattr(value, "id", None), str) else wrapped_langchain(value)
     if callable(value):
@@ -58,7 +59,7 @@ def embedder_of(value: Any) -> Embedder | None:
 
 
 def unusable(name: str) -> str | None:
-    """Return why a local embedder is not usable and what to do; None if it is usable."""
+    """Return why a local embedder is not usable, with the remedy; None if it is usable."""
     check, _ = _LOCAL[name]
     try:
         check()
@@ -82,6 +83,7 @@ def _named(name: str) -> Embedder | None:
         return None
     if name == "auto":
         return next((make() for local, (_, make) in _LOCAL.items() if unusable(local) is None), None)
+    # A home records the id of its space, which is another name of the embedder.
     name = _SPACES.get(name, name)
     if name in _LOCAL:
         check, make = _LOCAL[name]

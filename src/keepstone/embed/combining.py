@@ -55,7 +55,7 @@ class Combined(Generic[A, B]):
         self._running = 0
 
     def __call__(self, items: Sequence[A]) -> Sequence[B]:
-        """Return the results of some items; what the function raises is raised in each of its calls."""
+        """Return the results of some items; an error of the function is raised in each of its calls."""
         call = _Call[A, B](items)
         with self._changed:
             self._waiting.append(call)
@@ -68,12 +68,13 @@ class Combined(Generic[A, B]):
     def _turn(self, call: _Call[A, B]) -> list[_Call[A, B]] | None:
         """Wait until a call is done, which is None, or until this thread runs it with others that wait."""
         with self._changed:
+            # A call that another thread took is either done after its run, or given back.
             while not call.is_done and (call.is_taken or self._running >= self._at_once):
                 self._changed.wait()
             if call.is_done:
                 return None
             self._running += 1
-            # Its own among them: Ctrl-C ends what this thread runs, which then is not another's call alone.
+            # Its own call among them: Ctrl-C ends this thread's run, which is never for others only.
             self._waiting.remove(call)
             calls, count = [call], len(call.items)
             while self._waiting and count + len(self._waiting[0].items) <= self._most:

@@ -49,6 +49,7 @@ class E5:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
         self._model: Lazy[_Model] = Lazy(self._load)
+        # A function, so that the first call loads the model.
         self._vectors = MeanVectors(lambda: self._model()[1], DIM)
 
     def embed_documents(self, texts: list[str]) -> Matrix:

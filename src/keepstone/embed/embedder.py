@@ -300,6 +300,7 @@ class Patient:
 
     def late(self) -> Iterator[tuple[Sequence[str], Any]]:
         """Yield the results of timed-out ``embed_documents`` calls with their texts, each once."""
+        # The number at the beginning, as calls without a result go back to the end.
         for _ in range(len(self._given_up)):
             call = self._given_up.popleft()
             try:
@@ -322,6 +323,7 @@ class Patient:
         return not call.thread.is_alive()
 
     def _ask(self, question: Callable[[], T], seconds: float, texts: Sequence[str] = ()) -> T:
+        # A copy, as other threads may change the deque at the same time.
         if any(call.thread.is_alive() for call in list(self._given_up)):
             raise EmbedderUnavailableError(f"embedder {self.id!r:.80} still hangs in an earlier call")
         call = PendingCall(question, texts)
@@ -363,6 +365,7 @@ class Turns:
     @contextmanager
     def ahead(self) -> Iterator[None]:
         """Keep background work from starting inside the ``with``; running work continues."""
+        # A name of this dict, as ``reset`` sets another one in a child process.
         call, urgent = object(), self._urgent
         urgent[call] = None
         self._called = time.monotonic()

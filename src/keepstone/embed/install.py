@@ -41,9 +41,12 @@ def install(model: Model, source: Source, tell: Tell, fallback: Source | None = 
     """
     folder = model_folder(model)
     with _locked(folder.parent):
+        # Checked under the lock, as another process may have just installed it.
         if not _is_intact(model):
+            # Beside the model, as a rename cannot leave the file system.
             with TemporaryDirectory(prefix=_TEMPORARY, dir=folder.parent) as temporary:
                 made = _fetch_from_either(model, (source, fallback), Path(temporary), tell)
+                # A process that is killed between these steps leaves no model, never a part of one.
                 _clear(folder)
                 made.rename(folder)
                 sync_folder(folder.parent)
@@ -60,6 +63,7 @@ def remove(model: Model) -> bool:
     if not folder.exists():
         return False
     with _locked(folder.parent):
+        # Checked again under the lock, as another process may have removed it.
         was_there = folder.exists()
         _clear(folder)
     return was_there
@@ -82,6 +86,7 @@ def _fetch_from_either(
     source, fallback = sources
     if fallback is None:
         return _fetch(model, source, temporary, tell)
+    # A folder for each source, so that no file of the failed one is taken for one of the other.
     folders = [temporary / "first", temporary / "second"]
     for folder in folders:
         folder.mkdir()
@@ -90,6 +95,7 @@ def _fetch_from_either(
     except EmbedderUnavailableError as first:
         try:
             return _fetch(model, fallback, folders[1], tell)
+        # A wrong $HF_ENDPOINT is a ValueError, behind which the first source's error must not get lost.
         except (EmbedderUnavailableError, ValueError) as second:
             raise EmbedderUnavailableError(f"{first}. The other source failed, too: {second}") from second
 
@@ -115,6 +121,8 @@ def _copy(stream: IO[bytes], target: Path, file: ModelFile, tell: Callable[[int]
     """Copy a stream to a file, sync it, and verify its size and hash."""
     digest, done = hashlib.sha256(), 0
     with target.open("xb") as made:
+        # A source with more bytes than expected is read one block further only, so that it cannot fill the
+        # disk.
         while done <= file.size and (chunk := stream.read(_CHUNK)):
             made.write(chunk)
             digest.update(chunk)

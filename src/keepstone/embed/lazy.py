@@ -15,12 +15,14 @@ class Lazy(Generic[T]):
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make
         self._lock = Lock()
+        # A list, as None may be the value.
         self._made: list[T] = []
 
     def __call__(self) -> T:
         """Return the value."""
         if not self._made:
             with self._lock:
+                # Another thread may have made it while this one waited for the lock.
                 if not self._made:
                     self._made.append(self._make())
         return self._made[0]

@@ -90,6 +90,7 @@ class Maker:
                 failed, with other texts, too. The next call returns the vectors made before.
         """
         cut = {text: embedded_text(text) for text in texts}
+        # Long texts that begin alike are embedded once.
         made = self._make(list(dict.fromkeys(cut.values())), must=must)
         return {text: made[short] for text, short in cut.items() if short in made}
 
@@ -100,6 +101,7 @@ class Maker:
         if not missing:
             return made
         if not must and self._failed is not None and self._now() < self._failed.until:
+            # Vectors that were made before are of use although the embedder fails.
             if made:
                 return made
             raise EmbedderUnavailableError(self._failed.words)
@@ -148,6 +150,8 @@ class Maker:
         try:
             return self._embed(texts, must=must)
         except FAILURES as error:
+            # The probe is embedded once for a failed batch, and again before a text is blamed, as the
+            # embedder may have failed since.
             if not probed or len(texts) == 1:
                 self._check_usable(error)
             if len(texts) == 1:
@@ -162,11 +166,14 @@ class Maker:
         try:
             rows = embed_texts(self.embedder, texts)
         except EmbedderUnavailableError:
+            # A first call may load a model for longer than its timeout; the caller cannot go on without the
+            # vectors.
             has_loaded = must and isinstance(self.embedder, Patient) and self.embedder.finish_loading()
             self._take_late()
             made = self._unstored.get(texts)
             if len(made) == len(texts):
                 return made
+            # Without ``must``, so that a second timeout is raised.
             if has_loaded:
                 return self._embed(texts, must=False)
             raise
@@ -185,11 +192,14 @@ class Maker:
             embed_texts(self.embedder, [_PROBE])
         except FAILURES:
             self._failed = _Failure.after(self._failed, error, _EMBEDDER_WAIT, self._now())
+            # Raised with its own cause, as Python would show the probe's error as the reason.
             raise error from error.__cause__
         self._failed = None
 
     def _refuse(self, text: str, error: Exception) -> None:
         key = digest_of(text)
+        # Taken out and added again, so that the newest is last: ``refusal`` returns it, and the oldest is
+        # dropped.
         self._refused[key] = _Failure.after(self._refused.pop(key, None), error, _TEXT_WAIT, self._now())
         if len(self._refused) > _MOST_REFUSED:
             del self._refused[next(iter(self._refused))]

@@ -49,6 +49,7 @@ class MiniLM:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
         self._model: Lazy[_Model] = Lazy(self._load)
+        # A function, so that the first call loads the model.
         self._vectors = MeanVectors(lambda: self._model()[1], DIM)
 
     def embed_documents(self, texts: list[str]) -> Matrix:
@@ -77,6 +78,7 @@ class MiniLM:
 
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         tokenizer.enable_truncation(_TOKENS)
+        # Whatever the file says: ``pooling`` pads each batch to its longest text.
         tokenizer.no_padding()
         return tokenizer, Bert(read_tensors(folder / "model.safetensors"), _HEADS)
 

@@ -53,6 +53,7 @@ class OpenAIEmbedder:
         self._model = model
         self._base_url = base_url
         self._key = _key_for(base_url)
+        # Known dimensions count for OpenAI only: another server may have another model of that name.
         self._dim = Lazy(lambda: dim or (_DIMS.get(model) if base_url is None else None) or self._asked_dim())
         self._client = Lazy(lambda: self._connected(_TIMEOUT, _RETRIES))
         self._quick = Lazy(lambda: self._connected(_QUERY_TIMEOUT, _QUERY_RETRIES))
@@ -112,7 +113,9 @@ class OpenAIEmbedder:
         # Some servers reject an empty text, none rejects a space.
         words = [encodable(text[:_CHARACTERS]) or " " for text in texts]
         try:
+            # By default the package asks for base64, which a compatible server may not know.
             answer = client.embeddings.create(model=self._model, input=words, encoding_format="float")
+            # Sorted by number, as a server may answer in another order.
             return [item.embedding for item in sorted(answer.data, key=lambda item: item.index)]
         except OpenAIError as error:
             # The server's message, and chained errors, may contain the key.
@@ -165,17 +168,20 @@ def base_url_of(address: str) -> str:
     """
     parts = urlsplit(address)
     wanted = parse_qs(parts.query)
+    # The address becomes the id of a space, which homes keep and share, so it must have no password.
     if not parts.hostname or "@" in parts.netloc or parts.fragment or not wanted.keys() <= {"model", "dim"}:
         raise ValueError(
             "an embedder's address must be http://HOST:PORT/v1?model=NAME, optionally with &dim=N; "
             "put a key into KEEPSTONE_EMBED_KEY"
         )
+    # With a slash at the end it is the same server, and so the same id.
     return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/"), "", ""))
 
 
 def _dim_of(word: str) -> int | None:
     if not word:
         return None
+    # ``int`` also accepts signs, underscores and digits of other scripts.
     if not word.isascii() or not word.isdecimal() or not int(word):
         raise ValueError(f"dim must be a positive whole number, not {word!r:.80}")
     return int(word)

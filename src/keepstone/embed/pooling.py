@@ -12,7 +12,7 @@ from keepstone.vector import Matrix, Vector
 _AT_ONCE = 2048
 """Maximum tokens per batch, unless a single text has more."""
 _FEW, _MOST = 8, 32
-"""Texts of a call that is combined with those of other threads, and of all that run as one."""
+"""Maximum texts of a call that is combined with other threads' calls, and of the combined call."""
 
 
 class MeanVectors:
@@ -29,6 +29,7 @@ class MeanVectors:
         """Return the vectors of texts, given by their tokens: float32 of ``dim`` columns."""
         import numpy as np
 
+        # ``stack`` refuses an empty list.
         if 0 < len(tokens) <= _FEW:
             return np.stack(self._few(tokens))
         return mean_vectors(self._bert(), tokens, self._dim)
@@ -44,6 +45,7 @@ def mean_vectors(bert: Bert, tokens: Sequence[Sequence[int]], dim: int) -> Matri
     made = np.empty((len(tokens), dim), np.float32)
     batches = list(_batches([len(ids) for ids in tokens]))
     for batch in batches:
+        # Decided for each batch, as other programs may start to use the processors.
         with fitting_threads(is_bulk=len(batches) > 1):
             made[batch] = _pooled(bert, [tokens[place] for place in batch])
     return made
@@ -54,6 +56,7 @@ def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
     batch: list[int] = []
     # All texts of a batch are padded to its longest one, and padding takes as long as tokens.
     for place in sorted(range(len(lengths)), key=lengths.__getitem__):
+        # The texts are sorted, so the next one is the longest of the batch.
         if batch and (len(batch) + 1) * lengths[place] > _AT_ONCE:
             yield batch
             batch = []
@@ -66,6 +69,7 @@ def _pooled(bert: Bert, tokens: Sequence[Sequence[int]]) -> Matrix:
     import numpy as np
 
     lengths = np.array([len(ids) for ids in tokens])
+    # The number of padding does not matter, as the mask hides it.
     ids = np.zeros((len(tokens), lengths.max()), np.int64)
     mask = np.arange(lengths.max()) < lengths[:, None]
     ids[mask] = np.concatenate(tokens)

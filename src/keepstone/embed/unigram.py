@@ -26,8 +26,8 @@ class Unigram:
         pieces: The pieces by their numbers.
         scores: The logarithms of their probabilities.
         special: Numbers of pieces that no text has, such as the one of padding.
-        unknown: The number for characters of no piece; neighbouring ones are one.
-        replaced: What texts have instead of some characters, by code points.
+        unknown: The number for characters of no piece; neighbouring ones become one number.
+        replaced: The replacements of some characters, by code points.
 
     Examples:
         >>> unigram = Unigram(["?", SPACE + "wal", "nut", "n", "u", "t"], [0, -3, -2, -1, -1, -1], {0}, 0, {})
@@ -49,6 +49,7 @@ class Unigram:
         self._unknown_score = min(scores, default=0.0) - _UNKNOWN_PENALTY
         self._replaced = replaced
         self._longest = max(map(len, self._numbers), default=1)
+        # A cache of this object: as a decorator it would keep each tokenizer for ever.
         self._word = lru_cache(_WORDS_KEPT)(self._divided)
 
     def encode(self, text: str) -> list[int]:
@@ -56,6 +57,7 @@ class Unigram:
         plain = _SPACES.sub(" ", text.translate(self._replaced))
         marked = SPACE + plain.removeprefix(" ").replace(" ", SPACE)
         found: list[int] = []
+        # No piece of such a vocabulary spans two words, so each word is divided by itself, and cached.
         for word in _WORD.findall(marked):
             for number in self._word(word):
                 if number != self._unknown or found[-1:] != [number]:
@@ -68,6 +70,7 @@ class Unigram:
         last = [(0, self._unknown)] * (len(word) + 1)
         """Where the last piece of the best division up to a character begins, and its number."""
         for begin in range(len(word)):
+            # Any character may be an unknown piece, so that there always is a division.
             if best[begin] + self._unknown_score > best[begin + 1]:
                 best[begin + 1] = best[begin] + self._unknown_score
                 last[begin + 1] = begin, self._unknown

@@ -33,6 +33,7 @@ class Unstored:
         with self._guard:
             for text, vector in made:
                 self._vectors[digest_of(text)] = vector
+                # All vectors of an embedder have one size.
                 while len(self._vectors) * vector.nbytes > _LARGEST:
                     del self._vectors[next(iter(self._vectors))]
 
@@ -51,4 +52,5 @@ class Unstored:
 
 def digest_of(text: str) -> bytes:
     """Return the digest of a text, as its key in caches."""
+    # Lone surrogates cannot be encoded otherwise.
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -21,7 +21,7 @@ class Wrapped:
         is_named: Whether the name identifies the model.
         embed_many: Makes the vectors of documents.
         embed_one: Makes the vector of a query.
-        dim: Their dimension; default: that of a test vector.
+        dim: Their dimension; default: the dimension of a test vector.
     """
 
     def __init__(
@@ -58,6 +58,7 @@ class Wrapped:
         import numpy as np
 
         shape = (len(texts), self.dim)
+        # Many functions return [] for no texts, which has another shape.
         return (
             finite(self._embed_many(texts), self.id, shape).astype(np.float32)
             if texts
@@ -107,7 +108,9 @@ def wrapped_function(function: Callable[[list[str]], Any]) -> Wrapped:
 
 
 def _identifies_a_model(function: Callable[[list[str]], Any]) -> bool:
+    # An object that is called has no name of its own, but its class has.
     kind = function if hasattr(function, "__qualname__") else type(function)
+    # A built-in function is bound to its module; a method is bound to an object, which may be any model.
     is_bound = not isinstance(getattr(function, "__self__", None), ModuleType | None)
     return not (is_bound or isinstance(function, partial) or kind.__qualname__.endswith("<lambda>"))
 
@@ -122,6 +125,7 @@ def wrapped_langchain(embeddings: Any) -> Wrapped:
 
     Its id is ``langchain:`` with the names of its class and, if known, its model.
     """
+    # LangChain's classes name their model in different attributes.
     named = (getattr(embeddings, attribute, None) for attribute in ("model", "model_name", "model_id"))
     model = next((name for name in named if isinstance(name, str) and name), None)
     name = ":".join(filter(None, ("langchain", type(embeddings).__qualname__, model)))

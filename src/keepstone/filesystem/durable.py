@@ -17,6 +17,7 @@ def sync_data(fd: int) -> None:
     """Sync a file's bytes and length; raises OSError."""
     if _full_sync(fd):
         return
+    # It syncs bytes and length, and leaves out the file's times.
     if hasattr(os, "fdatasync"):
         os.fdatasync(fd)
     else:
@@ -31,6 +32,7 @@ def sync_names(fd: int) -> None:
 
 def _full_sync(fd: int) -> bool:
     """Empty the drive's cache, and return whether the system and the drive can do so."""
+    # Only macOS has it.
     command = getattr(fcntl, "F_FULLFSYNC", None)
     if command is None:
         return False

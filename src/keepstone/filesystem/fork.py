@@ -60,6 +60,7 @@ def _give_back() -> None:
 
 
 def _begin_child() -> None:
+    # The locks are released first, as resetting an object may take one of them.
     _give_back()
     for thing in list(_in_child):
         thing.reset()

@@ -9,7 +9,7 @@ from keepstone.errors import StoreError
 
 
 def git(folder: Path, *words: str) -> bytes:
-    """Run git in a folder and return what it prints.
+    """Run git in a folder and return its output.
 
     Raises:
         StoreError: git is not installed, or failed.

@@ -11,11 +11,13 @@ import os
 import struct
 from collections.abc import Iterator
 
+# Numbers of Linux's ``sys/inotify.h``.
 _MODIFY, _ATTRIB, _MOVED, _CREATE, _DELETE, _ONLYDIR = 0x2, 0x4, 0xC0, 0x100, 0x200, 0x01000000
 _WANTED = _MODIFY | _ATTRIB | _MOVED | _CREATE | _DELETE | _ONLYDIR
 _LOST = 0x2000 | 0x4000 | 0x8000
 """The folder was unmounted, events overflowed, or the watch ended."""
 
+# ``struct inotify_event`` without the name: watch, mask, cookie, and the length of the name.
 _EVENT = struct.Struct("iIII")
 _BUFFER = 1 << 16
 _STATFS_BYTES = 256
@@ -70,6 +72,7 @@ def _events(data: bytes) -> Iterator[tuple[int, str]]:
     while at < len(data):
         _, mask, _, length = _EVENT.unpack_from(data, at)
         at += _EVENT.size
+        # The name is filled up with NUL, so that the next event is aligned.
         yield mask, os.fsdecode(data[at : at + length].rstrip(b"\0"))
         at += length
 
@@ -77,6 +80,7 @@ def _events(data: bytes) -> Iterator[tuple[int, str]]:
 def _is_local(library: ctypes.CDLL, path: str) -> bool:
     buffer = ctypes.create_string_buffer(_STATFS_BYTES)
     _checked(library.statfs(os.fsencode(path), buffer))
+    # The type is the first field of ``struct statfs``; its numbers have 32 bits.
     return struct.unpack_from("I", buffer)[0] in _LOCAL
 
 

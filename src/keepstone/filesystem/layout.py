@@ -83,6 +83,7 @@ _SLUG = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9_-])?")
 _PLAIN = re.compile(r"[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,199}")
 """Session ids that are file names as they are."""
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9._-]*[A-Za-z0-9_-]")
+# Logs with these extensions could not be told from lock files and temporary files.
 _EXTENSION = re.compile(r"\.(?!(?:lock|tmp)$)[a-z0-9]+")
 _UNREADABLE = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -309,6 +310,7 @@ def refuse_case_twin(path: Path, error: type[KeepstoneError]) -> None:
     if not _folds_case(path):
         return
     names = [other.name for other in path.parent.iterdir()]
+    # Listed, as only the folder knows the spelling that its names were given.
     if path.name not in names:
         twin = next((other for other in names if other.casefold() == path.name.casefold()), "another one")
         raise error(
@@ -324,6 +326,7 @@ def _check_template(template: object) -> None:
     if (
         len(parts) - len(names) > 1
         or not all(map(_FOLDER_NAME.fullmatch, names))
+        # Without regard to case, as some file systems fold it.
         or parts[0].casefold() in (INDEX, STATE)
     ):
         raise ValueError(

@@ -75,6 +75,7 @@ class Lock:
         """
         timeout = min(timeout, WAIT_LIMIT.get())
         deadline = time.monotonic() + timeout
+        # ``reset`` gives a child process another queue; the one that was acquired is released.
         queue = self._queue
         if not queue.acquire(timeout=timeout):
             raise self._timed_out(timeout)
@@ -98,6 +99,7 @@ class Lock:
         """Set or clear the dirty flag: temporary files may exist. The caller holds the lock."""
         if on or os.fstat(self._fd).st_size == _DIRTY:  # Else a recorded size would be lost.
             truncate(self._fd, _DIRTY if on else 0)
+        # This write changed the file's time, which must not be taken for the touch of a waiter.
         self._touched = os.fstat(self._fd).st_mtime_ns
 
     def record(self, size: int) -> None:
@@ -109,6 +111,7 @@ class Lock:
             return
         self._has_record = size > 0
         with suppress(OSError):
+            # Emptied first: a process killed in between leaves no record instead of a wrong one.
             os.ftruncate(self._fd, 0)
             if size:
                 os.pwrite(self._fd, b"%0*d\n" % (_DIGITS, size), 0)
@@ -142,6 +145,7 @@ class Lock:
     def reset(self) -> None:
         """Close a child's copy of the descriptor without unlocking, which would unlock the parent's."""
         self.close()
+        # The parent's queue may be held by a thread that the child does not have.
         self._queue = threading.Lock()
         self._unwanted = False
 
@@ -163,6 +167,8 @@ class Lock:
 
         try:
             self._given_back = time.monotonic()
+            # Removed while it is locked: whatever process gets the old file's lock finds its name gone, see
+            # ``_confirmed``, and opens the new file.
             if self._unwanted:
                 with suppress(FileNotFoundError):
                     self._folder.unlink(self._name)
@@ -186,10 +192,13 @@ class Lock:
             if lock_descriptor(self._fd, blocking=False):
                 status = self._confirmed()
                 if status is not None:
+                    # Any other time is the touch of a waiter, who has its turn before the next use of this
+                    # process.
                     self._wanted = status.st_mtime_ns != self._touched
                     self._touched = status.st_mtime_ns
                     self._has_record = status.st_size > _DIRTY
                     return status.st_size == _DIRTY
+                # The file was replaced. The new one is tried at once, but not for long beyond the deadline.
                 if time.monotonic() < deadline + _FAST_AFTER:
                     continue
             now = time.monotonic()
@@ -247,6 +256,8 @@ class Lock:
 
 def _pause(waited: float) -> float:
     """Return how long to sleep before the next poll; long waiters poll more often."""
+    # Pauses grow to 10 ms within 0.04 s of waiting, which is as long as most locks are held. From 0.1 s on
+    # they shrink again, so that those who have waited for long come before new ones.
     longer = _SHORTEST_POLL + waited / 4
     shorter = _LONGEST_POLL * _FAST_AFTER / max(waited, _FAST_AFTER)
     return max(_SHORTEST_POLL, min(longer, shorter)) * random.uniform(0.5, 1.0)

@@ -40,6 +40,7 @@ def slug(text: str) -> str:
         raise ValueError("text must not be empty")
     if not text.startswith(_MARK) and _PLAIN.fullmatch(text):
         return text
+    # Every string has a slug, also one with a lone surrogate, which a file name may give.
     raw = text.encode("utf-8", "surrogatepass")
     # A byte takes one to three characters, so the part that is cut off is never shown.
     encoded = _MARK + _ESCAPED.sub(_escape, raw[:_LONGEST]).decode()
@@ -79,6 +80,7 @@ def unslug(slug: str) -> str:
     if not isinstance(slug, str):
         raise TypeError(f"slug must be a string, not {type(slug).__name__}: {slug!r:.80}")
     text = _decoded(slug.removeprefix(_MARK)) if slug.startswith(_MARK) else slug
+    # Several strings would decode to one text; only the one that ``slug`` returns is accepted.
     if not text or _slug_of(text) != slug:
         raise ValueError(
             f"{slug!r:.150} does not hold a whole text: "

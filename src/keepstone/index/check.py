@@ -35,12 +35,16 @@ _COLUMNS = "e.priority, e.pinned, e.tags, e.links, e.digest, e.head"
 def _snapshot(index: Index) -> Iterator[Database]:
     """Give the index's file as it is at one moment; UnavailableError if it cannot be used now."""
     database = index._database  # noqa: SLF001  The package's own: this is the other half of that class.
+    # Not ``with database``: that would replace a damaged file with an empty one on the way out.
     with database.guard:
         try:
+            # All statements of one check see one state. Between two of them another process could write, and
+            # the difference would look like damage.
             database.execute("BEGIN")
             try:
                 yield database
             finally:
+                # The body may have committed, and SQLite rolls back by itself after some errors of the disk.
                 if database.connection.in_transaction:
                     database.execute("ROLLBACK")
         except (*BUSY, *UNUSABLE) as error:
@@ -61,6 +65,7 @@ def damage(index: Index) -> list[str]:
                 found += check(database)
         except apsw.Error as error:
             found.append(f"SQLite cannot read it ({type(error).__name__})")
+    # One damaged page can fail several checks with the same message.
     return list(dict.fromkeys(found))
 
 
@@ -70,8 +75,10 @@ def _pages(database: Database) -> list[str]:
 
 
 def _words(database: Database) -> list[str]:
+    # FTS5 takes its commands as inserts. This one writes nothing, and raises if the table contradicts itself.
     database.execute("INSERT INTO words(words) VALUES('integrity-check')")
     # The table keeps no text, so it can only be asked how many texts it was given.
+    # Rows above this number still wait for their words, so the table has no text of them.
     flushed = "(SELECT value FROM meta WHERE key='flushed')"
     sql = f"SELECT (SELECT count(*) FROM words_docsize), (SELECT count(*) FROM entry WHERE eid<={flushed})"
     texts, rows = database.row(sql) or (0, 0)
@@ -128,6 +135,7 @@ def differing(index: Index, session: str, log: Log) -> int:
                 break
             fold.add(line)
         same = sum(_is_same(stored, folded.record) for folded in fold.entries.values())
+        # An entry that only the log has and a row that only the index has count as one difference.
         return max(len(fold.entries), len(stored.rows)) - same
 
 
@@ -140,6 +148,7 @@ def _stored_rows(database: Database, session: str) -> _SessionRows | None:
     for found in database.rows(sql, (known.sid,)):
         columns, row = found[:6], found[6:]
         record = None
+        # A row that cannot be read counts as different; it does not end the comparison.
         with suppress(apsw.CorruptError):
             record = entries.row(*row).record
         rows[row[2]] = record, (*row[2:5], *columns)
@@ -161,6 +170,7 @@ def _is_of(known: LogState, fd: int) -> bool:
 
 def _is_same(stored: _SessionRows, record: Record) -> bool:
     indexed, columns = stored.rows.get(record["id"], (None, ()))
+    # Counts, given vectors and the other keys are compared through the record, whichever column holds them.
     *expected, _access, digest, head, _given, _rest = entries.columns_of(record)
     return columns == (*expected, digest, head) and indexed == record and _is_given(stored, record)
 
@@ -168,13 +178,14 @@ def _is_same(stored: _SessionRows, record: Record) -> bool:
 def _is_given(stored: _SessionRows, record: Record) -> bool:
     given = stored.given.get(record["id"])
     if given is None:
+        # Without a row of its own the vector is in the row's record, which was compared as a whole.
         return True
     found = decode(record.get("embedding"))
     return found is not None and given == (found[0].id, found[1].astype("<f4").tobytes())
 
 
 def damaged_files(index: Index) -> list[str]:
-    """Return the names of files beside the index that it does not name, or names with another checksum.
+    """Return the files beside the index that it does not name, and those whose checksum differs.
 
     Raises:
         UnavailableError: Another process keeps the index busy, or the disk refuses.
@@ -211,7 +222,7 @@ def _matches(folder: Folder, name: str, expected: int) -> bool:
 
 
 def _left(database: Database, folder: Folder) -> list[str]:
-    """Return the files that nothing names, unless another process may be about to name them."""
+    """Return the files that nothing names; none while another process may be about to name them."""
     named = {building.name_of(*row) for row in database.rows("SELECT space, number FROM generation")}
     graphs = database.rows("SELECT space, number, sid, mark FROM graph")
     named |= {building.name_of_graph(*row) for row in graphs}

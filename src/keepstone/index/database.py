@@ -154,6 +154,8 @@ class Database:
             if self.connection.in_transaction:
                 yield
                 return
+            # IMMEDIATE: a transaction that begins as a reader may find that another connection wrote since,
+            # and SQLite then refuses its first write at once instead of waiting for the lock.
             self.connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -367,6 +369,7 @@ def _prepare(
     function = partial(connection.create_scalar_function, numargs=1, deterministic=True)
     function("words_of", lambda *row: stemmed(texts.take(*row), language), numargs=3)
     function("with_vector", with_vector, numargs=3, flags=apsw.SQLITE_INNOCUOUS)  # A trigger calls it.
+    # A page size is only taken by a file without tables, and never in write-ahead logging: it comes first.
     _set(connection, f"page_size={page_size}", "secure_delete=ON", "temp_store=MEMORY")
     if not _is_ours(connection):
         _create(connection, language)

@@ -109,7 +109,9 @@ def insert(
 
 
 def present(database: Database, sid: int, ids: Sequence[str]) -> set[str]:
-    """Return those of the ids that a session has rows for."""
+    """Return the ids for which a session has rows."""
+    # The ids are one JSON value: SQLite limits the number of variables in a statement, and a log step has up
+    # to a thousand ids.
     sql = "SELECT id FROM entry WHERE sid=? AND id IN (SELECT value FROM json_each(?))"
     return {entry_id for (entry_id,) in database.rows(sql, (sid, json.dumps(ids)))}
 
@@ -118,7 +120,7 @@ def row_of(database: Database, sid: int, entry_id: str) -> Row:
     """Return the row of an entry that a session has."""
     sql = f"SELECT e.eid, '', {RECORD} FROM entry e WHERE e.id=? AND e.sid=?"
     if (values := database.row(sql, (entry_id, sid))) is None:
-        raise apsw.CorruptError("a row is in an index of its table, but not in the table")
+        raise apsw.CorruptError("index entry without its row")
     return row(*values)
 
 
@@ -129,6 +131,8 @@ def change(database: Database, eid: int, record: Record | None) -> None:
         database.execute("DELETE FROM entry WHERE eid=?", (eid,))
         return
     columns = columns_of(record)
+    # FTS5 erases words only by the exact text that was entered. The words go while the row still holds the
+    # old record, and come back once it holds the new one.
     before = database.row("SELECT digest FROM entry WHERE eid=?", (eid,))
     has_other_words = before is None or before[0] != columns[_DIGEST]
     if has_other_words:
@@ -160,6 +164,7 @@ def columns_of(
     The record is without its vector if that is ``given``, in the table of vectors, of this space.
     """
     priority, links = record.get("priority"), record.get("links")
+    # Other programs may write links that are no objects.
     if isinstance(links, list):
         links = [link for link in links if isinstance(link, dict)]
     ts = microseconds(moment) if (moment := read_time(record["ts"])) else 0
@@ -200,7 +205,7 @@ def drop(database: Database, eids: Sequence[int], *, are_more: bool = False) -> 
 
 
 def at(database: Database, session: str, ids: Sequence[str]) -> tuple[Stat | None, list[Row]]:
-    """Return up to which state of its log a session is indexed, and its rows with some ids."""
+    """Return the log state up to which a session is indexed, and its rows with these ids."""
     if len(ids) == 1:  # A third of the time, for the most frequent question.
         named, value = "e.id=?", ids[0]
     else:
@@ -226,6 +231,8 @@ def linked(database: Database, ids: Sequence[str], rel: str | None, limit: int) 
     related = "" if rel is None else "AND json_extract(value, '$.rel')=?"
     condition = f"EXISTS (SELECT 1 FROM json_each(e.links) WHERE {named} {related})"
     bindings = (json.dumps(list(ids)), *(() if rel is None else (rel,)), limit)
+    # ``links IS NOT NULL`` repeats the condition of the partial index, without which SQLite would go through
+    # all entries.
     sql = f"SELECT {ROW} {FROM} WHERE e.links IS NOT NULL AND {condition} ORDER BY +s.name, e.eid LIMIT ?"
     return list(starmap(row, database.rows(sql, bindings)))
 
@@ -277,10 +284,14 @@ def newest(
             (session, json.dumps(types)),
         )
     if before is not None:
+        # A log that is read again gives its entries other row numbers. The number in the cursor counts only
+        # once the entry itself is gone.
         sql = f"SELECT e.eid {FROM} WHERE e.id=? AND s.name=?"
         last = database.row(sql, (before.id, session))
         where = f"{where} AND (e.ts, e.eid) < (?, ?)"
         bindings = (*bindings, before.ts, last[0] if last else before.eid)
+    # The index on (sid, ts) ends with the row number, as every index does, so both the bound and the order
+    # follow it.
     sql = f"SELECT {ROW} {FROM} WHERE {where} ORDER BY e.ts DESC, e.eid DESC LIMIT ?"
     return list(starmap(row, database.rows(sql, (*bindings, limit))))[::-1]
 
@@ -301,7 +312,7 @@ def instant_of(count: int) -> datetime:
     """Return the instant of a number of microseconds in the index.
 
     Raises:
-        apsw.CorruptError: It is none, as only in a damaged file.
+        apsw.CorruptError: It is not a number, or out of range; only a damaged file has such a time.
     """
     try:
         return EPOCH + count * MICROSECOND
@@ -313,14 +324,14 @@ def heads(database: Database, eids: Sequence[int]) -> dict[int, tuple[str, datet
     """Return how the texts of rows begin, and when the entries were made.
 
     Raises:
-        apsw.CorruptError: A row has something else than a time, as only in a damaged file.
+        apsw.CorruptError: A row's time is no number or out of range; only a damaged file has such a row.
     """
     sql = "SELECT eid, head, ts FROM entry WHERE eid IN (SELECT value FROM json_each(?))"
     rows = database.rows(sql, (json.dumps(list(eids)),))
     try:
         return {eid: (str(head), EPOCH + ts * MICROSECOND) for eid, head, ts in rows}
     except (OverflowError, TypeError) as error:
-        raise apsw.CorruptError("a row has something else than a time") from error
+        raise apsw.CorruptError("a row's time is not a number, or out of range") from error
 
 
 def members(database: Database, scope: Scope, most: int) -> str | None:
@@ -332,6 +343,7 @@ def members(database: Database, scope: Scope, most: int) -> str | None:
     if condition == "1":
         return None
     # CROSS JOIN keeps SQLite to this order: from sessions to their times, which one index holds.
+    # One more row than allowed shows that there are too many, without counting the rest.
     rows = f"SELECT e.eid FROM session s CROSS JOIN entry e ON e.sid=s.sid WHERE {condition} LIMIT ?"
     found = database.row(f"SELECT count(*), group_concat(eid) FROM ({rows})", (*bindings, most + 1))
     count, listed = found or (0, None)
@@ -339,7 +351,7 @@ def members(database: Database, scope: Scope, most: int) -> str | None:
 
 
 def in_scope(database: Database, eids: Iterable[int], scope: Scope) -> set[int]:
-    """Return those of the rows that a scope allows."""
+    """Return the rows that a scope allows."""
     condition, bindings = in_sessions(database, scope)
     if condition == "1":
         return set(eids)
@@ -351,6 +363,8 @@ def in_scope(database: Database, eids: Iterable[int], scope: Scope) -> set[int]:
 def in_sessions(database: Database, scope: Scope) -> tuple[str, tuple[object, ...]]:
     """Return ``conditions`` that rows which are hidden now, and belong to no session, do not meet."""
     condition, bindings = conditions(scope)
+    # Rows are hidden only for a while after purges and large deletions, so most queries need no condition for
+    # them. The plus keeps SQLite from choosing an index by it: nearly all rows meet it.
     if database.row("SELECT 1 FROM entry WHERE sid<0 LIMIT 1") is None:
         return condition, bindings
     return f"+e.sid>0 AND {condition}", bindings

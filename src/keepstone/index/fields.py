@@ -15,7 +15,7 @@ from keepstone.log.where import TIMES, value_at
 from keepstone.model import BOUNDS, Comparison, Record
 
 MOST_PATHS = 32
-"""Paths that are indexed at a time, tags and validity aside; the one indexed first makes room."""
+"""Paths that are indexed at a time, tags and validity aside; the oldest makes room."""
 
 MOST_TAGS = 300
 """Tags that SQL compares, whose expressions are of limited depth; further ones are checked on the entry."""
@@ -55,6 +55,7 @@ def _values(record: Record, name: str) -> set[Any]:
 def save(database: Database, records: Sequence[tuple[int, Record]], *, are_new: bool = False) -> None:
     """Index the values of new or changed rows."""
     if not are_new:
+        # A changed entry may have lost values, of which the new ones say nothing.
         database.connection.executemany("DELETE FROM field WHERE eid=?", [(eid,) for eid, _ in records])
     _insert(database, records, database.rows("SELECT number, name FROM path"))
 
@@ -66,6 +67,7 @@ def _insert(
         (number, value, eid)
         for eid, record in records
         for number, name in paths
+        # Most entries have neither tags nor bounds: without them there is nothing to look up at these paths.
         if (name != TAGS or "tags" in record)
         and (
             name not in BOUNDS
@@ -74,6 +76,7 @@ def _insert(
         )
         for value in _values(record, name)
     ]
+    # A writer may have saved a row before ``index_some`` comes to it.
     database.connection.executemany("INSERT OR IGNORE INTO field VALUES(?, ?, ?)", values)
 
 
@@ -103,6 +106,7 @@ def is_complete(database: Database, name: str) -> bool:
 
 def _begun(database: Database, name: str) -> tuple[int, int]:
     """Begin to index a path; those that were indexed first make room."""
+    # OFFSET needs a LIMIT in SQLite, and -1 is none. One less than the maximum leaves room for the new path.
     rest = f"SELECT number FROM path WHERE name NOT IN {ALWAYS} ORDER BY number DESC LIMIT -1 OFFSET ?"
     for (number,) in database.rows(rest, (MOST_PATHS - 1,)):
         database.execute("DELETE FROM field WHERE path=?", (number,))
@@ -129,6 +133,8 @@ class Values:
         """Return the condition on ``entry e`` that a row has such a value."""
         odd = " OR f.value=?" if self.may_be_odd else ""
         sql = f"f.eid=e.eid AND f.path={_PATH} AND ({self.sql}{odd})"
+        # An entry has few values, while a range of values may belong to most entries: SQLite is held to the
+        # index of the entry's values.
         found = f"EXISTS (SELECT 1 FROM field f INDEXED BY field_eid WHERE {sql})"
         return found, (self.path, *self.bindings, *((_ODD,) if self.may_be_odd else ()))
 
@@ -137,6 +143,8 @@ class Values:
         found = f"SELECT f.eid FROM field f WHERE f.path={_PATH} AND {self.sql}"
         if not self.may_be_odd:
             return found, (self.path, *self.bindings)
+        # Two SELECTs, each of which searches the primary key. A row has one value at a path, so none comes
+        # twice.
         odd = f"SELECT f.eid FROM field f WHERE f.path={_PATH} AND f.value=?"
         return f"{found} UNION ALL {odd}", (self.path, *self.bindings, self.path, _ODD)
 

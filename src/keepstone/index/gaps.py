@@ -63,6 +63,9 @@ def _gaps(file: apsw.VFSFile, page_size: int) -> Iterator[tuple[int, int]]:
             header = _HEADERS.get(block[at])
             if header is None:
                 continue
+            # SQLite's header of a page has the number of cells at byte 3 and the start of their content at
+            # byte 5; after the header come two bytes for each cell. A start of 0 would mean 65,536, beyond
+            # any page of ours.
             cells = int.from_bytes(block[at + 3 : at + 5], "big")
             content = page + int.from_bytes(block[at + 5 : at + 7], "big")
             first = at + header + 2 * cells

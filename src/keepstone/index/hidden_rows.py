@@ -24,6 +24,7 @@ def hide(database: Database, sid: int, ids: Collection[str]) -> None:
     database.has_hidden = True
     rows, given = "sid=? AND id IN (SELECT value FROM json_each(?))", (sid, json.dumps(list(ids)))
     # Processes drop the cached vectors at once, as they need only their numbers for that.
+    # Naming all spaces lets SQLite use the unique index on (space, eid), the only one that vectors have.
     vectors = "SELECT space, vid FROM vector WHERE space IN (SELECT number FROM space)"
     sql = f"INSERT INTO gone(space, vid) {vectors} AND eid IN (SELECT eid FROM entry WHERE {rows})"
     database.execute(sql, given)
@@ -41,11 +42,13 @@ def are_hidden(database: Database) -> bool:
 
 def drop_hidden(database: Database) -> bool:
     """Remove some hidden rows, or the rest of their words; return whether nothing is left."""
+    # Looked at without the write lock, as nearly every call finds nothing.
     if database.row("SELECT 1 FROM entry WHERE sid<0") is None:
         is_last = word_table.merge(database)
         database.has_hidden = not is_last
         return is_last
     with database.writing():  # Another process may remove them, too, and numbers are given again.
+        # More rows are looked at than removed: their number decides how words are erased.
         hidden = database.rows("SELECT eid FROM entry WHERE sid<0 LIMIT ?", (STEP,))
         are_many = word_table.are_many(database, len(hidden))
         eids = [eid for (eid,) in hidden[: _MANY_DROPPED if are_many else _DROPPED]]

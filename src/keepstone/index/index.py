@@ -1,7 +1,7 @@
 """The index of one agent, and how it follows the logs.
 
-Writers tell it what they appended. Whatever else happened to a log, an editor,
-a crash, a foreign writer, a deleted index, shows in the log's size, time and
+Writers tell it the lines that they appended. Any other change of a log, by an editor,
+a crash, a foreign writer or a deleted index, shows in the log's size, time and
 inode, and ``catch_up`` reads on from the end of the indexed part, or from the start.
 """
 
@@ -84,7 +84,7 @@ class Index:
             return session_table.stats_of(database, sessions)
 
     def current(self, stats: Mapping[str, Stat | None]) -> set[str]:
-        """Return those of the sessions that are indexed up to these states of their logs."""
+        """Return the sessions that are indexed up to these states of their logs."""
         known = self.stats(stats)
         return {session for session, stat in known.items() if stat == stats[session]}
 
@@ -134,6 +134,7 @@ class Index:
         """
         with self._database as database, database.writing():
             session_table.distrust(database, session)
+        # The bound only keeps ``catch_up`` from refusing: however long it takes, the loop goes on.
         while not self.catch_up(session, log, within=MOST_UNDER_LOCK):
             pass
 
@@ -149,6 +150,7 @@ class Index:
             if known is None and before.size == 0:
                 known = LogState(0, file, before, 0, None, 0, 0, 0)
             if known is None or known.stat != before or known.offset != before.size:
+                # Another process may have read these very lines by then.
                 return known is not None and known.stat == after
             last = records[-1]["ts"]
             sid = session_table.save_known(database, session, reading.advanced(known, after, tail, last))
@@ -183,12 +185,16 @@ class Index:
             session_table.renumber(database, known.sid, new.renumbered)
             if TITLE_ID in gone:
                 session_table.set_title(database, known.sid, None)
+            # A reading in progress may have put vectors of entries aside that are gone now.
             vector_table.forget_kept(database, known.sid)
             after = new.stat
             compacted = after.size if folded else known.compacted
             ts = reading.last_time(new.written, after.size)
             state = replace(known, stat=after, offset=after.size, ts=ts, compacted=compacted)
             session_table.save_known(database, session, reading.checksummed(state, new.written))
+            # Inside the transaction: who wants to read the new log waits for the write lock, and then finds
+            # it read. If the commit fails, the index has a state that the new file is not in, and the log is
+            # read again.
             put()
             return True
 
@@ -287,6 +293,8 @@ class Index:
             if session_table.known_of(database, session) is None:
                 return True
             with database.writing():
+                # Looked at within the transaction: the log may have been created since, and its rows must
+                # stay.
                 return (log is not None and log.stat() is not None) or reading.drop(database, session)
 
     def forget(self, session: str, ids: Sequence[str]) -> None:
@@ -419,7 +427,7 @@ class Index:
             return {word: word_table.holding(database, word, within, most, among) for word in words}
 
     def neighbours(self, eids: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:
-        """Return rows with others in scope around them in their session, and at what distance."""
+        """Return rows with others in scope around them in their session, and their distances."""
         with self._database as database:
             found = neighbours.neighbours(database, eids, reach)
             if scope.limits_within_a_session:
@@ -452,14 +460,14 @@ class Index:
         return self._similar.nearest(vector, Space(space, len(vector)), scope, limit, hnsw_from)
 
     def cosines(self, vector: Vector, space: str, eids: Sequence[int]) -> dict[int, float]:
-        """Return how near the vectors of some rows are to one, without rows that have none."""
+        """Return the cosines of a vector with the vectors of some rows, for rows that have a vector."""
         return self._similar.cosines(vector, Space(space, len(vector)), eids)
 
     def upkeep(self, graph_from: int | None = None) -> bool:
         """Do one piece of the work that queries left; False if there is none that can be done now.
 
-        With ``graph_from``, also what the next query for everything would leave, once writing pauses: a
-        graph from this many vectors on. While it does not pause, this waits a moment.
+        With ``graph_from``, also the work that the next query for everything would leave, once writing
+        pauses: a graph from this many vectors on. While it does not pause, this waits a moment.
         """
         if not self.drop_some_hidden():
             return True
@@ -502,9 +510,11 @@ class Index:
     def pending_count(self, space: str, scope: Scope) -> int:
         """Return how many rows in scope have text and no vector of a space."""
         with self._database as database:
+            # The connection is part of the stamp, as the counters of a new one begin again after ``discard``.
             stamp = database.connection, database.stamp()
             if self._complete.get(space) == stamp:
                 return 0
+            # Only a count over all entries says that no row lacks a vector.
             count = self._pending.count(database, space, scope)
             if not count and scope.sessions is None and not scope.limits_within_a_session:
                 self._complete[space] = stamp
@@ -531,6 +541,7 @@ class Index:
 
     def give_way(self) -> None:
         """Let threads that wait for this index have it, and other connections that wait to write to it."""
+        # Longer than the longest sleep of a waiter, so that each of them asks at least once.
         time.sleep(1.25 * LONGEST_POLL)
         self.let_others_write()
 
@@ -543,7 +554,7 @@ class Index:
         self._rest_until(Database.shorten_journal)
 
     def _rest_until(self, is_done: Callable[[Database], bool]) -> None:
-        """Ask something of the database until it is so, but no longer than one waits for a busy index."""
+        """Poll a condition until it holds, at most for as long as a busy index is waited for."""
         until = time.monotonic() + BUSY_TIMEOUT
         while True:
             with self._database as database:
@@ -565,6 +576,8 @@ class Index:
     def erase_journal(self, timeout: float) -> bool:
         """Empty SQLite's journal, and the gaps of its pages; False if another process kept it from that."""
         until = time.monotonic() + timeout
+        # The gaps can only be zeroed while the journal is empty, and a write of others in between fills it:
+        # then both begin again.
         while self.checkpoint(max(until - time.monotonic(), 0)):
             with self._database as database:
                 if gaps.zero_gaps(database):
@@ -623,6 +636,7 @@ def ranked(database: Database, ranking: Ranking, terms: Sequence[str], scope: Sc
 
 
 def _flush(database: Database) -> None:
+    # Looked at without the write lock: most recalls find no row that waits.
     highest, flushed = word_table.numbers(database)
     if highest > flushed:
         with database.writing():

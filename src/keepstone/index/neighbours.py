@@ -10,6 +10,7 @@ from keepstone.index.database import Database
 _FEW_PLACES = 8
 """Places up to which one look-up each takes a quarter of the time of numbering all rows around."""
 _SIDES = (("<", "DESC"), (">", "ASC"))
+# The inner SELECT takes ``reach`` rows of a side from the index on (sid, number); only these are numbered.
 _FAR_AROUND = " UNION ALL ".join(
     f"SELECT x.eid, e.eid, row_number() OVER (PARTITION BY x.eid ORDER BY e.number {order}) "
     "FROM json_each(?1) c JOIN entry x ON x.eid=c.value "

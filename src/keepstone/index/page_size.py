@@ -36,11 +36,13 @@ def enlarge(connection: apsw.Connection, mark: Path, turn: Turn) -> bool:
     """
     if not turn.take():
         return False
+    # Nobody is waited for: ``Database`` tries again once the index has twice as many pages.
     connection.set_busy_handler(None)
     try:
         mark.touch(FILE_MODE)
         # The lock is kept between the steps, so that no other connection comes between them.
         connection.execute("PRAGMA locking_mode=EXCLUSIVE").fetchall()
+        # SQLite answers with the mode that holds now, which is another one if a second connection is open.
         if connection.execute("PRAGMA journal_mode=DELETE").get != "delete":
             return False
         connection.execute(f"PRAGMA page_size={LARGE}").fetchall()
@@ -50,6 +52,7 @@ def enlarge(connection: apsw.Connection, mark: Path, turn: Turn) -> bool:
     finally:
         connection.execute("PRAGMA locking_mode=NORMAL").fetchall()
         connection.execute("PRAGMA journal_mode=WAL").fetchall()
+        # SQLite returns the exclusive lock at the next access after the mode was set, not at once.
         connection.execute("SELECT 1 FROM meta").fetchall()
         mark.unlink(missing_ok=True)
         connection.set_busy_handler(turn.wait)
@@ -67,6 +70,7 @@ def is_half_enlarged(mark: Path, turn: Turn) -> bool:
     """
     while mark.exists():
         if turn.take():
+            # The process that enlarged the pages may have finished between the look and the lock.
             return mark.exists()
         if not turn.wait(int(turn.is_waiting)):
             raise apsw.BusyError("another process enlarges the pages of the index")

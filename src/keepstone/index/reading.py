@@ -57,14 +57,17 @@ _UNREAD = Stat(-1, 0, 0)
 def read_on(database: Database, session: str, log: Log, fd: int) -> int | None:
     """Take in the next lines; return how many bytes, None once the log's end is reached."""
     known = session_table.known_of(database, session)
+    # Most calls find the log as it was, and need no write lock.
     if known is not None and known.stat == stat_of(os.fstat(fd)):
         return None
     with database.writing():
         now = log.stat()
         if now is None or now.inode != os.fstat(fd).st_ino:
-            return 0  # A rewrite put another file in its place: what it purged must not come back.
+            return 0  # A rewrite put another file in its place: purged lines must not come back.
+        # Another process may have read on while this one waited for the write lock.
         known = session_table.known_of(database, session)
         start = _start(database, session, known, log.name, fd)
+        # 0 while rows of the former content remain: the caller has to come again.
         return 0 if start is None else _take_in(database, session, start, fd)
 
 
@@ -92,6 +95,8 @@ def _drop_some(database: Database, session: str, sid: int, *, for_good: bool = F
         vector_table.put_aside(database, eids)
     are_more = len(eids) == STEP_LINES
     entries.drop(database, eids, are_more=are_more)
+    # Until the last row is gone the session has a state that no file has: a process killed here leaves a
+    # session that is read from its start.
     if are_more or not word_table.merge(database):
         session_table.distrust(database, session)
         return False
@@ -137,6 +142,8 @@ def _take_in(database: Database, session: str, known: LogState, fd: int) -> int 
     if done:
         vector_table.forget_kept(database, sid)
     ts = None if scan.ts is None else microseconds(scan.ts)
+    # The state at the beginning of the reading, not the present one: a log that was changed since then
+    # differs from it, and is looked at again.
     state = replace(known, sid=sid, stat=begun if done else _unfinished(begun), offset=scan.settled, ts=ts)
     state = checksummed(state, fd)
     if is_unfinished:  # No bytes have such a checksum: once the log has changed, it is read from its start.
@@ -174,7 +181,7 @@ def _take_last(fd: int, scan: Scan, seen: Counter[str], taking: _Step) -> bool:
 
 
 class _LineCounts(Counter[str]):
-    """How often lines without an id were seen, by the digest of their bytes; holds what was looked up."""
+    """How often lines without an id were seen, by the digest of their bytes, of lines looked up."""
 
     def __init__(self, database: Database, sid: int) -> None:
         super().__init__()
@@ -210,6 +217,7 @@ class _Step:
         named = [(entry_id, line) for line in lines if line.record and (entry_id := id_of(line.record))]
         present = entries.present(self._database, self._sid, [entry_id for entry_id, _ in named])
         for entry_id, line in named:
+            # Only ``_change`` decides about a given vector when the text changes, and it needs the row.
             if entry_id in self._new and self._may_lose_its_vector(entry_id, line):
                 present |= self._new.keys()
                 self._insert()
@@ -231,6 +239,7 @@ class _Step:
             self._rows[at] = record
             if record is None:
                 del self._new[entry_id]
+            # As in the table: the number of a last entry that is deleted is given again.
             while self._rows and self._rows[-1] is None:
                 self._rows.pop()
         elif record is not None:
@@ -244,6 +253,8 @@ class _Step:
 
     def _drop_gone(self) -> None:
         self._deleted += len(self._gone)
+        # Erasing words takes longest, so that many rows are only hidden here, and removed in steps of their
+        # own.
         if self._gone and self._deleted > _FEW:
             hidden_rows.hide(self._database, self._sid, self._gone)
         elif self._gone:
@@ -262,10 +273,12 @@ class _Step:
     def _change(self, entry_id: str, line: Line) -> bool:
         """Let a line change the row of an entry; True if the row is gone."""
         database, record = self._database, line.record or {}
+        # Counts have a column of their own. Their lines are frequent, and neither read nor write the record.
         access = record.get("access") if only_counts(line) else None
         if isinstance(access, int) and abs(access) < _LARGEST_COUNT:
             entries.count(database, self._sid, entry_id, access)
             return False
+        # Removed together before the next insertion: one statement for all of them.
         if is_tombstone(record):
             self._gone.append(entry_id)
             return True
@@ -312,6 +325,8 @@ def begin_deletion(
     So later lines can be read without the beginning of the batch, which shows whether it is whole.
     """
     hidden_rows.hide(database, known.sid, ids)
+    # A whole batch would be long to read. Its first lines are taken in here, so that the marker of the batch
+    # lies before the part that is still to be read.
     state = replace(known, stat=_unfinished(after), offset=offset)
     session_table.save_known(database, session, checksummed(state, fd))
 

@@ -31,6 +31,7 @@ def rest_of(record: Record, ts: int) -> str:
     is_first = tuple(record)[:3] == _KEYS and storable(record["type"]) == record["type"]
     if is_first and format_time(EPOCH + ts * MICROSECOND) == record["ts"]:
         record = {key: value for key, value in record.items() if key not in _KEYS}
+    # A row keeps the line without its newline.
     return dump_read(record)[:-1].decode()
 
 
@@ -56,6 +57,7 @@ def record_in(
         said: Record = json.loads(rest)
         if space is not None:
             said["embedding"] = _embedding(space, raw)
+        # ``rest_of`` left this record whole.
         if "id" in said:
             return said
         return {"id": entry_id, "ts": format_time(EPOCH + ts * MICROSECOND), "type": kind, **said}
@@ -66,6 +68,7 @@ def record_in(
 def text_in(record: Record) -> str:
     """Return the searched text of an entry, with its aliases and the parts of names in it."""
     text = searched_text(text_of(record), record)
+    # Only other scripts are spread, and only other characters can be surrogates.
     return text if text.isascii() else storable(spread(text))
 
 
@@ -73,6 +76,7 @@ def digest_of(text: str) -> int | None:
     """Return the digest of a searched text, as a row keeps it; None if it has no words."""
     if not text.strip(" \t\n\r"):
         return None
+    # Signed, as integers of SQLite are.
     return int.from_bytes(sha256(text.encode()).digest()[:8], "big", signed=True)
 
 

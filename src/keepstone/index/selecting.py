@@ -45,16 +45,19 @@ def select(
     order, sign = ("DESC", "<") if newest_first else ("ASC", ">")
     if after is not None:
         number = _number(database, after, 1 if newest_first else -1)
+        # The bound on the time alone lets SQLite enter the index of times at this place; the comparison of
+        # three columns of two tables cannot.
         source += f" AND e.ts {sign}= ? AND (e.ts, s.name, e.number) {sign} (?, ?, ?)"
         bindings = (*bindings, after.ts, after.ts, after.session, number)
     columns = f"e.ts, e.number, {ROW}"
     by = ", ".join(f"{column} {order}" for column in ("e.ts", "s.name", "e.number"))
+    # One more ORDER BY column than the index has: only rows of exactly the same time are sorted.
     rows = database.rows(f"SELECT {columns} {source} ORDER BY {by} LIMIT ?", (*bindings, limit))
     return list(starmap(lambda ts, number, *found: Selected(ts, number, row(*found)), rows))
 
 
 def count(database: Database, scope: Scope) -> int:
-    """Return how many rows a scope selects by those of its filters that SQL can decide."""
+    """Return how many rows a scope selects by its filters that SQL can decide."""
     source, bindings = _source(database, scope)
     found = database.row(f"SELECT count(*) {source}", bindings)
     return found[0] if found else 0
@@ -82,6 +85,7 @@ def _source(database: Database, scope: Scope) -> Clause:
         bindings = (*bindings, json.dumps(scope.ids))
     for check, given in (values.check() for values in known):
         condition, bindings = f"{condition} AND {check}", (*bindings, *given)
+    # CROSS JOIN keeps SQLite to this order: the rows by the best filter first, then the session of each.
     sessions = "CROSS JOIN session s ON s.sid=e.sid"
     if best is None or best[0] > _FEW:
         return f"FROM entry e INDEXED BY entry_time {sessions} WHERE {condition}", bindings
@@ -93,6 +97,7 @@ def _source(database: Database, scope: Scope) -> Clause:
 
 
 def _few(database: Database, way: Clause) -> int:
+    # Counting stops one beyond the limit, as the exact number of a frequent value does not matter.
     found = database.row(f"SELECT count(*) FROM ({way[0]} LIMIT ?)", (*way[1], _FEW + 1))
     return found[0] if found else 0
 

@@ -81,6 +81,8 @@ def room_for(database: Database, session: str) -> tuple[LogState | None, Room]:
     row = database.row(sql, (session,))
     if row is None:
         return None, room_in(database, 0)
+    # Rows up to ``flushed`` have their words entered, so a new row must come above that number, even if the
+    # rows with the highest numbers are gone.
     number, highest, flushed, *known = row
     return _known(known), Room(max(highest, flushed) + 1, number, highest - flushed)
 
@@ -163,6 +165,7 @@ def live_bytes(database: Database, session: str) -> int:
 def counts(database: Database, session: str | None = None) -> dict[str, int]:
     """Return how many live entries each session has, or one."""
     named = "" if session is None else "WHERE s.name=?"
+    # A subquery for each session: one without entries counts 0, and hidden rows belong to none.
     sql = f"SELECT s.name, (SELECT count(*) FROM entry e WHERE e.sid=s.sid) FROM session s {named}"
     return dict(database.rows(sql, () if session is None else (session,)))
 
@@ -176,6 +179,7 @@ def summaries(
     database: Database, sessions: Sequence[str] | None
 ) -> list[tuple[str, str | None, int, int | None]]:
     """Return name, title, number of entries and time of the newest one of sessions, or of all (None)."""
+    # Both subqueries are answered by the indexes that begin with ``sid``, without reading rows.
     sql = (
         "SELECT s.name, s.title, (SELECT count(*) FROM entry e WHERE e.sid=s.sid), "
         "(SELECT max(e.ts) FROM entry e WHERE e.sid=s.sid) FROM session s"

@@ -2,9 +2,9 @@
 
 A row of ``entry`` is a live entry, whole: ``record`` is the JSON of its record without id, time and type, and
 without later counts of ``access``, which have columns of their own; a vector that it was given lies in
-``vector`` alone, of the space ``given``, as long as it is there. The other columns repeat what queries ask
-for. ``digest`` is that of the text that is searched, NULL for one without words; ``head`` is the beginning of
-the text as it is. See docs/decisions/0034.
+``vector`` alone, of the space ``given``, as long as it is there. The other columns repeat values that queries
+ask for. ``digest`` is of the text that is searched, NULL for a text without words; ``head`` is the beginning
+of the text as it is. See docs/decisions/0034.
 """
 
 from keepstone.model import BOUNDS, STANDING
@@ -19,11 +19,13 @@ TAGS = "tags, one by one"
 """The path of an entry's tags, one by one."""
 
 ALWAYS = (TAGS, *sorted(BOUNDS))
-"""Paths that are indexed from the beginning: those of the filters that most lists have."""
+"""Paths that are indexed from the beginning, as the filters of most lists compare them."""
 
 # No number of a vector is used twice (AUTOINCREMENT), as files of vectors know them by their numbers. These
 # files have copies of times and types, so an entry with another one gets its vector under a new number. A row
 # has one vector in a space: ``entry_scope`` keeps the copy under the negative row until the old one is gone.
+# Ids come first in ``entry_id``, as an entry is looked up in all sessions as often as in one. SQLite uses a
+# partial index only where a query repeats its condition.
 TABLES = f"""
 CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE session(

@@ -34,6 +34,7 @@ class Turn:
 
         SQLite's own steps grow to a tenth of a second; these are short and uneven.
         """
+        # SQLite counts the attempts of each statement from 0.
         if attempt == 0:
             self._began = time.monotonic()
         self.is_waiting = True
@@ -55,6 +56,7 @@ class Turn:
 
     def take(self) -> bool:
         """Try to take the file lock; True where there is none, as in memory and on Windows."""
+        # Without the file lock turns are unfair; writers are still kept apart by SQLite's own lock.
         with suppress(OSError):
             return self._lock is None or self._lock.take()
         return True

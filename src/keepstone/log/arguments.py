@@ -168,6 +168,8 @@ def _body(given: Mapping[str, Any], clock: Clock, *, keep_none: bool) -> Record:
             body[key] = format_time(moment_of(value, moment, key, _TIMES[key]))
         elif value is not None:
             body[key] = _CHECKS.get(key, plain)(value) if key != "data_merge" else _data(value, key)
+        # None in a payload is a value. As a reserved key of a new entry it means nothing, and is left out; in
+        # an update it stays in the line, where it removes the key.
         elif keep_none or (key not in _CHECKS and key not in _TIMES):
             body[key] = None
     return body
@@ -233,7 +235,7 @@ _TIMES: Mapping[str, Literal["future", "none"]] = {
     "valid_to": "future",
     "expires": "future",
 }
-"""When an entry holds, and what a span such as ``7d`` means there."""
+"""When an entry holds, and the meaning of a span such as ``7d`` there."""
 
 
 def entry_id_of(value: Any) -> str:
@@ -248,6 +250,7 @@ def name_of(value: Any, name: str) -> str:
     if not value:
         raise ValueError(f"{name} must not be empty")
     if not value.isascii():
+        # Only a text that is not ASCII can hold surrogates, and encoding it is the quickest look.
         try:
             value.encode()
         except UnicodeEncodeError:
@@ -262,6 +265,7 @@ def names_of(value: Iterable[str] | None, name: str) -> tuple[str, ...] | None:
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         raise TypeError(f"{name} must be a list of strings, not {type(value).__name__}: {value!r:.80}")
     found = tuple(islice(value, MOST_NAMES + 1))
+    # One more than allowed is enough to refuse: an iterator need not have an end.
     if len(found) > MOST_NAMES:
         raise ValueError(f"{name} has more than {MOST_NAMES:,} values; use fewer")
     for item in found:
@@ -310,7 +314,7 @@ class Reserved(TypedDict, total=False):
     """Whether it is in every context."""
     tags: Iterable[str] | None
     aliases: Iterable[str] | None
-    """Other names of what it is about, found like words of its text."""
+    """Other names of its subject, found like words of its text."""
     links: Sequence[Mapping[str, Any]] | None
     """Links to other entries: ``{"to": id, "rel": relation}``."""
     valid_from: datetime | str | None
@@ -356,7 +360,7 @@ class UpdateKeys(ChangedKeys, total=False):
 
 
 class Filters(TypedDict, total=False):
-    """Which entries a list is of: those that pass all filters that are given."""
+    """Filters of a list of entries; an entry has to pass all that are given."""
 
     types: Iterable[str] | None
     """Entries of these types."""

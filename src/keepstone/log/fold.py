@@ -74,6 +74,7 @@ def step(known: Folded | None, line: Line) -> Folded | None:
     if record is None or is_tombstone(record) or (known is None and not is_put(record)):
         return None
     if known is None or begins_life(known.record, record):
+        # With a derived id or time the bytes of the line alone are not the whole entry.
         return Folded(create(record), line.offset, not line.derived)
     return Folded(apply(known.record, record), known.place, pristine=False)
 

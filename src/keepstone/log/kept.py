@@ -1,7 +1,7 @@
 """Copies of damaged parts of logs, or of whole logs, before a repair; in the folder of archives.
 
-A copy has the log's name, the time and ``.original``. It is no session, and part of one: a purge takes its
-entries' lines out of copies too.
+A copy has the log's name, the time and ``.original``. It is part of a session without being one: a purge
+takes its entries' lines out of copies too.
 """
 
 from __future__ import annotations
@@ -26,16 +26,19 @@ def keep_part(folder: Folder, log_name: str, source: int, begin: int, end: int) 
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
     name = f"{log_name.rpartition('/')[2]}.{stamp}.original"
     folder.make_folder(ARCHIVE)
+    # O_EXCL: a copy is never written over an earlier one.
     target = folder.open(f"{ARCHIVE}/{name}", os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
         while begin < end and (chunk := os.pread(source, min(_CHUNK, end - begin), begin)):
             write_all(target, chunk)
             begin += len(chunk)
         sync_file(target)
+    # Half a copy must not be taken for a whole one later.
     except StoreError:
         folder.unlink(f"{ARCHIVE}/{name}")
         raise
     finally:
         os.close(target)
+    # The caller cuts these bytes off next, so the name of the copy has to be on the disk before.
     folder.sync(ARCHIVE)
     return name

@@ -36,6 +36,7 @@ _HEAD = ENVELOPE | RESERVED
 _OF_COUNTS = frozenset({"id", "ts", "access", "batch"})
 """Keys of a line that only counts accesses, which is no modification."""
 _MAX_DEPTH = 200
+# Writers check values, which lie some levels deeper in their line.
 _LONGEST_READ_DEPTH = _MAX_DEPTH + 8
 _ROOM = 1024
 """Bytes that writers leave free in a line, for a batch mark and later patches."""
@@ -88,6 +89,7 @@ def parse(raw: bytes) -> Record | None:
         return None
     if end != len(text) or not isinstance(record, dict):
         return None
+    # The brackets bound the depth from above, and hardly any line has enough of them to be walked through.
     may_be_deep = raw.count(b"[") + raw.count(b"{") > _LONGEST_READ_DEPTH
     return None if may_be_deep and _is_too_deep(record) else record
 
@@ -134,6 +136,8 @@ def dump_read(record: Record) -> bytes:
     text = _encode(record)
     try:
         return text.encode() + b"\n"
+    # An escape of another program may stand for a lone surrogate, which UTF-8 cannot hold: it stays an
+    # escape.
     except UnicodeEncodeError:
         return _lone_surrogate.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode() + b"\n"
 
@@ -261,12 +265,15 @@ def apply(entry: Record, later: Record) -> Record:
     keys.
     """
     changed = {key: value for key, value in later.items() if key in RESERVED and key != "batch"}
+    # Any later line is a modification at its own time, unless it names one or only counts accesses.
     if "modified" not in changed and not later.keys() <= _OF_COUNTS and read_time(later.get("ts")):
         changed["modified"] = later["ts"]
     kept = entry
     if is_put(later):
         kept = {key: value for key, value in entry.items() if key in _HEAD}
         kept["type"] = type_of(later) or entry["type"]
+        # None, which is dropped below: a put without an origin is the program's, even if a person wrote the
+        # entry before.
         changed |= {"origin": later.get("origin")} | body_of(later)
     merged = kept | changed
     return {key: value for key, value in merged.items() if value is not None or key not in RESERVED}
@@ -374,6 +381,7 @@ def _from_text(value: str, name: str) -> datetime:
 
 def format_time(moment: datetime) -> str:
     """Return an aware datetime in the log's format: RFC 3339, UTC, microseconds."""
+    # Without "+00:00", for which the log writes Z.
     return moment.astimezone(UTC).isoformat(timespec="microseconds")[:-6] + "Z"
 
 

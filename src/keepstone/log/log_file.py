@@ -71,6 +71,7 @@ class Log:
                 self.begin()
                 yield
         finally:
+            # ``close`` was called while this thread used the log.
             if self._closing:
                 self.close_if_idle()
 
@@ -80,7 +81,7 @@ class Log:
     def clear_away(self, *, in_use: bool = False) -> None:
         """Remove temporary files of a killed rewrite. The caller holds the lock.
 
-        With ``in_use`` also the file that another one prepares just now, which has to begin again then.
+        With ``in_use`` also a file that another writer is preparing, which then has to begin again.
         """
         for temporary in (self._temporary, f"{ARCHIVE}/{self._temporary}"):
             with suppress(FileNotFoundError, NotADirectoryError):
@@ -90,6 +91,8 @@ class Log:
 
     def prepare(self) -> Prepared:
         """Begin a file that ``replace`` puts in the log's place later. The caller holds the lock."""
+        # Marked first: a process that is killed in between leaves a mark without a file, never a file that
+        # nobody looks for.
         self.lock.mark(on=True)
         return Prepared(self._folder, self._prepared)
 
@@ -119,6 +122,7 @@ class Log:
 
     def create(self) -> Stat:
         """Create an empty log if there is none, open it for writing, and return its state."""
+        # An editor or a sync service may have put another file in the log's place since it was opened.
         now = self.stat()
         if now is None or self._fd < 0 or now.inode != self._inode:
             now = self._open(os.O_CREAT if now is None else 0)
@@ -133,8 +137,11 @@ class Log:
             StoreError: The disk is full or failed; the log is truncated to its old length.
         """
         size, fd = self.create().size, self._fd
+        # A log that still ends where the last write of this process ended needs no look at its end.
         begin, prefix = (size, b"") if size in (0, self._mended) else self._mend(fd, size)
         data = prefix + b"".join(lines)
+        # The recorded length ends at the last whole batch. Kept beyond this write, it could make a torn
+        # batch look like one that was cut short by hand.
         if not self._parent:  # Archives have the lock of their log.
             self.lock.record(0)
         try:
@@ -182,7 +189,7 @@ class Log:
     def replace(self, lines: Iterable[bytes] | Prepared, mtime: int | None = None) -> Stat:
         """Replace all lines atomically: a killed process leaves the old or the new log.
 
-        ``mtime`` is the time of the last change to keep, in nanoseconds, where the lines say what they said.
+        ``mtime`` is the time of the last change to keep, in nanoseconds, where the entries stay as they were.
         A prepared file has it already.
         """
         self.lock.mark(on=True)
@@ -199,6 +206,7 @@ class Log:
             raise StoreError(
                 f"{self._folder.path} was deleted during the write; nothing was saved"
             ) from error
+        # Log and archive share the mark, so it stays while the other one still has a prepared file.
         self.lock.mark(on=any(map(self._is_there, self._prepared_beside)))
         self.forget()
         return stat_of(state)
@@ -271,6 +279,7 @@ class Log:
     def _open(self, create: int = 0) -> Stat:
         self.forget()
         try:
+            # O_APPEND: lines that a program without the lock appends at the same moment are not overwritten.
             fd = self._folder.open(self.name, os.O_RDWR | os.O_APPEND | create)
         except FileNotFoundError:
             if self._parent:
@@ -293,6 +302,8 @@ class Log:
         """Return the offset for new lines, once a torn batch is put away, and a newline if one is needed."""
         torn = self._torn(fd, size)
         if torn is not None:
+            # Copied and synced before it is cut off: whenever the process is killed, the bytes are in one of
+            # the files.
             keep_part(self._folder, self.name, fd, torn, size)
             truncate(fd, torn)
             return torn, b""
@@ -302,6 +313,7 @@ class Log:
         """Return the offset of a torn batch at the log's end; None without one."""
         end = behind_last_newline(fd, size)
         torn = torn_batch(fd, end)
+        # The last line of the batch is there, and lacks only its newline.
         if torn is None or whole(os.pread(fd, min(size - end, MAX_LINE), end)) is not None:
             return None
         return None if self.was_shortened() else torn
@@ -346,6 +358,7 @@ class Extent:
     def begins(self, fd: int) -> bool:
         """Return whether a file still begins with the part that was read."""
         now, before = stat_of(os.fstat(fd)), self.stat
+        # Another file, or the same length at another time, which is an edit in place.
         if now != before and (now.inode != before.inode or now.size == before.size):
             return False
         return now.size >= self.offset and checksum(fd, self.offset, self.tail) == self.crc

@@ -17,7 +17,7 @@ from keepstone.log.scan import Line, Scan, behind_last_newline, derived_id
 
 @dataclass(frozen=True, slots=True)
 class Mentions:
-    """Those of some ids that have a line in a log, and how far the log was read."""
+    """The ids, of those asked for, that have a line in a log, and how far the log was read."""
 
     ids: frozenset[str] = frozenset()
     stat: Stat | None = None
@@ -42,6 +42,7 @@ def mentions(log: Log, ids: Collection[str], before: Mentions | None = None) -> 
         stat = stat_of(os.fstat(fd))
         if before is None or not before.begins(fd):
             before = Mentions()
+        # A copy, as the scan counts on, and ``before`` may be used again.
         scan = Scan(fd, before.offset, seen=Counter(before.seen), unfinished=True)
         wanted = frozenset(ids)
         found = before.ids.union(
@@ -50,6 +51,7 @@ def mentions(log: Log, ids: Collection[str], before: Mentions | None = None) -> 
             for entry_id in ids_of(fd, line)
             if entry_id in wanted
         )
+        # An unfinished line or a torn batch may become something else, so the next look begins at the start.
         is_final = not scan.rest and not scan.hidden
         return Mentions(
             found, stat if is_final else None, scan.settled, checksum(fd, scan.settled), scan.seen
@@ -64,7 +66,7 @@ def mentioned(log: Log, ids: Collection[str]) -> set[str]:
 def all_lines(fd: int, scan: Scan | None = None, *, hidden: bool = False) -> Iterator[Line]:
     """Yield all lines that a rewrite must keep, including a damaged last one without a newline.
 
-    With ``hidden`` also the lines of torn batches, which it drops. Without ``scan`` those of the whole log.
+    With ``hidden`` also the lines of torn batches, which it drops. Without ``scan`` the whole log is read.
     """
     scan = scan or Scan(fd, unfinished=True)
     yield from scan
@@ -100,7 +102,7 @@ def named_in_damage(raw: bytes) -> set[str]:
 _JSON_STRING = re.compile(rb'"((?:[^"\\\n]|\\.)*)"')
 _FEW = 8
 _PLAIN = re.compile(r"[\w.:-]+", re.ASCII)
-"""Ids that no escapes stand for but those of ``_ESCAPED``."""
+"""Ids that JSON can spell otherwise only with an escape of ``_ESCAPED``."""
 _ESCAPED = re.compile(rb"\\u00[2-7]")
 """An escape that stands for a character of ASCII; others are in nearly every text of several lines."""
 _BLOCK = 1 << 20
@@ -112,6 +114,7 @@ def may_mention(fd: int, begin: int, end: int, ids: Collection[str]) -> bool:
 
     True as well where another key or text has one, as nothing is parsed: it takes a hundredth of the time.
     """
+    # Searching the bytes for each id is only quicker than collecting all strings if the ids are few.
     are_plain = len(ids) <= _FEW and all(map(_PLAIN.fullmatch, ids))
     pending = b""
     while begin < end:
@@ -139,6 +142,7 @@ def _strings_in(raw: bytes) -> set[str]:
     found: set[str] = set()
     for string in set(_JSON_STRING.findall(raw)):
         with suppress(ValueError):
+            # Most strings have no escape, and need no JSON parser.
             found.add(json.loads(b'"%b"' % string) if b"\\" in string else string.decode())
     return found
 

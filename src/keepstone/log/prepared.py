@@ -18,7 +18,7 @@ _BLOCK = 1 << 20
 
 
 class Prepared:
-    """A new file of this name; another one of the name is removed. The caller holds the log's lock."""
+    """A new file; an older file of the same name is removed. The caller holds the log's lock."""
 
     def __init__(self, folder: Folder, name: str) -> None:
         from filelock import lock_descriptor  # Reading needs no lock, and importing keepstone stays fast.
@@ -29,6 +29,8 @@ class Prepared:
         self._name = name
         self.size = 0
         self.fd = folder.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+        # Before the lock is taken: it lasts as long as any copy of the descriptor, also one in a child
+        # process.
         reset_in_child(self)
         try:
             lock_descriptor(self.fd, blocking=False)
@@ -91,6 +93,8 @@ def remove_left(folder: Folder, name: str, *, in_use: bool = False) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     try:
+        # The writer holds this lock as long as its process lives, so getting it shows that the file was left
+        # behind.
         if not in_use and not lock_descriptor(fd, blocking=False):
             return True
         with suppress(FileNotFoundError):

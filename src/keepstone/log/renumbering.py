@@ -24,7 +24,7 @@ class Numbering:
         return bool(self._had)
 
     def numbered(self, line: Line) -> bytes:
-        """Return a line as the new session has it; those of the archive come first."""
+        """Return a line as the new session has it; lines of the archive come first."""
         record, entry_id = line.record or {}, id_of(line.record or {})
         had = self._had.get(entry_id or "", 0)
         if is_tombstone(record):

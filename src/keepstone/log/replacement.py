@@ -59,7 +59,7 @@ class Replacement:
 
     @classmethod
     def begin(cls, log: Log, keep: Keep) -> Replacement | None:
-        """Begin a rewrite, which others that go on have to begin again then; None if there is no log.
+        """Begin a rewrite; others in progress then have to begin again. None if there is no log.
 
         A torn batch is put away first, as a rewrite leaves it out.
         """
@@ -148,6 +148,8 @@ class Replacement:
         now, status = self._log.stat(), os.fstat(self.source)
         if now is None or (now.inode, now.size) != (status.st_ino, status.st_size) or self.left < 0:
             raise OvertakenError
+        # Programs without the lock may edit in place and keep inode and length: the checksum of the bytes
+        # last copied shows most of these edits.
         if checksum(self.source, self._upto) != self._crc or not self._file.is_there():
             raise OvertakenError
 
@@ -158,8 +160,9 @@ class Replacement:
     def end(self, *mtime: int) -> None:
         """Copy the rest of the log, synced; ``stat`` is final then.
 
-        ``mtime`` is the time of the last change to keep, where the lines say what they said.
+        ``mtime`` is the time of the last change to keep, where the entries stay as they were.
         """
+        # In this order: each write sets the time of the file again, and the sync covers all of it.
         self.follow(is_last=True)
         self._file.date(*mtime)
         self._file.sync()

@@ -95,6 +95,8 @@ def _compacted(
         if new is None:
             return None
     with new.closing(placing):
+        # An end that is unfinished may still change while the lock is not held. The last try of
+        # ``overtaking`` holds it all the time.
         if not placing.is_held and not new.is_ended():
             raise OvertakenError
         plan = _Plan(new, archive, aged)
@@ -104,6 +106,8 @@ def _compacted(
         old = list(plan.archived())
         placing.catch_up()
         new.follow_all()
+        # The archive has its lines before the log loses them. A kill in between leaves them in both files,
+        # which ``_left_by_a_kill`` recognizes next time.
         _archive(old, archive, new, placing)
         with placing.locked():
             new.check()
@@ -126,6 +130,8 @@ def _archive(old: Sequence[_Old], archive: Log, new: Replacement, placing: Placi
             try:
                 if left is None:
                     left = _portions(_not_archived(old, archive))
+                # The lines left were compared with the archive as it was. Another writer may have archived
+                # them since.
                 elif archive.stat() != last_stat:
                     raise OvertakenError
                 portion = next(left, None)
@@ -133,6 +139,7 @@ def _archive(old: Sequence[_Old], archive: Log, new: Replacement, placing: Placi
                     return
                 _, last_stat = archive.append(portion)
             finally:
+                # Closed with the lock: until it is taken again, others may put another archive in place.
                 archive.forget()
 
 
@@ -171,6 +178,7 @@ def _left_by_a_kill(old: Sequence[_Old], archived: Iterator[Line]) -> set[int]:
     numbers = iter(range(len(old) - 1, -1, -1))
     in_archive: set[int] = set()
     for line in archived:
+        # The search goes on from the last match, since both have the lines in the same order.
         found = next((number for number in numbers if old[number].raw == line.raw), None)
         if found is None:
             break
@@ -221,6 +229,7 @@ class _Plan:
         folded = self._fold.entries.get(entry_id)
         if folded is None:
             self._versions.discard(entry_id)
+        # A version is archived once anything but a count changed the entry after its first line.
         elif folded.place != line.offset and not only_counts(line):
             self._versions.add(entry_id)
 

@@ -99,6 +99,8 @@ class Scan:
         run = Run()
         for line in self._complete():
             batch = batch_of(line.record)
+            # A line that cannot belong to the batch shows that the batch was cut short by hand; its lines
+            # count.
             if run.lines and not run.takes(line, batch):
                 yield from self._close(run)
                 run = Run()
@@ -149,6 +151,7 @@ class Scan:
     def _date(self, line: Line, record: Record) -> None:
         moment = read_time(record.get("ts"))
         if moment is None:
+            # A line without a time has that of the line before it.
             moment = self.ts or self._before_all(line)
             record["ts"] = format_time(moment)
             line.derived = True
@@ -156,6 +159,7 @@ class Scan:
 
     def _before_all(self, line: Line) -> datetime:
         """Return the time of lines before any with a time: the file's, or the next line's if earlier."""
+        # The file system has nanoseconds, the log microseconds.
         changed = from_microseconds(os.fstat(self._fd).st_mtime_ns // 1000)
         later = (
             read_time((following.record or {}).get("ts"))
@@ -174,6 +178,7 @@ DIGEST = 32
 
 def derived_id(raw: bytes) -> str:
     """Return the derived id of a line without one; repeated lines get a number appended."""
+    # A byte order mark, or spaces that an editor left, do not make it another line.
     return hashlib.sha256(raw.removeprefix(BOM).strip()).hexdigest()[:DIGEST]
 
 
@@ -188,6 +193,7 @@ def give_id(line: Line, seen: Counter[str]) -> None:
     named = id_of(line.record or {})
     if named is not None:
         count_id(named, seen)
+    # A patch without an id belongs to nothing, so it gets none.
     elif line.record is not None and is_put(line.record):
         digest = derived_id(line.raw)
         seen[digest] += 1
@@ -228,9 +234,11 @@ def split(fd: int, start: int, stop: int | None = None) -> Generator[Line, None,
             offset += length
             begin, dropped = end + 1, 0
         pending += chunk[begin:]
+        # The bytes of a line that is too long are only counted, so that memory stays bounded.
         if dropped + len(pending) > MAX_LINE:
             dropped += len(pending)
             pending.clear()
+    # Any byte that is no line: there is a rest, but it was not kept.
     return offset, b"\0" if dropped else bytes(pending)
 
 
@@ -248,6 +256,7 @@ def batch_of(record: Record | None) -> tuple[int, int] | None:
     if record is None or "batch" not in record:
         return None
     match record["batch"]:
+        # ``type`` and not ``isinstance``, as a Boolean is an int in Python but not in JSON.
         case [place, length] if type(place) is type(length) is int and 1 <= place <= length:
             return place, length
     return None
@@ -274,7 +283,7 @@ class Run:
     """Whether the lines are 1, 2, 3 …; a gap or a damaged line means a later edit."""
 
     def takes(self, line: Line, batch: tuple[int, int] | None) -> bool:
-        """Return whether a line belongs to this run: a later one of the batch, or a damaged line."""
+        """Return whether a line belongs to this run: a later line of the batch, or a damaged line."""
         if line.record is None:
             return True
         return batch is not None and batch[1] == self.length and batch[0] > self.place
@@ -302,6 +311,8 @@ def backwards(fd: int, end: int) -> Iterator[Line]:
     stop, tail, excess = end - 1, b"", 0
     at = stop
     while at > 0:
+        # Each read is at least as long as the unfinished line, so a long line is joined a few times and not
+        # once for each chunk.
         size = min(max(_BACK_CHUNK, len(tail)), at)
         at -= size
         tail, *whole = (os.pread(fd, size, at) + tail).split(b"\n")
@@ -321,6 +332,7 @@ def torn_batch(fd: int, end: int) -> int | None:
     place = length = 0
     for line in backwards(fd, end):
         batch = batch_of(line.record)
+        # Not a line of a batch, not the place before the one that follows, or the end of a whole batch.
         if batch is None or (place and batch != (place - 1, length)) or (not place and batch[0] == batch[1]):
             return None
         place, length = batch

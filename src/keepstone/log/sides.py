@@ -30,7 +30,7 @@ _FOLDED = b"folded "
 
 
 def never_purged(_: str) -> int:
-    """Say of every id that no life of it was purged."""
+    """Return 0 for every id: no life of it was purged."""
     return 0
 
 
@@ -43,9 +43,9 @@ class SideLine(NamedTuple):
     life: Life | None
     """None for a damaged line."""
     time: datetime
-    """When it was written, or the line before it in its file where it does not say."""
+    """When it was written; for a line without a time, the time of the line before it."""
     offset: int
-    """Where its file has it."""
+    """Its offset in its file."""
     is_tombstone: bool = False
     is_folded: bool = False
 
@@ -70,7 +70,7 @@ class Side:
     """Each line, with the life that it is of."""
     states: dict[str, State] = field(default_factory=dict)
     folds: dict[str, Record] = field(default_factory=dict)
-    """The entries that the archive comes to."""
+    """The entries that the archive's lines fold into."""
     counts: dict[Life, int] = field(default_factory=dict)
     """How often entries were given out."""
     damaged: int = 0
@@ -89,17 +89,21 @@ class Side:
         return {name for name, state in self.states.items() if state.is_live and state.archived is None}
 
     def read(self, fd: int, *, archived: bool) -> None:
-        """Add the lines of a file; those of the archive come first."""
+        """Add the lines of a file; the archive has to be added first."""
         for line in Scan(fd, unfinished=not archived):
+            # A merge keeps lines that readers pass over as too long.
             if line.record is None and not line.raw:
                 line.raw = os.pread(fd, line.length, line.offset).removesuffix(b"\n")
             self.add(line, archived=archived)
 
     def add(self, line: Line, *, archived: bool) -> SideLine | None:
         """Add a line, and return it as it takes part in a merge; None if it only counts accesses."""
+        # The archive is read first, then the log, in which lines of the archive may come again. Times begin
+        # again, as the log is not behind the archive.
         if archived != self._is_archived:
             self._is_archived, self._before, self._time = archived, dict(self.keys), EPOCH
         said = _time_of(line)
+        # Within a file times never go back, whatever its clock did, so a merge keeps the order of its lines.
         self._time = max(self._time, said or self._time)
         made: SideLine | None
         if line.record is None:
@@ -137,6 +141,7 @@ class Side:
             self.counts[life] = max(access, self.counts.get(life, 0))
         if only_counts(line):
             return None
+        # Two devices fold one life into different bytes: its key says that it is the same line.
         if is_folded:
             return SideLine(
                 raw, (_FOLDED + b"%d" % life[1], entry_id), life, time, line.offset, is_folded=True
@@ -155,6 +160,7 @@ class Side:
             state.life, state.is_live, state.archived = max(state.life, life), False, None
         elif entry_id == TITLE_ID:
             state.life = max(state.life, life)
+        # Programs that do not number lives put an id again after its end; that begins the next life.
         elif is_put(record) and (life > state.life or not state.is_live):
             state.life, state.is_live = max(life, state.life + 1), True
             state.archived = record["ts"] if archived else None

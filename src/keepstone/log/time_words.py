@@ -56,11 +56,12 @@ def times_of(query: str, now: datetime) -> Times:
     now = now.astimezone(UTC)
     rest = query[:_LONGEST]
     for pattern, span_of in _compiled():
-
+        # The default binds the function of this pattern; the loop's variable is another one by the next
+        # round.
         def take(match: re.Match[str], span_of: _SpanOf = span_of) -> str:
             try:
                 found.append(span_of(match, now))
-            except (OverflowError, ValueError):  # Beyond what a calendar has, or not a date: "2026-13-45".
+            except (OverflowError, ValueError):  # Beyond the calendar, or not a date: "2026-13-45".
                 return match[0]
             return " "
 
@@ -76,8 +77,8 @@ def moment_of(
 ) -> datetime:
     """Return the instant that a caller means: a datetime, RFC 3339, a date, ``7d``, or a time in words.
 
-    Words mean the beginning of the time that they name. ``age`` tells what ``7d`` means: 7 days ago, 7 days
-    from now, or nothing.
+    Words mean the beginning of the time that they name. ``age`` is the meaning of ``7d``: 7 days ago, 7 days
+    from now, or none.
 
     Raises:
         TypeError: It is neither a datetime nor a string.
@@ -199,6 +200,7 @@ def _quarter(match: re.Match[str], now: datetime) -> Span:
     number = int(match["quarter"]) if match["quarter"].isdecimal() else _ORDINALS[match["quarter"].lower()]
     year = int(match["year"]) if match["year"] else now.year - (3 * number - 2 > now.month)
     begin = datetime(year, 3 * number - 2, 1, tzinfo=UTC)
+    # A quarter has at most 92 days, so the 93rd day after its first is early in the next one.
     return Span(begin, (begin + timedelta(days=93)).replace(day=1))
 
 
@@ -231,6 +233,7 @@ def _range(match: re.Match[str], _: datetime) -> Span:
 
 
 def _after(now: datetime) -> datetime:
+    # A span ends before its end, and an entry that was made just now is part of "the last hour".
     return now + timedelta(microseconds=1) if now < _LAST else _LAST
 
 
@@ -244,6 +247,7 @@ def _number(match: re.Match[str]) -> int:
 
 
 def _one_of(name: str, words: Iterable[str]) -> str:
+    # Longer words first, as the first alternative that fits is taken.
     return rf"(?P<{name}>{'|'.join(sorted(words, key=len, reverse=True))})\b"
 
 
@@ -260,6 +264,7 @@ MENTION = re.compile(
     re.IGNORECASE,
 )
 """Parts of queries that name a time: without one of them ``times_of`` finds none. Few other queries match."""
+# Longer phrases come first: a match is taken out before the next pattern is tried.
 _PATTERNS: tuple[tuple[str, _SpanOf], ...] = (
     (
         rf"\b(?:{_FROM} )?(?P<since>{_ISO})(?:{_DASH}|{_TO})(?P<until>{_ISO})",

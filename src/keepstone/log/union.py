@@ -1,9 +1,9 @@
 """Merging two versions of a session: no line is lost, and a life that one side ended stays ended.
 
 Invariant (docs/decisions/0028-an-id-has-lives.md): a session is the set of the lines that were ever written
-to it, each of one life of an id, so a merge is the union of two sets. The lines of one life have the order of
-each side, and of two sides that of their times; a later life of an id follows the earlier one, whatever
-the times are. A tombstone is the last line of its life.
+to it, each of one life of an id, so a merge is the union of two sets. The lines of one life keep the order of
+each side, and lines of different sides are ordered by their times; a later life of an id follows the earlier
+life, whatever the times are. A tombstone is the last line of its life.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ def _in_order(ours: _Lives, theirs: _Lives) -> list[SideLine]:
 
 
 def _sequence(ours: Sequence[SideLine], theirs: Sequence[SideLine]) -> list[SideLine]:
-    """Return the lines of one life in one order, which keeps that of each side.
+    """Return the lines of one life in one order, which keeps the order of each side.
 
-    A line's rank is the latest time up to it, and its number among those of this time.
+    A line's rank is the latest time up to it, and its number among the lines of this time.
     """
     ranks: dict[Key, tuple[datetime, int]] = {}
     for _ in range(2):  # Again, as a line that both have may have moved behind others.
@@ -86,6 +86,8 @@ def _sequence(ours: Sequence[SideLine], theirs: Sequence[SideLine]) -> list[Side
                 rank = max(own, (rank[0], rank[1] + 1))
                 ranks[line.key] = rank
     lines = {line.key: line for line in (*ours, *theirs)}
+    # A tombstone ends its life, whatever the clocks say. The bytes decide between lines of one rank, so that
+    # every device has the same order.
     return sorted(lines.values(), key=lambda line: (line.is_tombstone, ranks[line.key], line.raw))
 
 
@@ -104,7 +106,7 @@ class _Union:
         self._folds: dict[Life, bytes] = {}
         self._logged: dict[str, list[SideLine]] = {}
         self.says_more = False
-        """Whether lines say other counts, or are folded of other lines, than those of our side."""
+        """Whether lines have other counts, or are folded of other lines, than the lines of our side."""
 
     def _stays(self, line: SideLine) -> bool:
         if line.key in self._out:
@@ -147,6 +149,7 @@ class _Union:
 
     def _in_log(self, lines: Sequence[SideLine], folded: dict[Life | None, SideLine]) -> list[SideLine]:
         """Return the lines of one id that are in the log, in their order."""
+        # Of titles only the last line counts; earlier ones are not kept.
         last = lines[-1].life if lines else None
         if last is None or last[0] == TITLE_ID:
             return list(lines[-1:])
@@ -157,6 +160,8 @@ class _Union:
         later = [line for line in new if line.life == last]
         fold = folded.get(last)
         if later:
+            # A folded line states the result of the lines before the new ones. If the archive lacks lines in
+            # between, nothing can state it, and the log gets every line of the life.
             if fold is None or of_last[-len(later) :] != later or of_last[-1].is_tombstone:
                 return [*earlier, *of_last]
             return [*earlier, self._folded(fold, last, of_last[: -len(later)]), *later]
@@ -177,6 +182,8 @@ class _Union:
         """Record the result of a life's lines, which the folded line states."""
         record: Record | None = None
         for line in lines:
+            # Parsed again from the bytes: the merged line has no count of accesses, and neither side's fold
+            # is reused.
             said = parse(line.raw) or {}
             record = apply(record, said) if record is not None else create(said) if is_put(said) else None
         count = self._count(life)
@@ -218,6 +225,8 @@ class _Union:
             place = EPOCH, b""
             placed_lines = []
             for line in lines:
+                # A place never comes before that of the line before it, so that ``merge`` keeps the order of
+                # each file.
                 place = max(place, (line.time, line.raw))
                 own = line.life, line.key
                 is_wanted = own in items if line.life else self._stays(line)

@@ -1,4 +1,4 @@
-"""Filters on the values of entries: what ``where`` means, wherever it is accepted."""
+"""Filters on the values of entries: the meaning of ``where``, wherever it is accepted."""
 
 from __future__ import annotations
 
@@ -46,6 +46,7 @@ class Condition:
         if self.key in TIMES and isinstance(found, str) and isinstance(value, str):
             moment, bound = read_time(found), read_time(value)
             return moment is not None and bound is not None and compare(moment, bound)
+        # True is 1 in Python, but not in JSON.
         if isinstance(found, bool) or isinstance(value, bool):
             return False
         comparable = all(isinstance(operand, int | float) for operand in (found, value)) or all(
@@ -68,7 +69,7 @@ def conditions_of(where: Mapping[str, Any] | None) -> tuple[Condition, ...]:
             kind it takes.
 
     Examples:
-        >>> [(one.key, one.operator, one.value) for one in conditions_of({"user.city": "Zürich"})]
+        >>> [(found.key, found.operator, found.value) for found in conditions_of({"user.city": "Zürich"})]
         [('user.city', 'eq', 'Zürich')]
         >>> conditions_of({"score": {"gte": 3}})[0].matches({"data": {"score": 4}})
         True
@@ -89,6 +90,7 @@ def conditions_of(where: Mapping[str, Any] | None) -> tuple[Condition, ...]:
 def value_at(record: Record, key: str, missing: object = _MISSING) -> Any:
     """Return the value of an entry's key, or ``missing`` if it has none."""
     payload = payload_of(record)
+    # A key that has dots itself counts before the path that it spells.
     if key in payload:
         return payload[key]
     value: Any = payload

@@ -93,7 +93,7 @@ def sameness(content: str) -> str:
 
 
 class Bullets:
-    r"""The bullets of one Markdown file: all at its top level, or those in the sections of one name.
+    r"""The bullets of one Markdown file: all at its top level, or all in the sections of one name.
 
     Args:
         raw: The file's bytes. ``UnicodeDecodeError`` if they are not UTF-8.

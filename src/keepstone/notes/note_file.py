@@ -134,12 +134,15 @@ class NotesFile:
             return self._overwritten(folder, name, old, new)
         _remove_left_over(folder, name)
         temporary = f"{_temporary_prefix(name)}{secrets.token_hex(8)}{_TEMPORARY}"
+        # A new file of the project has the umask's mode. The copy of an existing file is private until it
+        # gets that one's mode.
         mode = FILE_MODE if self._private or status else 0o666
         with temporary_file(folder, temporary, mode) as fd:
             write_all(fd, new, self.path)
             if status is not None:
                 _keep_owner_and_mode(fd, status)
             sync_file(fd, self.path)
+            # Compared right before the replacement, so that a save of an editor during the write is not lost.
             if self._bytes(folder, name) != old:
                 return False
             folder.replace(temporary, name)
@@ -152,6 +155,7 @@ class NotesFile:
                 return False
             file.seek(0)
             file.write(new)
+            # Cut after the write: a killed process leaves old text below the new, never an empty file.
             file.truncate()
             file.flush()
             sync_file(file.fileno(), self.path)
@@ -161,6 +165,7 @@ class NotesFile:
     def _errors_translated(self) -> Iterator[None]:
         try:
             yield
+        # First, as some of Keepstone's errors are OSErrors, too, such as PathEscapeError.
         except KeepstoneError:
             raise
         except PermissionError as error:

@@ -124,6 +124,7 @@ class Notes:
         content = _checked_text(text)
         _check_type(type)
         limit_of(line, "line")
+        # Read without the other file's lock, as the result is only reported.
         twin = self._in_other_file(content, type)
 
         def change(raw: bytes) -> tuple[bytes | None, SaveResult]:
@@ -317,6 +318,7 @@ class Notes:
 
     def _kept(self, key: str, raw: bytes, make: Callable[[], Source]) -> Source:
         """Return the cached source while the bytes are unchanged, so that they are not parsed again."""
+        # Compared by bytes, as two writes in a row may have the same time.
         last = self._read_last.get(key)
         if last is None or last[0] != raw:
             last = raw, make()

@@ -60,7 +60,9 @@ def _read(path: Path) -> OtherFile | None:
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             return None
+        # The file may be exchanged after the check. O_NONBLOCK keeps a pipe from waiting for its writer.
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            # A byte more shows whether the file is longer.
             raw = file.read(READ_LIMIT + 1)
     except FileNotFoundError:
         return None
@@ -70,5 +72,6 @@ def _read(path: Path) -> OtherFile | None:
     is_cut = len(raw) > READ_LIMIT
     if is_cut:
         raw = raw[:READ_LIMIT]
+        # A single long line is cut in its middle.
         raw = raw[: raw.rfind(b"\n") + 1] or raw
     return OtherFile(str(path), raw.decode("utf-8-sig", "replace"), is_cut)

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 HIDES = r"(?P<fence>`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})|(?P<html><(?=[A-Za-z/!?]))"
 HEADS = r"(?P<hashes>\#{1,6}(?=[ \t\n]|\Z))|(?P<underline>(?:=+|-+)(?=[ \t]*(?:\n|\Z)))"
+# Above the first wanted heading only fences and HTML matter, whose characters are rare.
 HIDER = re.compile(rf"\n( {{0,3}})(?=[`~<])(?:{HIDES})")
 OPENER = re.compile(rf"\n( {{0,3}})(?=[`~<#=-])(?:{HIDES}|{HEADS})")
 BLANK_LINE = re.compile(r"\n[ \t]*(?=\n|\Z)")
@@ -125,6 +126,8 @@ class Outline:
     def _fence(self, found: re.Match[str], start: int) -> int:
         marker = found["fence"]
         kind, length = marker[0], len(marker)
+        # A fence of this length or less was looked for in vain, so the rest of the file is not searched
+        # again.
         if length >= self._never_closed.get(kind, length + 1):
             return self._hide(start, self._line_end(start))
         closing = _closing_fence(kind, length).search(self._text, found.end())
@@ -141,6 +144,7 @@ class Outline:
 
     def _html_end(self, found: re.Match[str], closes: re.Pattern[str]) -> int:
         own_end = self._line_end(found.end())
+        # The pattern that markdown-it has for blocks that end at a blank line.
         if closes.pattern == "^$":
             blank = BLANK_LINE.search(self._text, own_end)
             return blank.start() if blank else len(self._text)
@@ -187,6 +191,7 @@ class Outline:
         """Return the start of the top-level paragraph that ends directly above, or None."""
         lines: list[tuple[int, str]] = []
         for at, line in self._lines_above(start, self._floor):
+            # An underline further up was found in the same item or quotation.
             if at == self._no_heading or text_column(line) is not None or QUOTE.match(line):
                 self._no_heading = start
                 return None
@@ -195,12 +200,14 @@ class Outline:
             lines.append((at, line))
         if lines and self._is_within_item(*lines[-1]):
             return None
+        # Indented lines at the top are code, as no paragraph has begun there.
         while lines and self._depth(lines[-1][1]) >= CODE_DEPTH:
             lines.pop()
         return lines[-1][0] if lines else None
 
     def _in_item(self, start: int, indent: int) -> bool:
         """Return whether the line at ``start`` with this indentation belongs to a list item above it."""
+        # The answer for a line further up, so that no line is examined twice.
         cached = self._asked.get(indent, (0, False))
         floor, answer = max(cached if cached[0] <= start else (0, False), (self._floor, False))
         below: tuple[int, str] | None = None

@@ -71,6 +71,7 @@ class Passages(Sequence[Passage]):
         import numpy as np  # Only a file that does not fit is searched, and numpy takes long to load.
 
         words = set(words_of(query or ""))
+        # A query of stop words alone is answered by these.
         wanted = {stem for word in words - STOP_WORDS or words for stem in stems_of(word)}
         found = [numbers for stem in wanted if len(numbers := self._index.with_stem(stem))]
         if not found:
@@ -111,6 +112,7 @@ class _Index:
             found = stems_of(text)
             stems.extend(map(self._stems.__getitem__, found))
             counts.append(len(found))
+        # The numbers of each stem's texts side by side, as in a sparse matrix of compressed rows.
         of_stems = np.frombuffer(stems, dtype=np.intc)
         order = np.argsort(of_stems, kind="stable")
         self._texts = np.repeat(np.arange(len(texts)), np.frombuffer(counts, dtype=np.intc))[order]
@@ -150,5 +152,7 @@ def _best(scores: NDArray[np.float64]) -> NDArray[np.int64]:
         # Sorting is much faster than partitioning here, as many scores are equal.
         least = np.sort(scores[matching])[-_MOST]
         above = np.flatnonzero(scores > least)
+        # Of the passages with the least score the last ones are kept.
         matching = np.append(above, np.flatnonzero(scores == least)[len(above) - _MOST :])
+    # ``lexsort`` takes the most important key last.
     return matching[np.lexsort((-matching, -scores[matching]))]

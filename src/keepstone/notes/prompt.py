@@ -36,10 +36,12 @@ class Source:
         """The line that names the file."""
         return self.named(f"{self.kind} notes")
 
-    def named(self, what: str) -> str:
+    def named(self, label: str) -> str:
         """Return a header line that names the file as a source."""
+        # Bytes of a path that are not UTF-8 are lone surrogates in Python, which a prompt cannot have.
         path = self.path.encode("utf-8", "backslashreplace").decode()
-        return f"{what}, from {json.dumps(path, ensure_ascii=False)}:\n"
+        # In quotes, as a folder's name with line breaks could look like lines of the prompt.
+        return f"{label}, from {json.dumps(path, ensure_ascii=False)}:\n"
 
     @cached_property
     def is_blank(self) -> bool:
@@ -76,6 +78,7 @@ def prompt_of(sources: Sequence[Source], budget: int | None, query: str | None) 
     out. The text never exceeds the budget, and is empty if nothing fits.
     """
     filled = [source for source in sources if not source.is_blank]
+    # A text has at least as many bytes as characters, so most long files need not be encoded.
     if budget is None or sum(source.length for source in filled) <= budget * BYTES_PER_TOKEN:
         whole = "\n".join(in_fence(source.header, source.bullets.body) for source in filled)
         if budget is None or _size(whole) <= budget * BYTES_PER_TOKEN:
@@ -105,6 +108,7 @@ def _ranked(sources: Sequence[Source], query: str | None) -> Iterable[tuple[int,
         [(number, bullet) for bullet in reversed(source.bullets.found)]
         for number, source in enumerate(sources)
     ]
+    # The last note of each file, then the second last of each.
     newest = (note for notes in zip_longest(*lasts) for note in notes if note is not None)
     wanted = list(_about(sources, query)) if query else []
     seen = {(number, bullet.start) for number, bullet in wanted}
@@ -151,6 +155,7 @@ class _Selection:
             return None
         text, fence = as_bullet(bullet) + "\n", self._fences[number]
         longer = max(fence, _fence_for(text))
+        # All that a fence adds except its backticks, which are counted as ``longer``.
         header = 0 if fence else _size("\n" + self._sources[number].header + "markdown\n\n")
         cost = _size(text) + header + 2 * (longer - fence)
         if cost > self._room:

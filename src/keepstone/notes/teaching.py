@@ -11,6 +11,7 @@ from keepstone.notes.note_file import NotesFile
 BEGIN, END = "<!-- keepstone notes teach -->", "<!-- /keepstone notes teach -->"
 HEADING = "## How to use your memory"
 
+# The heading may be missing, as people edit the file; the comments mark the section.
 _SECTION = re.compile(
     rf"(?:\A|(?<=\n))(?:{HEADING}[ \t]*\r?\n\s*)?{re.escape(BEGIN)}.*?{re.escape(END)}[ \t]*(?:\r?\n|\Z)",
     re.DOTALL,

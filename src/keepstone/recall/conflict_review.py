@@ -37,6 +37,7 @@ def pairs(
         page = store.select(scope, _PAGE, cursor, newest_first=True)
         for entry in page:
             for conflict in () if entry.type in CHAT else conflicts_of(store, entry, clock):
+                # An unordered pair, as each of the two entries finds the other.
                 key = frozenset(((entry.session, entry.id), (conflict.session, conflict.id)))
                 if key not in seen and (kinds is None or conflict.kind in kinds):
                     seen.add(key)

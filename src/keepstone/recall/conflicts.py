@@ -41,14 +41,10 @@ _SHORTEST = 3
 """Words of a sentence that says something about a number: "page 2" contradicts no "page 1"."""
 _ALIKE = 0.7
 """How much of the order of their words two texts must share, from 0 to 1."""
-_EXAMINED = 500
-"""Entries of an agent, the newest, that ``findings`` examines."""
-_SHOWN = 5
-"""Pairs that a finding names."""
 
 _FIELDS = frozenset("field attribute property predicate relation key setting".split())
 _IDENTITY = _FIELDS | frozenset("subject entity name topic who person user project scope".split())
-"""Keys of a payload that say what it is about; entries about other things are never in conflict."""
+"""Keys of a payload that name its subject; entries about other subjects are never in conflict."""
 _PROSE = frozenset("preference content text message note description summary decision value".split())
 """Keys whose values are sentences; without a field that they belong to they are compared as texts."""
 _ASIDE = frozenset("id ts time timestamp created_at updated_at source by author role confidence".split())
@@ -110,6 +106,7 @@ class ConflictFinder:
     def attach(self, entries: list[Entry]) -> list[Entry]:
         """Let entries that were just added or changed find their conflicts, and return them."""
         for entry in entries:
+            # Entries are frozen; the finder is not part of their value.
             object.__setattr__(entry, "_conflicts", self)
         return self._judge.attach(entries)
 
@@ -139,6 +136,7 @@ def conflicts_of(store: Store, entry: Entry, clock: Clock) -> tuple[Conflict, ..
 
     def near(reader: Reader) -> list[Entry]:
         found = [other for terms, scope in _searches(entry) for other in _valid(reader, terms, scope, now)]
+        # An entry that several searches find is compared once.
         return list({(other.session, other.id): other for other in found}.values())
 
     found = []
@@ -152,6 +150,7 @@ def conflicts_of(store: Store, entry: Entry, clock: Clock) -> tuple[Conflict, ..
         kind = compared(entry, other)
         if kind is not None:
             found.append(Conflict(other.id, other.session, kind))
+    # By the names of the kinds contradictions come before duplicates.
     return tuple(sorted(found, key=lambda conflict: (conflict.kind, conflict.session, conflict.id)))
 
 
@@ -164,6 +163,7 @@ def _valid(reader: Reader, terms: list[str], scope: Scope, now: datetime) -> lis
         valid = [known[key] for key in keys if key in known and is_valid(known[key].line, now)]
         if len(valid) >= CANDIDATES or len(keys) < most or most > _MOST:
             return valid[:CANDIDATES]
+        # Entries that no longer hold took places, so a longer list is asked for.
         most *= 4
 
 
@@ -171,6 +171,7 @@ def _searches(entry: Entry) -> Iterator[tuple[list[str], Scope]]:
     """Yield words and scope of each search for entries that may be in conflict with an entry."""
     if terms := _terms(entry.text[:_LONGEST]):
         yield terms, Scope(entry.agent)
+    # Texts on one subject may share no word, so subject and keys are searched, too.
     about = [str(value) for key, value in entry.data.items() if key in _IDENTITY]
     keys = [key for key in entry.data if key not in _IDENTITY | _PROSE | _ASIDE]
     if terms := _terms(" ".join(about + keys)):
@@ -290,27 +291,31 @@ def _is_alike(a: _Sentence, b: _Sentence) -> bool:
         return False  # A word in the place of another one is another fact.
     if (more + fewer).total() > min(len(a.words), len(b.words)) // 4:
         return False
+    # Without the heuristic of difflib, which leaves frequent words out of long texts.
     return SequenceMatcher(None, a.words, b.words, autojunk=False).ratio() >= _ALIKE
 
 
 def _names(tokens: list[str], place: int, before: list[str]) -> bool:
-    """Return whether a number names what is before it, a version, or a day on which something was."""
+    """Return whether a number belongs to the word before it, or is a version or the day of an event."""
     token, last = tokens[place], tokens[place - 1] if place else ""
     if _VERSION.fullmatch(token) or last in _NAMING:
         return True
     if _DATE.fullmatch(token):
         return _SAYING.isdisjoint(tokens[:place])
+    # Right after the first content word, as in "kitchen 2", a number names the thing.
     is_subject = before in ([], [stem(last)]) and last not in STOP_WORDS
     return is_subject and token not in _VALUES
 
 
 @lru_cache(maxsize=4 * CANDIDATES)
 def _sentence(text: str) -> _Sentence:
+    # Curly apostrophes become straight ones, so that contractions are found.
     plain = unicodedata.normalize("NFC", text[:_LONGEST]).casefold().replace("\u2019", "'")
     for contracted, whole in _CONTRACTED.items():
         plain = plain.replace(contracted, whole)
     tokens = _WORD.findall(plain.replace("n't", " not"))
     negations = sum(token in _NEGATIONS for token in tokens)
+    # "No longer" and "not anymore" are each one negation.
     skipped = STOP_WORDS | _NEGATIONS | (_WITH_NEGATION if negations else frozenset())
     words: list[str] = []
     values: list[str] = []
@@ -320,6 +325,7 @@ def _sentence(text: str) -> _Sentence:
             values.append(token)
             if _names(tokens, place, words):
                 names.append(token)
+            # Several numbers in a row are one place in the text.
             if not words or words[-1] != "#":
                 words.append("#")
         elif any(map(str.isdigit, token)) and token not in skipped:
@@ -327,4 +333,5 @@ def _sentence(text: str) -> _Sentence:
             words.append("#")
         elif token not in skipped:
             words.append(stem(token))
+    # Two negations cancel each other.
     return _Sentence(tuple(words), tuple(values), tuple(names), negations % 2 == 1, len(tokens) - len(values))

@@ -1,7 +1,7 @@
 """Entries that only repeat: a question that was asked before, and an answer that quotes memory.
 
-They say nothing that memory does not have elsewhere, so they come after what they ask for or quote. An entry
-that says word for word what is looked for, and is no question, comes first.
+They say nothing that memory does not have elsewhere, so they come after the entries that they ask for or
+quote. An entry with just the words of the query that is no question comes first.
 """
 
 from __future__ import annotations
@@ -107,4 +107,5 @@ def is_echo(entry: Entry, query: str) -> bool:
         if QUOTES in relations or (ANSWERED in relations and is_question(entry.text)):
             return True
     text = entry.text
+    # A longer text cannot be the question alone, so its words are not compared.
     return len(text) <= 2 * len(query) + _ROLE and is_question(text) and says_same(text, query)

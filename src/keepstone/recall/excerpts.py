@@ -1,8 +1,8 @@
 """Recall in files and notes: their paragraphs and bullets, ranked beside the entries that were found.
 
 They are not indexed, as an agent's files are small, and a person's edits are found at once. Each recall
-that includes them reads and scores them, up to a size. An excerpt and an entry compare by what both
-have: BM25 over the excerpts and the entries found, and a cosine where an embedder is at hand.
+that includes them reads and scores them, up to a size. An excerpt and an entry compare by scores
+that both have: BM25 over the excerpts and the entries found, and a cosine where an embedder is at hand.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Section:
 
     @property
     def searched(self) -> str:
-        """The text that is searched: the name of a file says what it is about, too."""
+        """The text that is searched, with the name of the file, which tells its subject."""
         name = self.excerpt.path if self.excerpt.kind == "file" else ""
         return "\n".join(filter(None, (name, self.heading, self.excerpt.text)))
 
@@ -69,10 +69,11 @@ def sections_of(path: str, text: str) -> Iterator[Section]:
     r"""Yield the bullets and paragraphs of a file, those without a word left out.
 
     Examples:
-        >>> [(one.excerpt.line, one.excerpt.text) for one in sections_of("a.md", "# Tea\n\nGreen\n- black\n")]
-        [(3, 'Green'), (4, '- black')]
+        >>> [(found.excerpt.line, found.excerpt.text) for found in sections_of("a", "# Tea\n\nGreen\n- Oat")]
+        [(3, 'Green'), (4, '- Oat')]
     """
     heading, lines, begin, is_code, length = "", list[str](), 1, False, 0
+    # An empty line at the end, so that the last paragraph is ended like the others.
     for number, line in enumerate((*_NEWLINE.split(text), ""), 1):
         is_heading = not is_code and _HEADING.match(line) is not None
         length += len(line)
@@ -191,7 +192,7 @@ class _Search:
         self.reason = ""
 
     def _holders_of(self, words: Sequence[str]) -> dict[str, int]:
-        """Return how many excerpts hold each word; of one that none holds, how many entries do."""
+        """Return how many excerpts hold each word; of a word in no excerpt, how many entries do."""
         stems = [set(found) for found in self._stems]
         forms = {word: set(stems_of(word, self._language)) for word in words}
         holders = {word: sum(form <= found_stems for found_stems in stems) for word, form in forms.items()}
@@ -243,6 +244,7 @@ class _Search:
         """
 
         def counted(reader: Reader) -> tuple[Matches, Cosines | None]:
+            # For its counts only, so one hit is enough.
             found = reader.search(self._terms, self._scope, 1) if self._terms else Matches()
             if self._vector is None or self.space is None:
                 return found, None
@@ -251,6 +253,7 @@ class _Search:
         found, cosines = self._vectors.with_reader(counted)
         rows = found.rows + len(self._sections)
         if cosines is None and len(near) >= _FEWEST:
+            # The highest come first, so these are the median and the upper quartile.
             cosines = estimated(near[len(near) // 2], near[len(near) // 4], rows)
         holders = {term: excerpt_holders[term] + found.holders.get(term, 0) for term in self._terms}
         speakers = speakers_of([hit.text for hit in self._hits])
@@ -270,6 +273,7 @@ class _Search:
             vector, space, self.reason = self._vectors.query(self._question.text, self._question.vector)
             if vector is None or space is None:
                 return {}
+            # In this order, as the time may not suffice for all vectors.
             order = dict.fromkeys([*first, *range(len(self._sections))])
             texts = {n: self._sections[n].excerpt.text for n in order}
             made = filling.of_texts(self._vectors, list(dict.fromkeys(texts.values())), SECONDS)
@@ -278,6 +282,7 @@ class _Search:
             return {}
         self._vector, self.space = vector, space.id
         known = {n: float(made[text] @ vector) for n, text in texts.items() if text in made}
+        # Entries have negative numbers, as in the other mappings by number.
         entries = zip(range(-len(self._hits), 0), self._hits, strict=True)
         return known | {n: hit.why.cosine for n, hit in entries if hit.why.cosine is not None}
 
@@ -321,6 +326,7 @@ def _bm25(
     counts = {n: Counter(filter(wanted.__contains__, found)) for n, found in stems.items()}
     frequencies = Counter(stem for count in counts.values() for stem in count)
     average = sum(map(len, stems.values())) / len(stems) or 1.0
+    # With 1 added the weight is never negative: among few texts many words are in half of them.
     weights = {stem: math.log(1 + (len(stems) - n + 0.5) / (n + 0.5)) for stem, n in frequencies.items()}
 
     def score(number: int) -> float:

@@ -61,6 +61,7 @@ def catch_up(vectors: Vectors, seconds: float) -> None:
             return
         ask_within(seconds, server.id, lambda: server.dim)  # It may have to ask the server.
         with vectors.meaning.turns.soon(max(0.0, until - time.monotonic())) as mine:
+            # Another call may have changed the embedder during the wait.
             if not mine or vectors.embedder() is not server:
                 return
             maker = vectors.meaning.maker(server)
@@ -91,6 +92,7 @@ def fill_quickly(
     is_foreign = isinstance(embedder, Patient)
     with vectors.meaning.turns.soon(max(until - time.monotonic(), _MOMENT)) as mine:
         left = reader.pending_count(embedder.id, scope)
+        # Refused texts stay pending, so as many more are asked for.
         most = AT_ONCE + len(vectors.meaning.refused)
         wanted = reader.pending(embedder.id, scope, keys=list(first))
         newest = reader.pending(embedder.id, scope, most, newest_first=True)
@@ -178,6 +180,7 @@ def _make(
 
     maker = vectors.meaning.maker(embedder)
     entries = reader.load(keys) if keys else {}
+    # Refused before: only a new refusal shows that asking for more may help.
     known = {text for entry in entries.values() if maker.refuses(text := entry.text)}
     texts = [entry.text for entry in entries.values()]
     try:

@@ -1,11 +1,11 @@
 """Scores of entries from their words, vectors and neighbours, and from hints in the question.
 
-Scores by words begin at nothing and end at the best of the list. Cosines have no
-such beginning, and where they lie differs from one embedder to another: they are
-stretched from the lowest of the candidates to the highest. What was said right
-before and after often answers a question in other words, so candidates share with
-their neighbours what their words are worth, and by how much their vectors are
-better, or worse, than the average candidate's. docs/decisions has the measurements.
+Scores by words reach from 0 to the best of the list. Cosines have no such beginning,
+and their range differs from one embedder to another: they are stretched from the
+lowest of the candidates to the highest. Entries right before and after often answer
+a question in other words, so candidates share two parts with their neighbours: the
+scores of their words, and the difference of their vectors' scores from the average
+candidate's. docs/decisions has the measurements.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SHARES, SHARES_ALONE = (0.3, 0.15), (0.4, 0.2)
 vectors, and with words alone, which find fewer answers by themselves."""
 LONG_VECTORS, LONG_SHARES = 1.6, 0.5
 """Factors of the vectors' weight and of the neighbours' shares for long entries: such an entry holds
-some words of any question, and says by itself what it is about."""
+some words of any question, and names its subject itself."""
 _SHORT, _LONG = 50.0, 200.0
 """Mean entry length, in words, below which the factors for long entries are off, and above which they apply
 in full."""
@@ -124,6 +124,7 @@ def _stretched(cosines: Mapping[int, float], candidates: Collection[int]) -> dic
         return {}
     low, high = min(known), max(known)
     return {
+        # Neighbours that are not candidates may lie outside of the candidates' range.
         key: (cosine - low) / (high - low) if low < cosine < high else float(cosine >= high)
         for key, cosine in cosines.items()
     }
@@ -202,8 +203,10 @@ def in_order(parts: Parts, most: int | None = None) -> list[tuple[int, float]]:
             total[key] = total.get(key, 0.0) + value
     keys = list(total)
     if most is not None and 0 < most < len(keys):
+        # Few of many keys are wanted, so only those that can be among them are sorted.
         least = nlargest(most, total.values())[-1]
         keys = [key for key, value in total.items() if value >= least]
+    # Sorting is stable: keys of equal scores stay in their own order.
     keys.sort()
     keys.sort(key=total.__getitem__, reverse=True)
     return [(key, total[key]) for key in keys[:most]]
@@ -222,6 +225,7 @@ def by_time(scored: Iterable[tuple[int, float]], entries: Mapping[int, Entry]) -
 
     def place(scored: tuple[int, float]) -> tuple[float, datetime, str, str]:
         entry = entries[scored[0]]
+        # Rounded, as sums of the same parts in another order differ in the last digits.
         return -round(scored[1], _DIGITS), entry.ts, entry.id, entry.session
 
     return sorted(scored, key=place)
@@ -259,5 +263,6 @@ def lifted(relevance: float, date: float) -> float:
     """
     if date < DATE:
         return relevance
+    # The odds are multiplied and not the probability, so that the result stays below 1.
     more = relevance * _TIMELY
     return max(relevance, min(more / (1 - relevance + more), _LIFTED))

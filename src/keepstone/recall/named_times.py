@@ -95,7 +95,7 @@ def entries_of_time(store: Store, question: Question, scope: Scope, *, only: boo
     """Return the entries of the time that a question names, newest first.
 
     With ``only`` none unless it asks for nothing else, and they are relevant; else they are not, as they have
-    nothing else of the question. What needs more than a list of entries is searched as any other question.
+    nothing else of the question. A question that needs more than a list is searched as any other.
     """
     plain = question.vector is None and question.as_of is None and not question.neighbours
     times = named_times(question.text[:LONGEST], question.now) if plain else None
@@ -105,6 +105,7 @@ def entries_of_time(store: Store, question: Question, scope: Scope, *, only: boo
     if not question.limit or relevance < question.min_relevance:
         return []
     now = None if question.include_superseded else question.now
+    # The newest entries of all periods are among the newest of each.
     pages = [
         store.select(replace(dated, valid_at=now), question.limit, None, newest_first=True)
         for dated in times.scopes(scope)

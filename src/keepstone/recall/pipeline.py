@@ -1,8 +1,8 @@
 """From a query to hits.
 
-Two lists are where it starts: the entries that hold the query's words, and those
-whose vectors are nearest to the query's. Neither filters the other. What was
-said right before and after a fitting entry often answers the question in other
+It starts with two lists: the entries that hold the query's words, and those
+whose vectors are nearest to the query's. Neither filters the other. Entries
+right before and after a fitting entry often answer the question in other
 words, so each entry shares its score with its neighbours in the session, and an
 entry may be found through its neighbours alone.
 """

@@ -47,7 +47,7 @@ _SINGLE = re.compile(
 _HINT = re.compile(r"\d|[_.:/#@+\\]\w|[a-z][A-Z]|[A-Z]{2}")
 """Parts of identifiers: each identifier has one of them."""
 _MOST_IDENTIFIERS, _SHORTEST = 8, 3
-"""Maximum identifiers of a query, and minimum letters and digits of one of several parts."""
+"""Maximum identifiers of a query, and minimum letters and digits of an identifier of several parts."""
 
 
 def identifiers_of(query: str) -> list[str]:
@@ -58,9 +58,11 @@ def identifiers_of(query: str) -> list[str]:
         ['parse_url', 'ORD-48213', 'ENOENT']
     """
     text = query[:_LONGEST]
+    # Most queries have no identifier, and a quick search shows it.
     if _HINT.search(text) is None:
         return []
     joined = [name for name in _JOINED.findall(text) if _is_identifier(name)]
+    # A query that is all in capitals stresses nothing.
     alone = () if text.isupper() else _SINGLE.findall(_JOINED.sub(" ", text))
     single = [name for name in alone if name.lower() not in STOP_WORDS]  # "ONLY" is stressed, not a code.
     return list(dict.fromkeys((*joined, *single)))[:_MOST_IDENTIFIERS]
@@ -96,6 +98,7 @@ def speaker_of(text: str) -> str | None:
 
 def speakers_of(texts: Iterable[str]) -> set[str]:
     """Return the names that texts begin with, see ``speaker_of``."""
+    # Two more characters for the colon and the space.
     begins = {text[: _LONGEST_NAME + 2].partition(": ")[:2] for text in texts}
     return {name for name, colon in begins if colon and name and not name[0].islower() and "\n" not in name}
 
@@ -114,7 +117,7 @@ def is_of_user(query: str) -> bool:
 
 
 def named(query: str, speakers: Collection[str]) -> frozenset[str]:
-    """Return those of the speakers whom a query calls by any part of their name, in small letters or large.
+    """Return the speakers whom a query calls by any part of their name, in small letters or large.
 
     Examples:
         >>> named("what does ann's sister do?", ["Ann Lee", "Bob"])
@@ -179,6 +182,7 @@ class Period:
         today = ts.date()
         if self.day is None or self._is(today):
             return self._is(today)
+        # The first day of the calendar has no day before it.
         return self._is(date.fromordinal(max(1, today.toordinal() - 1)))
 
     def begins(self, now: datetime) -> datetime:
@@ -199,6 +203,7 @@ class Period:
             return begin + timedelta(days=1)
         if self.month is None:
             return begin.replace(year=begin.year + 1)
+        # 31 days after the first of any month is in the next one.
         return (begin + timedelta(days=31)).replace(day=1)
 
     def names_day_before(self, ts: datetime) -> bool:
@@ -243,6 +248,7 @@ _DATE_HINT = re.compile(
     rf"\d|(?i:jan|feb|m[aä]r|apr|ma[iy]|ju[nl]|aug|sep|o[ck]t|nov|de[cz]|{'|'.join(_ELSEWHERE)})"
 )
 """Parts of dates: each date has one of them."""
+# Complete dates come before parts of them, as a match is taken out before the next pattern is tried.
 _DATES = [
     re.compile(pattern)
     for pattern in (

@@ -42,11 +42,13 @@ def embed_all(
 
 
 def reembed(store: Store, wanted: Any, progress: Progress | None = None) -> int:
-    """Replace all vectors with those of another embedder and record it; see ``Home.reembed``."""
+    """Replace all vectors with another embedder's and record that embedder; see ``Home.reembed``."""
     choice = best() if isinstance(wanted, str) and wanted == AUTO else chosen(wanted, "named")
     embedder = _wanted(choice)
     space, agents = check_embedder(embedder), store.agents()
     made = _embed(store, Maker(embedder), agents, progress)
+    # Recorded once all vectors are made, and the old ones go after that: until then a killed run leaves the
+    # home as it was.
     store.set_home_space(with_probe(space, choice))
     for agent in agents:
         for other in store.spaces(agent):

@@ -2,10 +2,10 @@
 
 Two things count: how much of the information in the question's words the entry holds, and how near its
 vector is. A word weighs by how few of the agent's entries hold it (IDF), as a part of the weight of a word
-that none holds, so that small homes and large ones compare. A cosine counts by where it lies between those
-of unrelated texts and of an entry that fits, which differ from one embedder to another. An entry that says
-it all in other words is relevant by its cosine alone, if that is higher than the highest of as many unrelated
-entries would be: the more there are, the higher. docs/decisions/0017 and 0029 have the measurements.
+that none holds, so that small homes and large ones compare. A cosine counts by its place between the cosines
+of unrelated texts and of an entry that fits, which differ from one embedder to another. An entry that says it
+all in other words is relevant by its cosine alone, if that is higher than the highest cosine of as many
+unrelated entries would be: the more entries, the higher. docs/decisions/0017 and 0029 have the measurements.
 """
 
 from __future__ import annotations
@@ -111,6 +111,8 @@ class _Model:
     """Weight of the place of the cosine."""
 
 
+# Fitted on conversations, see docs/decisions/0017 and 0029: a change of one weight needs these measurements
+# again.
 _BOTH = _Model(-3.6, coverage=2.8, mass=1.1, unseen=-1.9, cosine=4.0)
 _WORDS = _Model(-4.15, coverage=3.5, mass=3.7, unseen=-1.8, length=-0.55)
 _VECTOR = _Model(-3.7, cosine=6.4)
@@ -130,13 +132,15 @@ def calibrated(reader: Reader, vector: Vector, space: str, rows: int) -> Cosines
 
 
 def estimated(median: float, upper: float, rows: int) -> Cosines | None:
-    """Return where cosines lie if those of unrelated texts have this median and upper quartile.
+    """Return the range of cosines if the cosines of unrelated texts have this median and upper quartile.
 
-    The more entries there are, the higher is the highest cosine of an unrelated one.
+    The more entries there are, the higher is the highest cosine of an unrelated entry.
     """
     if median >= _ALIKE:
         return None
     deviation = (upper - median) / _QUARTILE
+    # The highest of n draws of a normal distribution lies about sqrt(2 ln n) standard deviations above the
+    # mean.
     highest = median + deviation * math.sqrt(2 * math.log(max(rows or _USUAL_ROWS, 2)))
     fitting = max(median + _FITTING * (1 - median), median + (highest - median) / _HIGHEST)
     return Cosines(median, fitting, is_measured=False, alone=_HIGHEST, tenfold=0.0)
@@ -180,6 +184,7 @@ class Relevance:
         self._least = 0.0 if cosines is None else cosines.least(rows)
         most, ranks = _idf(rows, 0), _common_words()
         last_rank = len(ranks)
+        # Rarity in the agent's memory times rarity in English, since in a small memory every word is rare.
         self._weights = {
             term: math.sqrt(_idf(rows, holders.get(term, 0)) / most)
             * math.log1p(ranks.get(stem(term), last_rank))
@@ -237,6 +242,8 @@ class Relevance:
         """Return the heaviest group of words within one window, and the words without a place."""
         if not places or places[-1][0] - places[0][0] < _TOGETHER:
             return words
+        # A window slides over the places. It counts how often it holds each word, so that a word leaves only
+        # with its last place.
         inside = dict.fromkeys(words, 0)
         weight, most, best, end = 0.0, 0.0, (0, 0), 0
         for first, (begin, leaving) in enumerate(places):
@@ -259,6 +266,7 @@ def _common_words() -> Mapping[str, int]:
 
 
 def _idf(rows: int, holders: int) -> float:
+    # Counts of two moments may say that more entries hold the word than there are.
     return math.log(1 + (max(rows, holders) - holders + 0.5) / (holders + 0.5))
 
 

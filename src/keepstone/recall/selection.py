@@ -187,6 +187,7 @@ class Meaning:
             self._claimed = True
             embedder = self.choice().embedder
             if embedder is not None and self._store.home_space() is None:
+                # Dimension 0: the embedder was not asked for it yet.
                 self._store.set_home_space(Space(embedder.id, 0, getattr(embedder, "probe", "")))
                 self.spaces.clear()
 
@@ -272,7 +273,7 @@ def with_probe(space: Space, choice: Choice) -> Space:
 
 
 def _compared(embedder: Embedder, recorded: Space) -> str:
-    """Return how an embedder's answer to the probe text differs from that of the home's, for a message."""
+    """Return how an embedder's answer to the probe text differs from the recorded answer, for a message."""
     answer = getattr(embedder, "probe", "")
     if not answer:
         return ""
@@ -306,12 +307,14 @@ def chosen(wanted: Any, reason: str, *, recorded: Space | None = None, name: str
         if remote and is_unnamed(made.id):
             made.id = embedder.id  # A server that answers otherwise is known by its address.
         return Choice(Patient(made) if not remote else made, reason, remote)
+    # Code of others gets a time limit for each call; ours needs none, and a server's client has its own.
     trusted = is_local(embedder) or is_remote(embedder)
     return Choice(embedder if trusted else Patient(embedder), reason, is_remote(embedder))
 
 
 def _needs_probe(embedder: Embedder, recorded: Space | None, *, remote: bool) -> bool:
     if remote:
+        # A server at another address may give the same vectors.
         is_moved = recorded is not None and recorded.id.startswith(_SERVERS) and recorded.id != embedder.id
         return is_moved and recorded is not None and bool(recorded.probe)
     return not getattr(embedder, "is_named", True)

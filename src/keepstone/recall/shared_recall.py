@@ -55,6 +55,8 @@ def merged(own: Hits, others: Sequence[Hits], limit: int) -> Hits:
     if not others:
         return own
     found = [own, *others]
+    # Sorting is stable: of equal relevance the agent's own hits come first, each agent's in the order of
+    # their scores.
     hits = sorted((hit for hits in found for hit in hits), key=lambda hit: -hit.relevance)
     named = next((hits for hits in found if hits.embedder is not None), own)
     return Hits(

@@ -41,6 +41,7 @@ def corrected(
     candidates = {term: swaps for term in correctable if (swaps := exchanged(term))}
     if not candidates:
         return query
+    # All words in one call, as each call is a query of the store.
     holders = holders_of([swap for swaps in candidates.values() for swap in swaps])
     for term, swaps in candidates.items():
         best = max(swaps, key=lambda swap: holders.get(swap, 0), default=term)
@@ -50,7 +51,7 @@ def corrected(
 
 
 def respelled(query: str, unknown: Sequence[str], speakers: Callable[[], Iterable[str]]) -> str:
-    """Return a query with names that no entry holds replaced by those of speakers, spelled otherwise.
+    """Return a query in which names that no entry holds are replaced by similar names of speakers.
 
     They differ in vowels within and in doubled letters only. Names begin with a capital letter.
 
@@ -80,6 +81,7 @@ def _sound(name: str) -> str:
 
 
 def _replaced(query: str, word: str, other: str, flags: int = 0) -> str:
+    # An underscore ends a word here, as it does in the index.
     return re.sub(rf"(?<![^\W_]){re.escape(word)}(?![^\W_])", other, query, flags=flags)
 
 

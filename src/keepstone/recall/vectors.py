@@ -1,6 +1,6 @@
-"""One agent's vectors in one space: given, made and kept vectors, and the nearest ones of a query.
+"""One agent's vectors in one space: given, made and kept vectors, and the vectors nearest to a query.
 
-``filling`` makes those of entries that have none.
+``filling`` makes the vectors of entries that have none.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Vectors:
     """Vectors of an agent's entries, and how near they are to others.
 
     With an embedder they are of its space: vectors that callers give count as its own,
-    and those of other entries are made when they are needed. Such vectors are kept in the
+    and the vectors of other entries are made when they are needed. Such vectors are kept in the
     index only. Without an embedder there are only those given, in the space of the first.
 
     Raises:
@@ -140,7 +140,7 @@ class Vectors:
         return self.meaning.choice().remote
 
     def reason(self) -> str:
-        """Return why the embedder is used that is, or why there is none, for people."""
+        """Return a readable reason for the choice of embedder, or for having none."""
         return self._selection()[2]
 
     def _selection(self) -> tuple[Embedder | None, Space | None, str]:
@@ -156,7 +156,7 @@ class Vectors:
         return None, space, whose_vectors(space.id if space else "", choice.embedder.id)
 
     def query(self, text: str, given: Vector | None) -> tuple[Vector | None, Space | None, str]:
-        """Return the vector to search with, its space, and why: a given one goes before that of the text.
+        """Return the vector to search with (the given one, else of the text), its space, and the reason.
 
         Raises:
             SpaceMismatchError: The agent's vectors are from another embedder.
@@ -330,7 +330,7 @@ class Dense:
         self.searched: str | None = None
 
     def take_query(self, text: str, vector: Vector | None) -> None:
-        """Take the vector to compare with: the one that is given, else that of a text; once is enough."""
+        """Take the vector to compare with: the given vector, else the vector of a text; once is enough."""
         if self.reason:
             return
         if vector is not None:

@@ -49,10 +49,12 @@ def _scan(text: str) -> tuple[str, list[str]]:
             name = found["name"] if "name" in kind.pattern.groupindex else PASSWORD
             if kind.is_free and not is_real(found[where], name):
                 return found[0]
+            # A dictionary as a set that keeps the order.
             kinds[kind.name] = None
             begin, end = (place - found.start() for place in found.span(where))
             return found[0][:begin] + placeholder(kind.name) + found[0][end:]
 
+        # Later kinds search the masked text, so that a secret counts as one kind only.
         text = kind.pattern.sub(without, text)
     return text, list(kinds)
 
@@ -103,6 +105,7 @@ def _secrets_in_value(value: Any, where: str, key: str = "") -> Iterator[Secret]
 
 def is_password(key: str, value: str) -> bool:
     """Return whether a value is a password by its key."""
+    # The pattern of headers begins with their name, which is the key here.
     if key.casefold().endswith("authorization"):
         return bool(kinds_in(f"{key}: {value}"))
     named = _ENDS_WITH_NAME.search(key)

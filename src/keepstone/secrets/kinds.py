@@ -97,7 +97,7 @@ KINDS: Sequence[Kind] = (
         r"(?:ecret_access_key|ecretAccessKey|ECRET_ACCESS_KEY)[\\\"']{0,2}\s{0,4}[=:]\s{0,4}[\\\"']{0,2}"
         r"(?P<secret>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
     ),
-    # What `keepstone token create` prints.
+    # The tokens that `keepstone token create` prints.
     _token("keepstone token", "kst_", r"[\w-]{43}", r"[\w-]"),
     # docs.github.com, "About authentication to GitHub"; docs.gitlab.com/security/tokens, "Token prefixes".
     _kind("GitHub token", "ghp_ gho_ ghu_ ghs_ ghr_", r"(?<![A-Za-z0-9])gh[pousr]_[A-Za-z0-9]{36,255}"),

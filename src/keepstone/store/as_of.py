@@ -83,6 +83,7 @@ class PastReader(IndexReader):
             self._indexed.add(session)
             records = list(self._by_session[session].values())
             if records:
+                # No file has these states. The index only compares the first with the one that it knows.
                 self._index.added(session, session, Stat(0, 0, 0), Stat(len(records), 0, 0), records, b"")
 
     def similar(
@@ -197,6 +198,7 @@ class KeptReaders(Generic[S]):
             reader, states = make()
         yield reader
         with self._guard:
+            # Not after an erasure since the lease began: the reader may still hold erased entries.
             if self._forgotten == before:
                 self._kept[agent, moment] = reader, states
             while (
@@ -231,7 +233,7 @@ def vectors_today(
 
 
 def _texts(store: Store, agent: str, session: str, ids: Sequence[str]) -> dict[str, str]:
-    """Return the texts of entries, perhaps with those of others."""
+    """Return the texts of entries, perhaps with texts of other entries."""
     if len(ids) <= _FEW:
         today = [entry for entry_id in ids for entry in store.find(agent, entry_id, session)]
     else:

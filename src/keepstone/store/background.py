@@ -67,6 +67,7 @@ class Background:
             if not self._is_current():
                 return None
             if not self._waiting:
+                # Under the guard, so that an agent named from now on starts a thread of its own.
                 self._thread = None
                 return None
             return self._waiting.pop(0)

@@ -108,6 +108,7 @@ def positions_of(cursor: str) -> Positions:
     positions: Positions = {}
     try:
         base, moved = map(_decoded, cursor.split("."))
+        # The moves come last, so that they replace positions of the beginning.
         for agent, sessions in (*base.items(), *moved.items()):
             for session, place in sessions.items():
                 positions.setdefault(agent, {}).pop(session, None)
@@ -125,6 +126,7 @@ def _encoded(positions: Mapping[str, Mapping[str, Position | None]]) -> str:
 
 
 def _decoded(text: str) -> Mapping[str, Mapping[str, list[int] | None]]:
+    # The padding was left out, as ``=`` has a meaning in URLs.
     raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     found: Mapping[str, Mapping[str, list[int] | None]] = json.loads(zlib.decompress(raw))
     return found

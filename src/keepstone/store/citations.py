@@ -137,6 +137,7 @@ class Project:
             path, first, last = _parsed(key[0])
             with Folder(self.root) as folder:
                 status = folder.stat(path)
+            # With the time of the last change of status, which programs cannot set back.
             version = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
             if not fresh and key in self._kept and self._kept[key][0] == version:
                 return self._kept[key][1]
@@ -193,7 +194,7 @@ class Project:
             raise NotTextError(f"{path} is not UTF-8 text: cite a text file") from None
 
     def _identity(self) -> str:
-        """Return a digest of the repository's remote, so that clones agree; without one of the path."""
+        """Return a digest of the repository's remote, so that clones agree; without a remote, of the path."""
         config, text = self.root / ".git" / "config", ""
         if config.is_file():
             with config.open("rb") as file:
@@ -205,6 +206,7 @@ class Project:
                 section = line
             elif section == '[remote "origin"]' and key.strip() == "url" and not remote:
                 remote = value.split(maxsplit=1)[0] if value.strip() else ""
+        # Sixteen digits are enough to tell projects apart.
         return _digest(_plain(remote) or str(self.root))[:23]
 
 
@@ -217,7 +219,7 @@ def cited(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def is_citation(link: Mapping[str, Any]) -> bool:
-    """Return whether a link is to a file; one of the same relation may be to an entry."""
+    """Return whether a link is to a file; links to entries may have the same relation."""
     return link.get("rel") == CITES and isinstance(link.get("to"), str) and link["to"].startswith(_FILE)
 
 
@@ -262,6 +264,7 @@ def _found(text: str, first: int, last: int, link: Mapping[str, Any]) -> Compare
         at for at in range(len(lines) - count + 1) if (start := _words(lines[at])) and words.startswith(start)
     ]
     left = _COMPARED
+    # The nearest place first, as a text seldom moves far.
     for at in sorted(starts, key=lambda at: abs(at + 1 - first)):
         part = "\n".join(lines[at : at + count])
         if _digest(part) == link.get("digest"):
@@ -273,7 +276,7 @@ def _found(text: str, first: int, last: int, link: Mapping[str, Any]) -> Compare
 
 
 def _newest(porcelain: str) -> str | None:
-    """Return the newest commit; of two in one second not the one that the other follows."""
+    """Return the newest commit; of two in one second the later, which has the other as a parent."""
     times: dict[str, int] = {}
     followed = set[str]()
     commit = ""

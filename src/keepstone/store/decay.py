@@ -8,7 +8,7 @@ The formula is that of "Session Memory Persistence", version 1.0, section 5::
 gives them, and never negative. Rate and base belong to the entry's type; types
 other than the four of the document fade as ``conversation`` does. A priority
 stored in the entry is its base: ``SessionMemory`` stores that of the type, and
-an entry with a priority of its own replaces it. What the formula gives is shown and
+an entry with a priority of its own replaces it. The result of the formula is shown and
 compared, and never stored, so that it cannot fade twice.
 """
 

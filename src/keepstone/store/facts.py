@@ -34,8 +34,8 @@ def is_fact(entry: Entry) -> bool:
 def setting(record: Record, clock: Callable[[], datetime], kept: Callable[[Entry], object]) -> Revision:
     """Return the revision that makes a fact with the value of a record valid.
 
-    Where one has it already that changes nothing, and ``kept`` is called with it. The time of the record is
-    that of the revision, so that writers at once have the times of their order.
+    Where a fact has it already, nothing changes, and ``kept`` is called with that fact. The record gets the
+    time of the revision, so that the times of simultaneous writers follow the order of their writes.
     """
     key, value = record["data"]["key"], record["data"]["value"]
 

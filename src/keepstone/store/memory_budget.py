@@ -17,7 +17,7 @@ DEFAULT = 256 << 20
 
 
 class Keeper(Protocol):
-    """One that keeps something in memory: an agent."""
+    """An object that keeps something in memory: an agent."""
 
     def memory(self) -> int | None:
         """Return how many bytes it keeps; None while a thread uses it."""
@@ -42,11 +42,13 @@ class MemoryBudget:
 
     def used(self, keeper: Keeper) -> None:
         """Count an agent that was used just now; others release theirs where all keep more than allowed."""
+        # Measured, and released below, without the guard here: both take the guard of an index.
         kept, unused = keeper.memory(), list[Keeper]()
         with self._guard:
             before = self._kept.pop(keeper, 0)
             self._kept[keeper] = before if kept is None else kept
             self._sum += self._kept[keeper] - before
+            # The agent that was used just now keeps its memory in any case.
             while self._sum > self.limit and len(self._kept) > 1:
                 other, least = self._kept.popitem(last=False)
                 self._sum -= least

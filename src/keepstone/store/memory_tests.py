@@ -93,6 +93,7 @@ def read_tests(file: Path) -> list[MemoryTest]:
             raise ValueError(f"{file} is no regular file: it cannot hold tests")
         text = file.read_text("utf-8", "surrogateescape") if file.exists() else ""
     found = []
+    # Lines end at a newline only, as JSON may have other separators in its strings.
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
@@ -152,6 +153,7 @@ def _without(line: bytes, agent: str, gone: set[str]) -> Iterator[bytes]:
     }
     if kept == test:
         yield line
+    # A test goes once it has nothing left to check.
     elif any(kept.get(key) for key in ("expect", "never", "nothing")):
         yield json.dumps(kept, ensure_ascii=False).encode() + b"\n"
 
@@ -165,13 +167,14 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
 
 
 def _id_of(line: bytes) -> object:
-    """Return the id of a test; that of one without is its question."""
+    """Return the id of a test; without one it is the question."""
     test = _parsed(line) or {}
     return test.get("id", test.get("ask"))
 
 
 def _is_of(line: bytes, agent: str) -> bool:
     test = _parsed(line)
+    # A damaged line may be of any agent, so that a purge of its text takes it out.
     return test is None or test.get("agent", "default") == agent
 
 
@@ -192,6 +195,7 @@ def rewrite(
                 lines = file.read().splitlines(keepends=True)
         except FileNotFoundError:
             lines = []
+        # A last line without its end would grow together with an added one.
         if lines and not lines[-1].endswith(b"\n"):
             lines[-1] += b"\n"
         new = change(lines)

@@ -63,9 +63,8 @@ def _open_folder(
     durable: bool,  # noqa: FBT001
     language: str | None,
 ) -> tuple[Store, Path]:
-    from keepstone.store.files.file_store import (
-        FileStore,  # SQLite is loaded when a home is opened, not on import.
-    )
+    # SQLite is loaded when a home is opened, not on import.
+    from keepstone.store.files.file_store import FileStore
 
     root = _root(target)
     _check_format(root)
@@ -82,6 +81,7 @@ def _root(target: str) -> Path:
     except PermissionError as error:
         raise AccessDeniedError(f"permission denied for {path!r:.80}; check its owner and mode") from error
     except NotADirectoryError:
+        # The nearest parent that exists is the file in the way.
         is_folder, root = False, next(folder for folder in root.parents if folder.exists())
     except (OSError, RuntimeError, UnicodeEncodeError) as error:
         raise ValueError(f"target is not the path of a folder: {path!r:.80}; {error}") from error
@@ -93,6 +93,7 @@ def _root(target: str) -> Path:
 def _check_format(root: Path) -> None:
     """Raise StoreError if the files of a home are of a version that this keepstone does not know."""
     try:
+        # A pipe of this name would keep the reading waiting for ever.
         if not S_ISREG((root / FORMAT_FILE).stat().st_mode):
             raise StoreError(f"{root / FORMAT_FILE} is no regular file, so the home is left as it is")
         found = json.loads((root / FORMAT_FILE).read_bytes())["format"]

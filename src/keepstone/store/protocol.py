@@ -36,7 +36,7 @@ from keepstone.store.sharing.grants import Grant
 from keepstone.vector import Space, Vector
 
 SessionCheck = Callable[[SessionInfo], None]
-"""Called with the state of a session while no other writer can change it; what it raises stops the change."""
+"""Called with a session's state while no other writer can change it; its error stops the change."""
 
 
 class Compacted(NamedTuple):
@@ -154,7 +154,7 @@ class EntryStore(Protocol):
         """
 
     def create(self, agent: str, session: str) -> None:
-        """Make an empty session. One that exists is left as it is."""
+        """Make an empty session. An existing session is left as it is."""
 
     def append(self, agent: str, session: str, records: Sequence[Record]) -> list[Entry]:
         """Add new entries durably, all or none, and make the session if need be.
@@ -178,7 +178,7 @@ class EntryStore(Protocol):
         """Change one live entry by its present state, and return the changed entry.
 
         Reading, ``change`` and writing are one atomic step: no other writer comes between. ``change``
-        must not use the store. What it raises ends the call, and nothing is written.
+        must not use the store. An error that it raises ends the call, and nothing is written.
 
         Raises:
             EntryNotFoundError: The session has no live entry with this id.
@@ -199,8 +199,8 @@ class EntryStore(Protocol):
 
         Reading, ``revision`` and writing are one atomic step: no other writer comes between, and readers
         see all of the lines or none. The entries come in the order of their lines. ``revision`` must not
-        use the store. What it raises ends the call, and nothing is written. ``ids`` are looked up at once,
-        before it asks for them; it may ask for others, too.
+        use the store. An error that it raises ends the call, and nothing is written. ``ids`` are looked up at
+        once, before it asks for them; it may ask for others, too.
 
         Raises:
             EntryNotFoundError: The session is missing.
@@ -286,9 +286,9 @@ class EntryStore(Protocol):
         """
 
     def add_grant(self, agent: str, grant: Grant, *, drop_later: bool = True) -> None:
-        """Add a grant durably, and remove those of a later time to the same agent; errors as for ``grants``.
+        """Add a grant durably, and remove grants of a later time to the same agent; errors as for ``grants``.
 
-        Without ``drop_later`` these stay. ``purge_agent`` removes an agent's grants, and what others granted
+        Without ``drop_later`` these stay. ``purge_agent`` removes an agent's grants, and the grants of others
         to it.
         """
 
@@ -312,8 +312,8 @@ class EntryStore(Protocol):
     ) -> Page[Entry]:
         """Return a session's live entries by (time, place), oldest first; a limit keeps the newest.
 
-        The next page has the entries before these. What is added or removed in between makes no other
-        entry come twice or be left out.
+        The next page has the entries before these. Entries that are added or removed in between make
+        no other entry come twice or be left out.
 
         With ``as_of`` as they were then; with ``archived`` also those that were archived for their age.
         """
@@ -328,7 +328,7 @@ class EntryStore(Protocol):
     ) -> Page[Entry]:
         """Return the live entries that a scope selects, by time, ties by session and place, oldest first.
 
-        What is added or removed between two pages makes no other entry come twice or be left out.
+        Entries that are added or removed between two pages make no other entry come twice or be left out.
         """
 
     def select_count(self, scope: Scope) -> int:
@@ -342,8 +342,8 @@ class EntryStore(Protocol):
     ) -> Page[tuple[str, str]]:
         """Return session and id, sorted, of all purgeable items that hold a text, ignoring case.
 
-        That is entries of which any version that is kept anywhere holds it, in a key or a value, also
-        deleted and archived ones; and what is too damaged to be an entry, under an id of its own.
+        These are entries of which any version that is kept anywhere holds it, in a key or a value, also
+        deleted and archived entries; and lines too damaged to be an entry, each under an id of its own.
         """
 
     def linked(self, agent: str, ids: Sequence[str], rel: str | None, limit: int) -> list[Entry]:
@@ -376,10 +376,10 @@ class EntryStore(Protocol):
         """Return the lines of an agent's suggestions, newlines included, in the order of writing."""
 
     def change_suggestions(self, agent: str, change: Callable[[list[bytes]], list[bytes]]) -> None:
-        """Write the lines that a function makes of those of an agent's suggestions, in one atomic step.
+        """Replace the lines of an agent's suggestions by the result of a function, in one atomic step.
 
-        ``change`` must not use the store. What it raises ends the call, and nothing is written. Purging an
-        entry, and emptying or removing a session, removes the suggestions that name their entries.
+        ``change`` must not use the store. An error that it raises ends the call, and nothing is written.
+        Purging an entry, and emptying or removing a session, removes the suggestions that name their entries.
         """
 
     def entry_counts(self, agent: str, session: str | None = None) -> dict[str, int]:
@@ -393,7 +393,7 @@ class VectorStore(Protocol):
         """Return the space of the home's embedder, None if none is recorded; dimension 0 is not known yet."""
 
     def set_home_space(self, space: Space) -> None:
-        """Record the space of the home's embedder. Like every index, what is recorded may be lost."""
+        """Record the space of the home's embedder. Like an index, the record may be lost."""
 
     def spaces(self, agent: str) -> list[Space]:
         """Return the spaces that the agent has vectors of, given or made."""
@@ -486,7 +486,7 @@ class Store(EntryStore, VectorStore, Protocol):
         """Return a value that changes when any process erases memory of an agent, or of any (empty)."""
 
     def purge_times(self, agent: str) -> list[datetime]:
-        """Return when entries of an agent were purged, one time for each; what has no time is left out."""
+        """Return when entries of an agent were purged, one time for each, if it is known."""
 
     def sessions_state(self, agent: str) -> tuple[int, int] | None:
         """Return a value that changes when a session is made or removed; None if the store has none."""

@@ -122,8 +122,8 @@ class Reader(Protocol):
     ) -> dict[str, set[int]]:
         """Return the keys of the entries in scope that hold each word, as a phrase if it has several parts.
 
-        If more than ``most`` entries hold a word, only those of them are returned whose keys are ``among``
-        some that a search in this scope found.
+        If more than ``most`` entries hold a word, only keys are returned that are ``among`` the
+        keys that a search in this scope found.
         """
 
     def similar(

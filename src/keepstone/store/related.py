@@ -31,7 +31,7 @@ def related(store: Store, first: Entry, rel: str | None, depth: int) -> list[Ent
 
 
 def _linked(store: Store, edge: Sequence[Entry], rel: str | None, known: Collection[str]) -> Iterator[Entry]:
-    """Yield entries that are not known yet and are linked with one of the edge, in either direction."""
+    """Yield entries that are not known yet and are linked with any entry of ``edge``, in either direction."""
     agent = edge[0].agent
     targets = dict.fromkeys(
         link["to"]

@@ -71,6 +71,7 @@ def resolve(
     results, needed = [], []
     for line in written:
         entry_id = line.record["id"]
+        # Two records of one call may have one id: the second meets the first.
         stored = current.get(entry_id) or live.get(entry_id)
         if stored is None:
             begun = in_next_life(line, live.last_life(entry_id))
@@ -130,6 +131,7 @@ def without_old_vector(stored: Record, later: Written) -> Written:
 
 def refuse_other(stored: Record, record: Record) -> Record:
     """Return the entry that is there if a new record says the same; times and origins do not count."""
+    # A put leaves reserved keys that it does not name, so these are not compared.
     kept = {key: value for key, value in stored.items() if key not in RESERVED or key in record}
     if {**kept, "ts": "", "origin": None} == {**create(record), "ts": "", "origin": None}:
         return stored
@@ -157,6 +159,7 @@ def revised(
     entries: dict[str, Entry | None] = {}
     for record in revision(live):
         entry_id = record["id"]
+        # A revision may change an entry that it has just added.
         stored = entries[entry_id] if entry_id in entries else live.get(entry_id)
         line = Written(record, dump(record))
         after: Entry | None = None
@@ -187,4 +190,5 @@ def no_deleted_entry(entry_id: str, session: str) -> EntryNotFoundError:
 
 def in_batch(raw: Sequence[bytes]) -> list[bytes]:
     """Return lines marked as one batch, so that readers see all or none."""
+    # Spliced into the bytes, as the lines are serialized already, and the mark comes last in them.
     return [b'%b,"batch":[%d,%d]}\n' % (line[:-2], place, len(raw)) for place, line in enumerate(raw, 1)]

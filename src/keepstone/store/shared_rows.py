@@ -75,7 +75,7 @@ class SharedAnswerRows(Protocol):
     def claim(
         self, name: tuple[str, str], agent: str, request: bytes, token: int, seconds: float
     ) -> AnswerRow | None:
-        """Record that a request is in progress; return the one that has the key if there is one."""
+        """Record that a request is in progress; return the request that has the key already, if any."""
 
     def keep(
         self,

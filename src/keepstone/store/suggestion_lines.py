@@ -218,6 +218,7 @@ def without(lines: Sequence[bytes], session: str, ids: Collection[str] | None) -
 
     def stays(raw: bytes, line: Record | None) -> bool:
         if line is None:  # A damaged line goes with any of the ids in it.
+            # The id as a string of JSON: ``{"id":"…"}`` and its newline, without all but the string.
             return not any(dump_read({"id": entry_id})[6:-2] in raw for entry_id in ids or ())
         return not (line.get("id") in gone if isinstance(line.get("id"), str) else _names(line, session, ids))
 
@@ -244,6 +245,7 @@ def united(
 
     ``is_purged`` takes a session and an id: no session for that of a suggestion.
     """
+    # A line that the base has and one side lacks was removed on that side.
     lines = [raw for raw in ours if raw in theirs or raw not in base]
     lines += [raw for raw in theirs if raw not in ours and raw not in base]
     lines = [raw for raw in lines if not is_purged("", _id_of(raw))]
@@ -259,7 +261,7 @@ def holding(lines: Iterable[bytes], contains: Callable[[str], bool]) -> list[str
 
 
 def without_text(contains: Callable[[str], bool], lines: Sequence[bytes]) -> list[bytes]:
-    """Return lines without those of suggestions that hold a text."""
+    """Return lines without the lines of suggestions that hold a text."""
     gone = set(holding(lines, contains))
     return [raw for raw in lines if _id_of(raw) not in gone]
 

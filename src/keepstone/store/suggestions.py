@@ -33,7 +33,7 @@ class Suggestions:
         seen = [[entry.session, entry.id, digest(entry.line)] for entry in targets]
         line = line | {"seen": seen + [[entry.session, entry.id, None] for entry in evidence]}
         raw = dump(line)
-        # Outdated suggestions leave room for new ones. Finding them reads entries: only if the list is long.
+        # Outdated suggestions leave room for new ones. Only a long list is searched, as this reads entries.
         is_long = len(self._store.suggestion_lines(self._agent)) >= MOST_OPEN
         outdated = {folded.line["id"] for folded in self._listed("outdated")} if is_long else set()
 
@@ -53,7 +53,7 @@ class Suggestions:
     def select(self, state: str | None) -> list[Suggestion]:
         """Return the suggestions in a state, or all of them, in the order of their lines.
 
-        Reading finishes no step that was begun: its lines may be those of another device.
+        Reading finishes no step that was begun: its lines may have come from another device.
         """
         return [folded.value for folded in self._listed(state)]
 
@@ -139,6 +139,7 @@ class Suggestions:
         self, folded: FoldedSuggestion, to: str, steps: Steps, by: str | None, ts: str
     ) -> Suggestion:
         begun = {"id": folded.line["id"], "state": "begun", "to": to, "by": by, "ts": ts, "steps": steps}
+        # Written before any entry changes, so that a killed step can be finished or taken back.
         self._write(folded, signed(begun))
         return self._finish(FoldedSuggestion(folded.line, folded.state, begun=begun))
 
@@ -171,6 +172,7 @@ class Suggestions:
                 raise SuggestionOutdatedError("its entries changed")
             return list(step["lines"])
 
+        # Only new entries: their session may not exist yet.
         if set(step["before"].values()) == {None}:
             self._store.create(self._agent, step["session"])
         self._store.revise(self._agent, step["session"], revise, list(step["before"]))
@@ -190,6 +192,7 @@ class Suggestions:
             now = fold(lines).get(folded.line["id"])
             if now is None:
                 raise self._missing(folded.line["id"])
+            # Another process has recorded the same decision since.
             if now.state == line["state"] and now.begun is None:
                 return lines
             is_begun = line["state"] == "begun" and now.begun is not None
@@ -219,6 +222,7 @@ def _targets(line: Record, entries: Iterable[Entry]) -> list[Entry] | None:
             if (session in (None, entry.session))
             and (digest(entry.line) == value if value else made is not None and entry.modified <= made)
         ]
+        # Two sessions may have entries of one id; a line without a session does not say which is meant.
         if len(same) != 1:
             return None
         targets += same

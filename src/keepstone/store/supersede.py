@@ -73,9 +73,11 @@ def _end_before(versions: Sequence[Version], newer: Entry | None) -> str | None:
 
     One that had passed by then closed the entry for an earlier one, which is gone.
     """
+    # Versions before a deletion are of an earlier life.
     begin = max((at + 1 for at, version in enumerate(versions) if version.deleted), default=0)
     ends = [version.line.get("valid_to") for version in versions[begin:]]
     changes = [at for at in range(len(ends) - 1, 0, -1) if ends[at] != ends[at - 1]]
+    # The end was set before the newer entry was made, so that entry did not set it.
     if changes and newer is not None and versions[begin + changes[0]].written < newer.ts:
         return ends[-1]
     for at in changes:

@@ -139,6 +139,7 @@ def move(
         target.set_home_space(space)
     if target.language != source.language and not target.agents():
         target.take_language(source.language)
+    # First, so that no session brings back an entry that the other home purged.
     gone = {agent: _move_purges(source, target, agent) for agent in {*agents, *source.vanished_agents()}}
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         # One session is read and folded here while the database takes in another one.
@@ -152,6 +153,7 @@ def move(
                 if progress is not None:
                     progress(done, len(sessions))
         finally:
+            # After an error or Ctrl-C, sessions that have not begun are not moved.
             pool.shutdown(cancel_futures=True)
     for agent in agents:
         _move_files(source, target, agent, moved)
@@ -191,6 +193,7 @@ def _move_purges(source: MovableStore, target: MovableStore, agent: str) -> Mapp
     purged = _most(
         _most(target_purged.ids, target_purged.vanished), _most(source_purged.ids, source_purged.vanished)
     )
+    # An id may have been used again after its purge, so the numbers of lives are compared.
     new = {key: life for key, life in purged.items() if life > target_purged.ids.get(key, 0)}
     for info in target.sessions(agent) if new else []:
         lives = _side_of(target.raw_lines(agent, info.id)).lives
@@ -238,6 +241,7 @@ def _move_session(
     for line in source.raw_lines(agent, session):
         made = side.add(line.line, archived=line.archived)
         life = made.life if made is not None else None
+        # A damaged line has no life, and is moved as it is.
         if life is None or life[1] > purged(life[0]):
             lines.append(line)
     is_there = target.session(agent, session) is not None
@@ -264,12 +268,13 @@ def _move_session(
 
 
 def _united(present: Sequence[RawLine], more: Side, purged: Purged) -> Sequence[RawLine]:
-    """Return the lines of a session merged with those of another; the same ones if that adds nothing."""
+    """Return a session's lines merged with another session's; the same object if that adds nothing."""
     result = merged(_side_of(present), more, purged)
     if not result.log_changed and not result.archive_changed:
         return present
     found: list[RawLine] = []
     for raw, archived in ((result.archive, True), (result.log, False)):
+        # A scan reads from a descriptor, and gives derived ids and times as it does for a log.
         with TemporaryFile() as file:
             file.writelines(raw)
             file.flush()

@@ -80,6 +80,7 @@ class Judge:
         if asking:
             self.project.begin()
         for entry in asking:
+            # Entries are frozen; the judge is not part of their value.
             object.__setattr__(entry, "_judge", self)
         return entries
 
@@ -90,11 +91,14 @@ class Judge:
     def trust(self, agent: str, session: str | None, record: Record) -> str:
         """Return the least trust of an entry and of all that it was derived from."""
         words, seen, edge = {own_trust(record)}, set[tuple[str, str]](), [(session, record)]
+        # Nothing can be less trusted than the least word, so the walk ends there.
         while edge and LEAST not in words:
             holder, line = edge.pop()
+            # A person's word counts more than the sources, unless these have changed since.
             if _is_vouched(line) and self.stale(agent, holder, line) is None:
                 continue
             for source in self.sources(agent, holder, line):
+                # Of a source that is gone nobody can say who wrote it.
                 words.add(LEAST if source.entry is None else own_trust(source.entry.line))
                 if source.entry is not None and (key := (source.entry.session, source.id)) not in seen:
                     seen.add(key)
@@ -105,12 +109,17 @@ class Judge:
         """Return why an entry may no longer hold: a source or a cited text has changed."""
         seen, edge = set[tuple[str, str]](), [(session, record)]
         while edge:
+            # Breadth first, so that the nearest reason is named.
             holder, line = edge.pop(0)
             for source in self.sources(agent, holder, line):
                 state, accepted = self._state(source, line), (source.known or "").removesuffix(_STALE)
+                # Without a recorded state an edit cannot be seen, so only a source that no longer holds is a
+                # reason.
                 if state != accepted and (source.known is not None or _status(state)):
                     return f"its source {source.id:.80} {_status(state) or 'was edited'}"
                 key = (source.entry.session, source.id) if source.entry is not None else ("", source.id)
+                # It was stale already when a person vouched for the entry, so its own sources are not
+                # examined.
                 if source.entry is not None and key not in seen and not (source.known or "").endswith(_STALE):
                     seen.add(key)
                     edge.append((source.entry.session, source.entry.line))
@@ -120,7 +129,7 @@ class Judge:
         return None
 
     def sources(self, agent: str, session: str | None, record: Record) -> Iterator[Source]:
-        """Yield the sources of an entry: those of its own session first, else of any."""
+        """Yield the sources of an entry, each from the entry's own session or, if missing, from any."""
         named = sources_of(record)
         links = {link["to"]: link for link in links_of(record) if link.get("rel") == DERIVED} if named else {}
         for name in named:
@@ -149,6 +158,7 @@ class Judge:
         found, edge = {(session, entry_id): None}, [entry_id]
         while edge:
             name = edge.pop()
+            # ``linked`` returns live entries only, so all versions with the id in them are searched.
             for holder, other in pages(partial(self._store.matching, agent, name, None, _MOST)):
                 versions = self._store.history(agent, other, holder)
                 if versions and (holder, other) not in found and name in sources_of(versions[-1].line):
@@ -303,11 +313,13 @@ class Judge:
         if source.entry is None:
             return _GONE
         line, now = source.entry.line, instant(self._clock(), "the clock's time")
+        # Sorted, as the order of keys says nothing.
         text = json.dumps(body_of(line), sort_keys=True, ensure_ascii=False)
         digest = f"sha256:{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
         if (end := read_time(line.get("expires"))) is not None and end <= now:
             return f"{digest} expired"
         closed = (end := read_time(line.get("valid_to"))) is not None and end <= now
+        # An entry that supersedes its source is not stale because of that.
         replaced = {link["to"] for link in links_of(derived) if link.get("rel") == SUPERSEDES}
         return f"{digest} superseded" if closed and source.id not in replaced else digest
 
@@ -339,6 +351,7 @@ class Trusted:
     def _holds(self, record: Record, moment: datetime) -> bool:
         if is_valid(record, moment):
             return True
+        # Closed by a newer entry and by nothing else: it holds again if that is filtered away.
         if not is_valid({key: value for key, value in record.items() if key != "valid_to"}, moment):
             return False
         newer = [*self._newer(record["id"])]

@@ -11,7 +11,7 @@ from keepstone.model import BackupInfo, Finding
 
 
 class UnsupportedMaintenance:
-    """A ``Maintenance`` that refuses every operation and has no upkeep; a store overrides what it has.
+    """A ``Maintenance`` that refuses every operation and has no upkeep; a store overrides those that it has.
 
     Args:
         store: The kind of store, for messages.

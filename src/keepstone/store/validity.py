@@ -10,7 +10,7 @@ from keepstone.model import BOUNDS, Entry, Record
 
 
 def is_valid(record: Record, moment: datetime) -> bool:
-    """Return whether an entry, in the shape of its log line, holds at a time; what is not a time is ignored.
+    """Return whether an entry, in the shape of its log line, holds at a time; damaged times are ignored.
 
     Examples:
         >>> is_valid({"valid_to": "2026-02-01T00:00:00Z"}, datetime(2026, 2, 1, tzinfo=UTC))
@@ -41,4 +41,5 @@ def newest_valid(
             return valid
         if len(valid) >= limit or len(found) < count:
             return valid[max(len(valid) - limit, 0) :]
+        # Doubled, so that few calls suffice even if most entries do not hold.
         count *= 2

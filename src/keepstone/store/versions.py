@@ -50,7 +50,7 @@ def _steps(lines: Iterable[Line], current: Record | None = None) -> Iterator[_St
 
 
 def _repeated(archived: Sequence[_Step], lines: Sequence[Line]) -> int:
-    """Return how many of the log's first lines say only what the archive says.
+    """Return how many of the log's first lines only repeat the archive.
 
     Those are the folded line, which repeats the result of the archive's lines, and the lines behind
     it that a compaction archived before it was killed. The first compaction has no folded line.

@@ -71,6 +71,7 @@ def size(count: int) -> str:
     """
     amount = float(count)
     for unit in ("B", "KiB", "MiB"):
+        # Rounded first, or 1023.97 would be shown as 1024.0.
         if round(amount, 1) < _KIBI:
             return f"{amount:.0f} B" if unit == "B" else f"{amount:.1f} {unit}"
         amount /= _KIBI
@@ -90,7 +91,7 @@ def counted(count: int, word: str) -> str:
 
 
 def in_words(value: Any) -> str:
-    """Return a value of a key for people: no brackets, and words for what is true, false or missing.
+    """Return a value of a key for people: without brackets, booleans as "yes" or "no", None as "none".
 
     Examples:
         >>> in_words(True), in_words(None), in_words(["auth", "login"]), in_words(0.5)
@@ -98,7 +99,7 @@ def in_words(value: Any) -> str:
     """
     if value is None or isinstance(value, bool):
         return {None: "none", True: "yes", False: "no"}[value]
-    if isinstance(value, list | tuple) and value and not any(isinstance(one, list | dict) for one in value):
+    if isinstance(value, list | tuple) and value and not any(isinstance(item, list | dict) for item in value):
         return ", ".join(map(in_words, value))
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 

@@ -37,10 +37,12 @@ def passage_of(text: str, matcher: Matcher) -> str:
     weights = {word: math.log(1 + len(pieces) / count) for word, count in counts.items()}
     windows = list(_windows(pieces))
     scores = [sum(map(weights.__getitem__, frozenset().union(*words[i:j]))) for i, j in windows]
+    # Sums of the same weights in another order differ in the last digits.
     best = [window for window, score in zip(windows, scores, strict=True) if score >= max(scores) - 1e-9]
     # The words are in the middle of the window that is in the middle of the equal ones.
     first, last = best[len(best) // 2 if counts else 0]
     end = pieces[last - 1][1]
+    # Room that is left is filled from before: windows at the end of a text are short.
     while first and end - pieces[first - 1][0] <= PASSAGE:
         first -= 1
     return text[pieces[first][0] : end].strip()
@@ -71,6 +73,8 @@ def _windows(pieces: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Yield, for each first piece, the range of pieces that fit into a passage."""
     last = 0
     for first, (begin, _) in enumerate(pieces):
+        # The end never goes back, so one pass finds all windows. A piece is shorter than a passage and always
+        # fits.
         while last < len(pieces) and pieces[last][1] - begin <= PASSAGE:
             last += 1
         yield first, last

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
+# The commands are named again here, as text knows nothing of the command line.
 _WITH_PLACE = (
     "add compact delete doctor history index purge recall reinstate restore serve supersede sync update watch"
 )
@@ -16,6 +17,7 @@ _COMMAND = re.compile(
 )
 
 _OTHERS = "backup export import mcp migrate model notes postgres"
+# A command ends before words that continue the sentence; quotes may contain these words.
 _ANY = re.compile(
     rf"(?:\bkeepstone (?:{'|'.join(f'{_WITH_PLACE} {_GROUPS} {_OTHERS}'.split())})\b|\bpip install |\bchmod )"
     r"(?:'[^']*'|(?!, |; | and | or | then | \()[^')\n])*"

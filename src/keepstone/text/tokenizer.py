@@ -1,8 +1,8 @@
 """Tokenization: words, stop words and stems.
 
-SQLite's tokenizer folds accents and stems English. What it does not know is brought into its stem before it
-gets a text: Russian and Greek words, and all words of another language that a home is opened with. The
-stemmers are Snowball's.
+SQLite's tokenizer folds accents and stems English. Words that it does not know are brought into their stems
+before it gets a text: Russian and Greek words, and all words of another language that a home is opened with.
+The stemmers are Snowball's.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ LANGUAGES = MappingProxyType(
 """Languages that can be named, by their ISO 639-1 codes, with the names of their stemmers."""
 
 _GREEK, _CYRILLIC = "\u0370-\u03ff\u1f00-\u1fff", "\u0400-\u052f"
+# The parts of an English home's texts that SQLite's tokenizer does not know.
 _BY_SCRIPT = re.compile(f"[{_GREEK}]+|[{_CYRILLIC}]+|[\N{LATIN SMALL LETTER SHARP S}\u1e9e]")
 _OTHER_LETTERS = str.maketrans({"\u0451": "\u0435", "\u00df": "ss"})
 """Russian io, which people write as ie, and the German sharp s."""
@@ -99,6 +100,8 @@ def tokenizer_of(language: str) -> tuple[str, ...]:
     spaced = filter(re.compile(f"[{_MARKS}]").match, map(chr, range(0x0780, 0x1000)))
     letters = "".join((*spaced, *filter(_RUN.match, marks)))
     unicode = ("unicode61", "remove_diacritics", "2", "tokenchars", letters)
+    # Words of other languages are in their stems before, see ``stemmed``; English rules would cut them
+    # further.
     return ("porter", *unicode) if language == ENGLISH else unicode
 
 
@@ -142,6 +145,7 @@ def containing(wanted: str) -> Callable[[str], bool]:
 
     def contains(text: str) -> bool:
         folded = text.casefold()
+        # Composing takes the longest, so it is the last resort.
         return as_given in folded or composed in folded or composed in _composed(text)
 
     return contains
@@ -149,6 +153,7 @@ def containing(wanted: str) -> Callable[[str], bool]:
 
 def _composed(text: str) -> str:
     """Return a text case-folded and normalized to NFC."""
+    # The caseless matching of the Unicode standard (D145) decomposes before it folds.
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold())
 
 
@@ -240,6 +245,7 @@ def stemmed(text: str, language: str = ENGLISH) -> str:
         ('Die Strasse', 'die haus')
     """
     if language == ENGLISH:
+        # SQLite's tokenizer stems English, and ASCII has nothing else.
         if text.isascii():
             return text
         pattern = _BY_SCRIPT
@@ -250,6 +256,7 @@ def stemmed(text: str, language: str = ENGLISH) -> str:
 
 @lru_cache(maxsize=50_000)
 def _stem(word: str, language: str) -> str:
+    # Greek and Cyrillic words have their own stemmers in each home; Serbian is written in Cyrillic, too.
     if "\u0400" <= word[0] <= "\u052f":
         language = language if language == "sr" else "ru"
     elif "\u0370" <= word[0] <= "\u03ff" or "\u1f00" <= word[0] <= "\u1fff":
@@ -271,6 +278,7 @@ def _stemmer(language: str) -> Callable[[str], str]:
 @lru_cache(maxsize=50_000)
 def stem(word: str, language: str = ENGLISH) -> str:
     """Return the stem of a word, as in the index."""
+    # The tokenizer may cut a word in several tokens.
     return " ".join(_tokenized(word, language))
 
 
@@ -286,6 +294,7 @@ def _tokenized(text: str, language: str) -> list[str]:
     # Uses the index's own tokenizer, imported late so that importing keepstone stays fast.
     import apsw
 
+    # SQLite takes UTF-8, which cannot have lone surrogates: these become question marks.
     with _tokenizing:
         found = _tokenizer(language)(
             stemmed(text, language).encode("utf-8", "replace"),
@@ -302,6 +311,7 @@ def _tokenizer(language: str) -> apsw.FTS5Tokenizer:
     import apsw
 
     name, *arguments = tokenizer_of(language)
+    # A tokenizer belongs to a connection, here one without a file.
     return apsw.Connection(":memory:").fts5_tokenizer(name, arguments)
 
 
@@ -323,6 +333,7 @@ class Matcher:
 
     def __init__(self, terms: Sequence[str], language: str = ENGLISH) -> None:
         self._language = language
+        # A run without spaces has no words, so it is looked for in the text itself.
         self._stems = {term: None if is_unspaced(term) else stem(term, language) for term in terms}
         self._terms: dict[str, list[str]] = {}
         for term, form in self._stems.items():
@@ -332,11 +343,11 @@ class Matcher:
         self._letters = {form[:1] for form in self._terms}
 
     def matched(self, text: str) -> tuple[str, ...]:
-        """Return those of the words that a text holds, as the query has them."""
+        """Return the words that a text holds, as the query has them."""
         return self.matched_each([(text, "")])[0][0]
 
     def matched_each(self, texts: Iterable[tuple[str, str]]) -> list[tuple[tuple[str, ...], Places]]:
-        """Return for each text those of the words that it holds, as the query has them, and where.
+        """Return for each text the words that it holds, as the query has them, and their places.
 
         Beside each text are other names of its subject, which have no place, as parts of names in camelCase
         and runs of languages without spaces between words have none.
@@ -355,6 +366,7 @@ class Matcher:
             if beside := f"{with_name_parts(begin)[len(begin) :]} {names}".strip():
                 present.update(*[terms.get(stem(word, language), ()) for word in words_of(beside)])
                 begin = f"{begin}\n{beside}"
+            # Runs are compared letter by letter, and those of a query are in NFC.
             if not begin.isascii():
                 begin = unicodedata.normalize("NFC", begin)
             matched = [

@@ -56,5 +56,5 @@ def test_a_place_that_cannot_be_written_is_logged_and_stops_nothing(
     (folder / FILE).mkdir(parents=True)
     with caplog.at_level(logging.WARNING):
         erasures.note("a")
-    assert "other servers are not told what was erased" in caplog.text
+    assert "an erasure could not be announced to other servers" in caplog.text
     assert erasures.state("a") == b""

@@ -89,6 +89,8 @@ class VectorBuffer:
         """Read the vectors that are newer; ``highest`` is the highest number of any vector."""
         # The plus keeps SQLite from going through all vectors of the space.
         sql = (
+            # CROSS JOIN keeps SQLite to the order of the vectors, so that each block ends where the next one
+            # begins.
             "SELECT v.vid, v.eid, e.ts, e.sid, e.type, v.f32 FROM vector v CROSS JOIN entry e ON e.eid=v.eid "
             f"WHERE v.vid>? AND +v.space=? ORDER BY v.vid LIMIT {BLOCK}"
         )
@@ -119,6 +121,7 @@ class VectorBuffer:
         """Remove vectors that no longer exist."""
         import numpy as np
 
+        # Marked and left in their places: the columns and the matrix would have to move together.
         self.sids[np.isin(self.vids, vids)] = -1
 
     def live(self, scope_filter: ScopeFilter) -> NDArray[np.bool_]:
@@ -148,7 +151,7 @@ class VectorBuffer:
         return Block(self._columns[1, chosen], self._matrix[chosen])
 
     def cosines(self, eids: Sequence[int], vector: Vector) -> dict[int, float]:
-        """Return how near the vectors of some entries are to one, without entries that have none here."""
+        """Return the cosines of a vector with the vectors of some entries, if they are here."""
         import numpy as np
 
         rows = np.flatnonzero(np.isin(self._columns[1, : self.count], eids) & (self.sids >= 0))
@@ -160,7 +163,7 @@ def _longer(old: NDArray[Number], shape: tuple[int, int]) -> NDArray[Number]:
     """Return a longer copy, in memory that goes back to the system as a whole.
 
     Arrays that grow in several threads fragment malloc's per-thread arenas: in time
-    several times of what is there.
+    these take several times the memory of the arrays.
     """
     import numpy as np
 
@@ -191,7 +194,7 @@ def times(matrix: NDArray[Any], vector: NDArray[Any]) -> NDArray[Any]:
     """Return the products of rows with a vector.
 
     Where the dimension does not fill a register BLAS also computes with whatever lies beside the numbers,
-    leaves that out, and yet flags what came of it. The numbers themselves were looked at when they were read.
+    leaves the results out, and yet flags their errors. The numbers were checked when they were read.
     """
     import numpy as np
 
@@ -200,7 +203,7 @@ def times(matrix: NDArray[Any], vector: NDArray[Any]) -> NDArray[Any]:
 
 
 def nearest(blocks: Iterable[Block], vector: Vector, limit: int) -> list[tuple[int, float]]:
-    """Return the rows whose vectors have the largest cosine with one, best first; among equals the older."""
+    """Return the rows whose vectors have the largest cosine with the query, best first; ties: the older."""
     found: list[tuple[int, float]] = []
     for block in blocks:
         found += _scored(block, vector, limit)
@@ -217,8 +220,10 @@ def _scored(block: Block, vector: Vector, limit: int) -> list[tuple[int, float]]
     if len(eids) > _FEW:
         rows = best(times(matrix, vector), limit, ROUNDING)
         eids, matrix = eids[rows], matrix[rows]
+    # BLAS adds in another order for matrices of other shapes. In float64 that makes no difference once the
+    # result is rounded to float32.
     exact = times(matrix.astype(np.float64), vector.astype(np.float64))
-    # Rounding may take the product of unit vectors a little beyond what a cosine can be.
+    # Rounding may take the product of unit vectors a little beyond 1 or -1.
     scores = np.minimum(np.maximum(exact, -1.0), 1.0).astype(np.float32)
     return list(zip(eids.tolist(), scores.tolist(), strict=True))
 
@@ -235,6 +240,7 @@ def best(scores: NDArray[np.float32], count: int, margin: float) -> NDArray[np.i
         highest = scores[: strips * _STRIP].reshape(-1, _STRIP).max(axis=1)
         highest.partition(-count)
         high = scores[scores >= highest[-count]]
+    # A copy, as ``partition`` changes the order in place.
     high = high.copy()
     high.partition(-count)
     return np.flatnonzero(scores >= high[-count] - margin)

@@ -48,7 +48,7 @@ def files(database: Database) -> Iterator[Folder]:
 
 
 def _folder_beside(index: Path) -> Folder:
-    """Open the folder of the files; it is made where it is missing, but not the one that it is in."""
+    """Open the folder of the files; it is made where it is missing, but not its parent."""
     with suppress(FileNotFoundError):
         return Folder(index.parent / _FOLDER, root=index.parent)
     with Folder(index.parent) as parent:
@@ -111,7 +111,7 @@ class _Begun:
     upto: int
     """The highest number of a vector."""
     gone: int
-    """The highest number of a note that a vector has gone."""
+    """The highest number in the list of removed vectors."""
 
 
 def _begun(database: Database, space: int) -> _Begun:
@@ -129,6 +129,7 @@ def build(database: Database, folder: Folder, number: int, space: Space) -> bool
     The index is locked only briefly, so that adding goes on.
     """
     with database:
+        # Whatever changes from here on has a higher number or is listed in ``gone``; queries look at both.
         begun = _begun(database, number)
     columns = _read_columns(database, number, begun.upto)
     name = name_of(number, begun.generation + 1)
@@ -143,9 +144,13 @@ def build(database: Database, folder: Folder, number: int, space: Space) -> bool
             now = _begun(database, number)
             if (now.identity, now.purges, now.generation) != (begun.identity, begun.purges, begun.generation):
                 return False
+            # If the commit fails after this, the file has a name that nothing refers to, and ``tidy`` removes
+            # it.
             folder.replace(name + TEMPORARY, name)
             row = (number, begun.generation + 1, begun.upto, checksum)
             database.execute("INSERT OR REPLACE INTO generation VALUES(?, ?, ?, ?)", row)
+            # Vectors that went before the build began are not in the new file. Later ones may be, and stay
+            # listed.
             database.execute("DELETE FROM gone WHERE space=? AND number<=?", (number, begun.gone))
             database.execute("DELETE FROM graph WHERE space=?", (number,))
     with database:
@@ -164,7 +169,7 @@ class _Columns:
     types: NDArray[np.int64]
     names: list[str]
     places: NDArray[np.intp]
-    """Which row each goes to."""
+    """The row of the file that each is written to."""
 
     def write(self, generation: Generation, types: bytes) -> None:
         import numpy as np
@@ -182,6 +187,8 @@ def _read_columns(database: Database, space: int, upto: int) -> _Columns:
 
     sql = (
         "SELECT v.eid, v.vid, e.ts, e.sid, e.type FROM vector v CROSS JOIN entry e ON e.eid=v.eid "
+        # Each block is a query of its own, and goes on from the last entry: the unique index on (space, eid)
+        # has this order.
         f"WHERE v.space=? AND v.eid>? AND v.vid<={upto} AND +e.sid>0 ORDER BY v.eid LIMIT {BLOCK}"
     )
     codes: dict[str, int] = {}
@@ -191,6 +198,8 @@ def _read_columns(database: Database, space: int, upto: int) -> _Columns:
         parts.append(np.array(coded, np.int64).T)
     eids, vids, times, sids, types = np.concatenate(parts, axis=1)
     places = np.empty(len(eids), np.intp)
+    # The last key of lexsort counts first: sessions, then times, then entries. The result is inverted, as
+    # rows are read in the order of entries and written to their places.
     places[np.lexsort((eids, times, sids))] = np.arange(len(eids))
     return _Columns(eids, vids, times, sids, types, list(codes), places)
 
@@ -203,6 +212,8 @@ def _fill(database: Database, generation: Generation, columns: _Columns) -> None
     sql = f"SELECT eid, vid, f32 FROM vector WHERE space=? AND eid>? ORDER BY eid LIMIT {BLOCK}"
     for rows in _chunks(database, sql, header.space):
         eids, vids, raw = zip(*rows, strict=True)
+        # A vector that came or was replaced since has a number that the columns lack. Its place keeps the
+        # zeros of an erased row.
         at = np.minimum(columns.eids.searchsorted(eids), max(len(columns.eids) - 1, 0))
         same = columns.vids[at] == vids if len(columns.eids) else np.zeros(len(rows), bool)
         vectors = matrix_of(raw, header.dim)[same]

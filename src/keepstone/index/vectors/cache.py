@@ -75,6 +75,7 @@ class VectorCache:
         published = database.row(
             "SELECT number, upto, checksum FROM generation WHERE space=?", (self.number,)
         )
+        # A session that was dropped and came back has another number.
         self.sids.clear()
         if self.stamp is None or published != self._published:
             self._begin(database, published)
@@ -117,12 +118,14 @@ class VectorCache:
             if self.sample is not None:
                 left = ~np.isin(self._sample_vids, vids)
                 self._sample_vids = self._sample_vids[left]
+                # A sample that has lost half of its vectors is too small, and is taken again.
                 self.sample = self.sample[left] if 2 * left.sum() >= self._sample_size else None
             self.buffer.remove(vids)
             if self.scan is not None:
                 self.scan.remove(vids)
         highest = (database.row("SELECT coalesce(max(vid), 0) FROM vector") or (0,))[0]
         is_other = highest != self._highest or (bool(gone) and self._sample_size >= SAMPLE)
+        # Taken again once the numbers have doubled, so that newer vectors are in it, too.
         if highest > 2 * self._sampled or (highest <= _FEW and is_other):
             self.sample = None
         self._highest = highest
@@ -153,7 +156,7 @@ class VectorCache:
         return self._published[0] if self._published else 0
 
     def may_have(self, sid: int, count: int) -> bool:
-        """Tell, without counting, whether a session, or ``ALL``, can have as many vectors."""
+        """Return whether a session, or ``ALL``, can have this many vectors, without counting them."""
         begin, end = self.range_of(sid)
         return end - begin + self.buffer.count >= count
 
@@ -185,6 +188,7 @@ class VectorCache:
         Without ``wait`` also None if reading it would take long.
         """
         published = self._graphs.get(sid)
+        # A graph names rows of one generation; in the next one these numbers are other vectors.
         if published is None or published.number != self.published:
             return None
         known, graph = self._loaded.get(sid, (None, None))
@@ -194,5 +198,6 @@ class VectorCache:
                 if not wait and is_large(folder, name):
                     return None
                 graph = load_graph(folder, name, self.scan.generation.header.stride, published.checksum)
+            # A graph that cannot be read is remembered as None, so that not every query tries it again.
             self._loaded[sid] = (published, graph)
         return graph

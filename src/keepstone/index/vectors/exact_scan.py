@@ -30,7 +30,7 @@ _FEWEST_OF_GRAPH = 40
 _MANY = 2_000
 """Rows of a range from which the best are chosen by themselves."""
 _STEPS = 4.0
-"""Error bound of an int8 cosine in quantization steps, far above what occurs by chance."""
+"""Error bound of an int8 cosine in quantization steps, far above the errors that occur by chance."""
 _STEPS_OF_GRAPH = 2.0
 """The same where a graph chooses, which may miss a row anyway: seven standard deviations of the error."""
 _TINY = 1.1754943508222875e-38
@@ -101,6 +101,7 @@ class ExactScan:
 
         chosen, most = best(scores, limit, margin), max(_FEWEST, _TIMES * limit)
         near = scores[chosen]
+        # Removed rows and those out of scope have minus infinity, and come up only if few others are left.
         if near.min(initial=0) == -np.inf:
             chosen = chosen[near > -np.inf]
         if len(chosen) > most:
@@ -114,6 +115,7 @@ class ExactScan:
         if scope_filter.sids is None and (scope_filter.since, scope_filter.until) != (None, None):
             return [self._within(scope_filter.since, scope_filter.until)]
         found = ranges(self.generation, self._sessions, scope_filter)
+        # Short ranges are gathered and compared in one call: each call costs as much as many rows.
         if len(found) > 1 and sum(end - begin for begin, end in found) <= _MANY:
             return [np.concatenate([np.arange(*at) for at in found])]
         return [slice(*at) for at in found]
@@ -122,6 +124,7 @@ class ExactScan:
         """Return the rows of all sessions within some times."""
         if self._by_time is None:
             times = self.generation.times
+            # Stable, so that rows of one time stay in order; int32 takes half of the memory.
             order = times.argsort(kind="stable").astype("int32")
             self._by_time = order, times[order]
         order, times = self._by_time
@@ -182,7 +185,8 @@ class ExactScan:
     def _query(self, vector: Vector) -> tuple[NDArray[np.int8], float]:
         import numpy as np
 
-        # As ``quantized`` does it, in half of its steps.
+        # The same rounding as in ``quantized``, with half as many calls of NumPy. The tiny number keeps a
+        # vector of zeros from a division by zero.
         scale = max(float(np.maximum.reduce(np.abs(vector))), _TINY) / 127
         row = np.zeros(self.generation.rows.shape[1], np.int8)
         row[: len(vector)] = np.rint(vector / np.float32(scale))
@@ -201,7 +205,7 @@ def _sessions(sids: NDArray[np.int32]) -> dict[int, Range]:
 
 
 def _dot_product() -> DotProduct:
-    """Return the fastest function that is installed here; every one is exact."""
+    """Return the fastest function that is installed here; all of them are exact."""
     if not packages.is_installed(packages.NUMKONG):
         return _dot_by_numpy
     import numkong

@@ -70,6 +70,8 @@ class GraphUpkeep:
 
     def step(self) -> bool:
         """Do one step of work; False if none is due or another process does it."""
+        # The index's guard is taken inside this lock, never the other way round. ``add``, which queries call
+        # while they hold the guard, does not take this lock.
         with self._guard:
             try:
                 if self._work is None:
@@ -110,6 +112,8 @@ class GraphUpkeep:
 
     def _begin(self, due: Due) -> bool:
         """Begin with a graph, or make the generation first that it is to be of."""
+        # Folder and build lock stay open from step to step, until ``_end``: no other process begins the same
+        # graph.
         folder = self._alone.enter_context(building.files(self._database))
         if not self._alone.enter_context(building.alone(folder)):
             self._alone.close()
@@ -123,6 +127,7 @@ class GraphUpkeep:
             self._due.pop(due)
             self._alone.close()
         elif cache.scan is None or cache.is_due or cache.scan.live(cache.range_of(due.sid)) < fewest:
+            # The graph stays due, so the next step begins it over the new generation.
             building.build(self._database, folder, cache.number, cache.space)
             self._alone.close()
         else:
@@ -152,6 +157,8 @@ class GraphUpkeep:
             if work.growing.done - work.saved >= _SAVED_EVERY:
                 self._save_unfinished(work)
             return False
+        # A random mark gives each version a name of its own, so that a file which another process reads is
+        # never replaced by other bytes.
         self._publish(work, work.due.sid, random.getrandbits(48))
         return True
 

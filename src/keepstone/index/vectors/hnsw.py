@@ -25,12 +25,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from usearch.index import Index
 
+# The parameters M, efConstruction and ef of HNSW (Malkov and Yashunin, arXiv 1603.09320).
 CONNECTIVITY, EXPANSION_ADD, EXPANSION_SEARCH = 16, 128, 128
 """How many neighbours each row has, and how many are looked at when one is added, or looked for."""
 _STEP = 2000
 """Rows that are added at a time, within a second."""
 _QUICK = 4 << 20
-"""Bytes that are read, with the import of the library, before anybody notices."""
+"""Bytes of a graph that a query waits for; larger graphs load in the background."""
 _PAGE = 4096
 _LOWEST = 19
 """The priority that gives way to all others; Linux has one for each thread."""
@@ -49,7 +50,7 @@ class Graph:
         return 0 if self._raw is None else len(self._raw)
 
     def nearest(self, row: NDArray[np.int8], count: int) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-        """Return the numbers of about the nearest rows to one, the nearest first, and their cosines."""
+        """Return the approximately nearest rows to a vector, the nearest first, with their cosines."""
         import numpy as np
 
         found = self.index.search(row, count, threads=1)
@@ -103,7 +104,7 @@ def is_large(folder: Folder, name: str) -> bool:
 
 
 def load(folder: Folder, name: str, stride: int, checksum: int, *, grows: bool = False) -> Graph | None:
-    """Return the graph in a file, None if it is missing or not the one that is meant.
+    """Return the graph in a file, None if the file is missing or has another checksum.
 
     One that ``grows`` takes new rows, and twice the memory for a moment.
     """
@@ -143,6 +144,7 @@ def _empty(stride: int) -> Index:
         connectivity=CONNECTIVITY,
         expansion_add=EXPANSION_ADD,
         expansion_search=EXPANSION_SEARCH,
+        # Rows are never looked up or removed by their keys, so the library need not keep a table of them.
         enable_key_lookups=False,
     )
 

@@ -16,5 +16,5 @@ def is_installed(package: str) -> bool:
 
 
 def missing() -> list[str]:
-    """Return those of the packages that are not installed."""
+    """Return the packages that are not installed."""
     return [package for package in (NUMKONG, USEARCH) if not is_installed(package)]

@@ -91,6 +91,7 @@ def _tagged(database: Database, space: int, scope: Scope) -> NDArray[np.int64]:
 
     condition, bindings = conditions(scope)
     sql = (
+        # CROSS JOIN keeps SQLite to this order: from sessions to their entries to the vectors.
         "SELECT v.vid FROM session s CROSS JOIN entry e ON e.sid=s.sid "
         f"CROSS JOIN vector v ON v.space=? AND v.eid=e.eid WHERE {condition}"
     )
@@ -106,6 +107,7 @@ def ranges(columns: Columns, sessions: Mapping[int, Range], scope_filter: ScopeF
         return [(0, len(columns.sids))] if len(columns.sids) else []
     found = []
     for begin, end in (sessions[sid] for sid in scope_filter.sids if sid in sessions):
+        # Rows of a session are sorted by time, so its times from one moment to another are a range.
         times = columns.times[begin:end]
         first = 0 if scope_filter.since is None else int(times.searchsorted(scope_filter.since))
         last = len(times) if scope_filter.until is None else int(times.searchsorted(scope_filter.until))

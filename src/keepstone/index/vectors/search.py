@@ -51,7 +51,7 @@ class VectorSearch:
     def nearest(
         self, vector: Vector, space: Space, scope: Scope, limit: int, hnsw_from: int | None
     ) -> Nearest:
-        """Return the entries in scope whose vectors have the largest cosine with one, the best first."""
+        """Return the entries in scope whose vectors have the largest cosine with the query, best first."""
         for _ in range(_TRIES):
             with self._database:
                 cache = self.cache_of(space)
@@ -62,10 +62,16 @@ class VectorSearch:
                     try:
                         return query.answer(hnsw_from, self.upkeep)
                     except ChangedError:
+                        # The file was changed under the process. It is opened again and checked as a whole;
+                        # if that fails, the vectors count as newer and are read from SQLite.
                         cache.distrust()
                         continue
+            # Without the guard of the index, as making a generation takes seconds and others go on with their
+            # work.
             if not self._made(cache):
                 break
+        # The last resort, as other processes do while one of them makes the generation: compare every vector
+        # in SQLite.
         with self._database as database:
             blocks = vector_table.stream(
                 database, vector_table.number_of(database, space) or 0, len(vector), scope
@@ -86,7 +92,7 @@ class VectorSearch:
         self._spaces.clear()
 
     def cosines(self, vector: Vector, space: Space, eids: Sequence[int]) -> dict[int, float]:
-        """Return how near the vectors of some rows are to one, without rows that have none."""
+        """Return the cosines of a vector with the vectors of some rows, for rows that have a vector."""
         with self._database as database:
             cache = self.cache_of(space)
             if cache is None:
@@ -151,12 +157,15 @@ class _Query:
         """Return the nearest vectors, by a graph if there is one; a missing graph becomes due."""
         is_due, sid = False, None if hnsw_from is None else self._whole()
         fewest, cache = max(hnsw_from or 0, 1), self._cache
+        # ``live`` counts rows, so two cheap bounds come first: most indexes are too small for a graph.
         if cache.scan is None and cache.buffer.count < fewest:
             sid = None
         if sid is not None and cache.may_have(sid, fewest) and (count := cache.live(sid)) >= fewest:
             found = self._by_graph(sid) if packages.is_installed(packages.USEARCH) else None
             if found is None:
                 is_due = upkeep.add(Due(self._cache.space, sid), fewest)
+            # A graph finds only about the nearest rows, and removed ones are left out of its answer. With too
+            # few hits all rows are compared.
             elif len(found) >= min(self._limit, count):
                 return Nearest(found, "hnsw")
         base = self._cache.scan
@@ -164,7 +173,7 @@ class _Query:
         return Nearest(self._compared(vids), is_due=is_due)
 
     def _whole(self) -> int | None:
-        """Return the one session that is asked for as a whole, ``ALL`` for all of them, else None."""
+        """Return the session if all of it is searched, ``ALL`` for all sessions, else None."""
         scope_filter = self._filter
         if self._scope.where or not (scope_filter is EVERYTHING or scope_filter.is_plain):
             return None

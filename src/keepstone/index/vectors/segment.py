@@ -5,7 +5,7 @@ here. It is written whole and never grows; only a purge writes to it again, zero
 mapped: a process that maps a file dies when the file is truncated. All numbers
 are little-endian; each part begins at a multiple of 64 bytes:
 
-    header   4096 bytes, JSON with spaces after it: what ``Header`` has
+    header   4096 bytes, JSON with spaces after it: the fields of ``Header``
     vids     int64   the numbers of the vectors
     times    int64   of the entries, in microseconds
     sids     int32   the numbers of the sessions
@@ -100,6 +100,8 @@ class Generation:
         self._missing = bytearray([fd is not None]) * -(-count // _AT_ONCE)
         """Which blocks of rows are still to be read: 1 for each."""
         if fd is not None:
+            # Closed with the last reference: a query may still use the generation after a newer one has
+            # replaced it.
             weakref.finalize(self, os.close, fd)
 
     def _part(self, dtype: str, count: int) -> Any:
@@ -168,6 +170,8 @@ class Generation:
         """Erase rows in the file, synced."""
         if self._fd is None:
             return
+        # Row, scale, and the sum last: a process killed between them leaves a sum that does not fit, and the
+        # file is discarded. Three zeros are an erased row.
         parts = ((self._begin, self.header.stride), (self._scales, 4), (self._columns, 8))
         with border("a file"):
             for row in rows:
@@ -191,6 +195,8 @@ def quantized(vectors: NDArray[np.float32], stride: int) -> tuple[NDArray[np.int
     """Return vectors as rows of int8, and the factor of each row."""
     import numpy as np
 
+    # Symmetric quantization with one scale a row: the largest number becomes 127, and zero stays zero. The
+    # tiny number keeps a row of zeros from a division by zero.
     scales = np.maximum(np.abs(vectors).max(axis=1), np.finfo(np.float32).tiny) / np.float32(127)
     rows = np.zeros((len(vectors), stride), np.int8)
     rows[:, : vectors.shape[1]] = np.rint(vectors / scales[:, None])
@@ -208,6 +214,7 @@ def sums_of(rows: NDArray[np.int8], scales: NDArray[np.float32]) -> NDArray[np.u
 
 def create(header: Header) -> Generation:
     """Make a generation of zeros, to be filled."""
+    # Anonymous memory, which goes back to the system as a whole; the file itself is never mapped.
     return Generation(mmap.mmap(-1, size_of(header)), header)
 
 
@@ -222,7 +229,7 @@ def seal(generation: Generation, fd: int) -> int:
 
 
 def load(folder: Folder, name: str, identity: str, checksum: int, *, whole: bool) -> Generation | None:
-    """Return the generation in a file; None if it is missing, damaged, or not the one that is meant.
+    """Return the generation in a file; None if it is missing, damaged, or of another index.
 
     With ``whole`` all rows are checked now; otherwise a damaged row is found when it is first read.
     """
@@ -238,6 +245,7 @@ def zero(folder: Folder, name: str, identity: str, checksum: int, gone: Sequence
     import numpy as np
 
     generation = _opened(folder, name, os.O_RDWR, identity, checksum)
+    # A sum does not protect the columns: if these are wrong, the wrong rows would be erased.
     if generation is None or not generation.has_columns():
         return False
     rows = np.flatnonzero(np.isin(generation.vids, np.array(gone, np.int64)))
@@ -251,6 +259,8 @@ def _opened(folder: Folder, name: str, flags: int, identity: str, checksum: int)
     except (FileNotFoundError, KeepstoneError):
         return None
     header = _header(os.pread(fd, HEADER, 0), identity, checksum)
+    # The length is checked before anything is read by it; a header that fits its checksum says how long the
+    # file is.
     if header is None or os.fstat(fd).st_size != size_of(header):
         os.close(fd)
         return None
@@ -268,6 +278,7 @@ def read_into(fd: int, buffer: memoryview, at: int) -> bool:
 
 
 def _header(raw: bytes, identity: str, checksum: int) -> Header | None:
+    # Compared before it is parsed: JSON of a damaged or foreign file is never looked at.
     if len(raw) != HEADER or zlib.crc32(raw) != checksum:
         return None
     header = Header(**json.loads(raw))

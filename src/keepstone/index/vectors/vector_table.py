@@ -54,6 +54,8 @@ def given_with(
             if space not in numbers:
                 numbers[space] = _numbered(database, space)
             values.append((numbers[space], eid, 0, _bytes(vector)))
+            # Another program may have written the numbers in another way. Then the record keeps them as they
+            # were given, since the row could not give them back exactly.
             if isinstance(record["embedding"], Embedding) or encode(space.id, vector) == record["embedding"]:
                 exact[eid] = numbers[space]
     return values, exact
@@ -92,6 +94,8 @@ def keep(database: Database, space: str, entry: Entry, vector: Vector) -> bool:
         return False
     eid, digest, kind, rest = found
     if digest != digest_of(text_in(entry.line)):
+        # Only looked at if they differ. If the row's own text has another digest too, the row is damaged, and
+        # the entry would be pending forever.
         if digest != digest_of(text_in(record_in("", 0, kind, rest))):
             raise apsw.CorruptError(f"the row of entry {entry.id!r:.80} has the digest of another text")
         return False
@@ -114,6 +118,7 @@ def put_aside(database: Database, eids: Sequence[int]) -> None:
         "INSERT OR REPLACE INTO kept SELECT e.sid, v.space, e.digest, v.f32 "
         "FROM json_each(?) c CROSS JOIN entry e ON e.eid=c.value "
         "CROSS JOIN vector v ON v.space IN (SELECT number FROM space) AND v.eid=e.eid "
+        # Given vectors are in the log, and come back with its lines.
         "WHERE v.made=1 AND e.digest IS NOT NULL",
         (json.dumps(eids),),
     )
@@ -124,6 +129,7 @@ def give_back(database: Database, sid: int, eids: Sequence[int]) -> None:
     if database.row("SELECT 1 FROM kept WHERE sid=?", (sid,)) is None:
         return
     database.execute(
+        # OR IGNORE: a vector that was given with the entry in the same space stays.
         "INSERT OR IGNORE INTO vector(space, eid, made, f32) SELECT k.space, e.eid, 1, k.f32 "
         "FROM json_each(?) c CROSS JOIN entry e ON e.eid=c.value CROSS JOIN space s "
         "CROSS JOIN kept k ON k.sid=e.sid AND k.space=s.number "
@@ -171,14 +177,14 @@ def of(database: Database, session: str, space: str, ids: Sequence[str]) -> dict
 
 
 def fetch(database: Database, space: int, dim: int, vids: Sequence[int]) -> Block | None:
-    """Return those of the vectors that are still there and of the space; None if none is."""
+    """Return the vectors that are still there and of the space; None if there are none."""
     # In the order of their numbers, so that each page is read once; the plus keeps SQLite from another index.
     sql = "SELECT eid, f32 FROM vector WHERE vid IN (SELECT value FROM json_each(?)) AND +space=?"
     return _block(database.rows(sql, (json.dumps(vids), space)), dim)
 
 
 def cosines(database: Database, space: int, eids: Sequence[int], vector: Vector) -> dict[int, float]:
-    """Return how near the vectors of some rows are to one, without rows that have none."""
+    """Return the cosines of a vector with the vectors of some rows, for rows that have a vector."""
     import numpy as np
 
     sql = "SELECT v.eid, v.f32 FROM json_each(?) c CROSS JOIN vector v ON v.space=? AND v.eid=c.value"
@@ -201,6 +207,8 @@ def sample(database: Database, space: int, dim: int, count: int) -> tuple[list[i
         (space,),
     )
     if len(found) > count:
+        # Drawn by ids and not by row numbers, so that the sample is the same after a rebuild and in every
+        # process.
         found = nsmallest(count, found, key=lambda row: (drawn(str(row[1])), row[2]))
     rows = database.rows(
         "SELECT v.vid, v.f32 FROM json_each(?2) c CROSS JOIN vector v ON v.space=?1 AND v.eid=c.value",
@@ -274,7 +282,10 @@ class Pending:
             rest, given = f"AND e.eid{beyond}? {rest}", (after, *given)
         found: list[tuple[Any, ...]] = []
         for source, bindings in self._without(database, space, scope)[:: -1 if newest_first else 1]:
+            # -1 is no limit in SQLite.
             left = -1 if limit is None else limit - len(found)
+            # The conditions may be answered by indexes alone. The subquery looks into the table, so that a
+            # damaged index shows.
             found += database.rows(f"SELECT e.eid, {_IS_THERE} {source} {rest}", (*bindings, *given, left))
         if not all(exists for _, exists in found):
             raise apsw.CorruptError(_MISPLACED)
@@ -313,6 +324,8 @@ class Pending:
         elif changes != seen.changes:
             rows = database.rows("SELECT eid FROM changed WHERE number>?", (seen.changes,))
             without = seen.without.union(eid for (eid,) in rows if eid <= seen.upto)
+            # Only the last changes are listed. If some of those since the last look are missing from the
+            # list, the search begins at the first row again.
             is_listed = len(rows) == changes - seen.changes and len(without) <= BLOCK
             seen = _Watermark(database.connection, changes, *((seen.upto, without) if is_listed else ()))
         if seen.without:

@@ -19,7 +19,7 @@ _SATURATION, _BY_LENGTH = 1.2, 0.75
 _LEAST = 1e-6
 """The weight of a word that half of all entries hold."""
 TIMES_FEWER = 16
-"""How many times fewer rows than there are make it quicker to look up the rows than to score all of them."""
+"""If a scope has fewer than one in N of all rows, looking them up beats scoring every row."""
 
 Found = list[tuple[int, float]]
 """Rows with their scores, the best first."""
@@ -45,6 +45,8 @@ def together(postings: Sequence[Posting], rows: int) -> list[Weighted]:
 
 
 def _weight(holders: int, rows: int) -> float:
+    # The inverse document frequency of Robertson and Sparck Jones, as FTS5 computes it. Above half of all
+    # rows it is negative, and FTS5 takes a small weight instead.
     idf = math.log((rows - holders + 0.5) / (holders + 0.5))
     return (idf if idf > 0 else _LEAST) * (_SATURATION + 1)
 
@@ -70,7 +72,9 @@ def scores(
     found.fill(0.0)
     for part in parts:
         eids, times = part.posting.eids, part.posting.times
+        # Okapi BM25 (Robertson and others, TREC-3, 1994); its factor k1 + 1 is part of the weight.
         damping = _SATURATION * (1 - _BY_LENGTH + _BY_LENGTH / average * lengths[eids])
+        # No row is in a posting twice, so adding by index is right. ``np.add.at`` would be many times slower.
         found[eids] += part.weight * (times / (times + damping))
     return found
 
@@ -78,7 +82,7 @@ def scores(
 def highest(
     parts: Sequence[Weighted], scores: NDArray[np.float64], among: NDArray[np.int64] | None, count: int
 ) -> NDArray[np.int64]:
-    """Return the rows with the highest scores above 0, of all or of some, and of equal ones all."""
+    """Return the rows with the highest scores above 0, of all or of some, with all equal scores."""
     import numpy as np
 
     if among is None:
@@ -93,7 +97,10 @@ def _floor(parts: Sequence[Weighted], scores: NDArray[np.float64], count: int) -
 
     The holders of the rarest word that has enough of them say it: few are among the best without one.
     """
+    # At least ``count`` rows reach this score, so no row below it can be among the best: the bound of
+    # MaxScore (Turtle and Flood, 1995), taken from one word instead of all.
     enough = [part.posting.eids for part in parts if len(part.posting) >= count]
+    # The smallest number above 0 leaves out only rows without any of the words.
     return _least(scores[min(enough, key=len)], count) if enough else math.ulp(0.0)
 
 
@@ -105,8 +112,9 @@ def _least(scores: NDArray[np.float64], count: int) -> float:
 
 
 def in_order(eids: NDArray[np.int64], scores: NDArray[np.float64]) -> Found:
-    """Return rows with their scores, the best first, of equal ones the first."""
+    """Return rows with their scores, the best first; of equal scores the lowest row first."""
     import numpy as np
 
+    # The last key of lexsort counts first.
     order = np.lexsort((eids, -scores))
     return list(zip(eids[order].tolist(), scores[order].tolist(), strict=True))

@@ -1,6 +1,6 @@
 """Which entries hold a word, and how often: read from the full-text table once, then kept in memory.
 
-What is kept follows the table. Rows that were flushed since, or whose texts changed, are read
+Kept postings follow the table. Rows that were flushed since, or whose texts changed, are read
 and cut into words; where there are many of them, it is all read again as it is needed.
 """
 
@@ -33,6 +33,7 @@ _REMEMBERED_AT_MOST = 10_000
 """Changes of rows that words not asked for since may have to follow."""
 
 _INSTANCES = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.instance USING fts5vocab(main, words, instance)"
+# The highest code point comes after every token that goes on from a beginning.
 _BEYOND = "\U0010ffff"
 _LONGEST = (1 << 31) - 1
 
@@ -50,9 +51,9 @@ class Posting:
         return len(self.eids)
 
     def revised(self, gone: Sequence[int], new: Mapping[int, int]) -> Posting:
-        """Return it without some rows, which it may have or not, and with others; itself if nothing changes.
+        """Return the posting without ``gone`` rows, which may be absent, and with ``new`` ones.
 
-        ``new`` says how often the others hold the word.
+        It is the posting itself if nothing changes. ``new`` says how often the new rows hold the word.
         """
         import numpy as np
 
@@ -70,16 +71,17 @@ class Posting:
         return posting
 
     def among(self, eids: NDArray[np.int64]) -> Posting:
-        """Return the part of it that is of these rows, which it all has."""
+        """Return the postings of these rows. All of them must be present."""
         import numpy as np
 
         return Posting(eids, self.times[np.searchsorted(self.eids, eids)])
 
     def within(self, eids: NDArray[np.int64]) -> Posting:
-        """Return the part of it that is of these rows, ascending, numbered by their places there."""
+        """Return the postings of these rows, if present, numbered by their places in ``eids`` (ascending)."""
         import numpy as np
 
         places = self.eids.searchsorted(eids)
+        # The rows are ascending, so those beyond the last holder come last, and are cut off together.
         places = places[: places.searchsorted(len(self))]
         rows = np.flatnonzero(self.eids[places] == eids[: len(places)])
         return Posting(rows, self.times[places[rows]])
@@ -128,6 +130,7 @@ class Postings:
         """Bring the cached postings up to the state of the full-text table."""
         self.rows, self.average = state.rows, state.length
         changes, added = state.changes - self._changes, state.flushed - self._upto
+        # Triggers list the last 4,096 changes, many more than are followed, so none of these can be missing.
         if (
             database.connection is not self._connection
             or not 0 <= changes <= _FOLLOWED_AT_MOST
@@ -147,7 +150,7 @@ class Postings:
         self.lengths, self.room = np.zeros(state.flushed + 1, np.int32), np.empty(state.flushed + 1)
 
     def _read_changes(self, database: Database, state: State) -> None:
-        """Note which words the rows hold that came or changed, for those words that are kept."""
+        """Record, for the cached words, which changed or new rows hold them."""
         import numpy as np
 
         sql = "SELECT DISTINCT eid FROM changed WHERE number>? AND eid<=?"
@@ -158,11 +161,13 @@ class Postings:
         rows = database.rows(sql, (json.dumps([*changed, *came]),))
         if came:
             self.lengths = np.append(self.lengths, np.zeros(len(came), np.int32))
+            # Scores are computed from nothing each time, so the room for them need not be copied.
             self.room = np.empty(len(self.lengths))
         if changed:
             self._changed += changed
             self.lengths[changed] = 0
             for cached in self._cached.values():
+                # A count that was recorded for a changed row is of its former text.
                 for eid in cached.new.keys() & changed:
                     del cached.new[eid]
         self._upto, self._changes = state.flushed, state.changes
@@ -173,6 +178,8 @@ class Postings:
 
     def of(self, database: Database, token: str) -> Posting:
         """Return the entries that hold a word, given as the full-text table has it."""
+        # Taken out and put in again: the order of the dictionary is that of the last use, which ``_keep``
+        # relies on.
         cached = self._cached.pop(token, None)
         if cached is None:
             cached = _CachedPosting(self._read(database, "term=?", (token,)), len(self._changed), {})
@@ -193,33 +200,39 @@ class Postings:
 
     def beginning(self, database: Database, begin: str) -> Posting:
         """Return the entries that hold any word with this beginning."""
+        # Not cached: to follow a beginning, every changed row would have to be searched for words that begin
+        # so.
         return self._read(database, "term>=? AND term<?", (begin, begin + _BEYOND))
 
     def _read(self, database: Database, condition: str, bindings: tuple[str, ...]) -> Posting:
         import numpy as np
 
+        # One string of all numbers is parsed by NumPy much quicker than SQLite gives a row for each.
         found = database.row(f"SELECT group_concat(doc) FROM temp.instance WHERE {condition}", bindings)
         listed = numbers_of(found[0] if found and found[0] else "")
+        # The table has a row for each occurrence of the word, so an entry comes as often as it holds it.
         eids, times = np.unique(listed, return_counts=True)
         if len(eids) > self.rows or (len(eids) and not 0 < eids[0] <= eids[-1] <= self._upto):
             raise apsw.CorruptError("the full-text table holds words of rows that are not there")
         return Posting(eids, times.astype(np.int32))
 
     def _keep(self, token: str, cached: _CachedPosting) -> None:
-        """Keep a posting as the one used last; drop those not used for longest."""
+        """Keep a posting as the last used; drop those not used for longest."""
         self._size += len(cached.posting)
         self._cached[token] = cached
         while self._size > MOST:
             self._size -= len(self._cached.pop(next(iter(self._cached))).posting)
 
     def learn_lengths(self, database: Database, eids: NDArray[np.int64]) -> bool:
-        """See to it that the lengths of these rows are known; False if all were."""
+        """Read the lengths of those rows whose length is not known yet; return False if all were known."""
         unknown = eids[self.lengths[eids] == 0]
         if not len(unknown):
             return False
         self.lengths[unknown] = 1  # A row that holds a word has at least this length.
         sql = "SELECT d.id, d.sz FROM json_each(?) c CROSS JOIN words_docsize d ON d.id=c.value"
         for eid, size in database.rows(sql, (json.dumps(unknown.tolist()),)):
+            # FTS5 keeps a length for each column, here one. A damaged row may have none, or one that int32
+            # cannot hold.
             self.lengths[eid] = min(max(*word_table.numbers_in(size), 1, 1), _LONGEST)
         return True
 

@@ -75,6 +75,8 @@ class Ranking:
         looked_at = 0
         while True:
             top = self._highest(database, parts, few, among if few is None else None, wanted)
+            # The rows looked at before come first again: scores are exact, and equal ones are in the order of
+            # their rows.
             allowed |= entries.in_scope(database, [eid for eid, _ in top[looked_at:]], rest)
             if len(allowed) >= limit or len(top) < wanted:
                 return [hit for hit in top if hit[0] in allowed][:limit]
@@ -113,6 +115,8 @@ class Ranking:
             top = bm25.highest(parts, scores, among, count)
             if not postings.learn_lengths(database, top if few is None else few[top]):
                 return bm25.in_order(top if few is None else few[top], scores[top])
+            # Lengths of twice as many rows are read as are needed, and of more in each round, so that few
+            # rounds suffice.
             ahead *= 2
             more = bm25.highest(parts, scores, among, ahead)
             postings.learn_lengths(database, more if few is None else few[more])

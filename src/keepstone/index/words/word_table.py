@@ -5,7 +5,7 @@ that wait in one go, which costs an add less and keeps the table in few pieces
 (docs/decisions/0004). The table keeps no text of its own (0005): words are taken
 out again with the very text that was put in, which is made of the row's record.
 
-It ranks the entries of a small index itself; ``ranking`` ranks those of a large one.
+It ranks the entries of a small index itself; ``ranking`` does so for a large index.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ONE_BY_ONE = 64
 """Rows whose words are always erased at once, half a millisecond each."""
 
 _MERGED_FOR_ONE = 500
-"""Rows of the table that are merged in the time in which the words of one are erased."""
+"""Rows of the table that are merged in the time in which the words of one row are erased."""
 
 _MERGED_PAGES = 200
 """Pages that one step of a merge writes."""
@@ -77,6 +77,7 @@ def ranked(
     holders = counts(database, matches)
     rare = telling(terms, holders, state.rows)
     condition, bindings = scope
+    # FTS5 sorts by ``rank`` itself if nothing else is in ORDER BY. It is the negative score.
     sql = (
         f"SELECT words.rowid, -words.rank FROM {_source(condition)} WHERE words MATCH ? AND {condition} "
         "ORDER BY words.rank LIMIT ?"
@@ -152,6 +153,8 @@ def counts(database: Database, matches: Mapping[str, str]) -> dict[str, int]:
 def flush(database: Database) -> None:
     """Enter the words of all rows that wait. The caller holds a write transaction."""
     database.execute(f"INSERT INTO words(rowid, text) {_TO_INSERT}")
+    # The number never goes down. Rows above it are those that wait, and the highest row may have been
+    # removed.
     database.execute(
         "UPDATE meta SET value=max(value, (SELECT coalesce(max(eid), 0) FROM entry)) WHERE key='flushed'"
     )
@@ -164,6 +167,7 @@ def take_out(database: Database, eid: int) -> None:
 
 def put_back(database: Database, eid: int) -> None:
     """Enter the words of a row that ``take_out`` took out, now that it has changed."""
+    # A row that still waits has no words in the table; ``flush`` will enter those that it has then.
     sql = f"SELECT eid, words_of(digest, type, record) FROM entry WHERE eid=? AND eid<={_FLUSHED}"
     database.execute(f"INSERT INTO words(rowid, text) {sql}", (eid,))
 
@@ -239,13 +243,14 @@ class State(NamedTuple):
 
 def state(database: Database) -> State:
     """Return the state of the full-text table."""
+    # Row 1 of FTS5's data is its record of totals: the number of rows, and of the words in each column.
     sql = (
         f"SELECT {_FLUSHED}, (SELECT coalesce(max(number), 0) FROM changed), "
         "(SELECT block FROM words_data WHERE id=1)"
     )
     flushed, changes, block = database.row(sql) or (0, 0, None)
     if not isinstance(block, bytes):
-        raise apsw.CorruptError("what the table of words says of itself is damaged")
+        raise apsw.CorruptError("the full-text table's record of totals is damaged")
     rows, size, *_ = [*numbers_in(block), 0, 0]
     return State(rows, size, flushed, changes)
 

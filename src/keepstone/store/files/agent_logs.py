@@ -186,6 +186,7 @@ class AgentLogs:
     def query(self, question: Callable[Concatenate[Index, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Query the index, again if it had to be recreated; UnavailableError if it cannot answer."""
         try:
+            # Without the guard, which only the opening of an index needs.
             return question(self._index or self.index, *args, **kwargs)
         except DamagedError:
             self.heal()
@@ -210,6 +211,7 @@ class AgentLogs:
             StoreError: Neither can answer.
         """
         if self.reach(sessions):
+            # Even then the index can fail; the logs themselves are read after that.
             try:
                 return self.query(question, *args, **kwargs)
             except UnavailableError as error:
@@ -348,6 +350,7 @@ class AgentLogs:
     def abandon(self) -> None:
         """Close a forked child's descriptors of the folder and the logs, and leave the rest to the parent."""
         for log in self._logs.values():
+            # The index closes its copies of the files itself, see ``Database.reset``.
             log.forget()
         self.session_files.close()
         self.folder.close()
@@ -365,6 +368,7 @@ class AgentLogs:
 
     def park(self, *, soon_reopened: bool = True) -> None:
         """Close all files until the folder is reopened; arguments are as for ``close``."""
+        # In the order of ``refresh``, which takes the guard while it holds the other one.
         with self._refreshing, self._guard:
             for log in self._logs.values():
                 log.close()

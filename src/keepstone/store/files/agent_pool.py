@@ -34,7 +34,7 @@ _FILES_EACH = _FIXED + 2 * 2
 
 
 class OpenAgents:
-    """Open agents by slug, the one used last at the end. An agent in use is closed by its last user.
+    """Open agents by slug, the last used at the end. An agent in use is closed by its last user.
 
     After a fork the child begins with none.
     """
@@ -91,6 +91,8 @@ class OpenAgents:
             self._retire(logs)
             raise
         except FileNotFoundError as error:
+            # keepstone's own errors name a session or an entry that is missing. Only the system's can mean
+            # that the folder is gone.
             if isinstance(error, KeepstoneError) or not logs.is_moved():
                 raise
             self._retire(logs)
@@ -115,10 +117,13 @@ class OpenAgents:
         if known is not None:
             self._retire(known)
             self._release(known)
+        # Without the guard, as opening reads and writes files. Another thread may be quicker; then its object
+        # counts, and this one is closed.
         made = self._unparked(agent) or self._made(agent, create=create)
         if made is None:
             return None
         with self._guard:
+            # One agent more leaves fewer logs for each of the others.
             before = self.logs_each()
             logs = self._last = self._open.setdefault(agent, made)
             self._users[logs] += 1
@@ -126,6 +131,7 @@ class OpenAgents:
             others = list(self._open.values()) if self.logs_each() < before else []
         if logs is not made:
             made.close(soon_reopened=True)
+        # After the guard: closing may wait for locks, and writes journals back.
         for idle in unused:
             self._park(idle)
         for other in others:

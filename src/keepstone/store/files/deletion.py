@@ -1,7 +1,7 @@
 """Deleting entries with one write, while others go on using their session.
 
-Which of many entries are there is looked up, and the lines are made, without the session's lock. Under it the
-lines are appended, after a look at what others wrote since. Then the index hides the rows step by step.
+The entries are looked up, and the lines are made, without the session's lock. Under it they are appended,
+after a look at the lines that others wrote since. Then the index hides the rows step by step.
 """
 
 from __future__ import annotations
@@ -76,6 +76,7 @@ def _prepared(
             changed = changed_since(log, found)
             if changed is None:
                 continue
+            # Only entries that the lines of others name are looked up again while the lock is held.
             if again := changed.intersection(ids):
                 present = {*found.live} - again | {*live_now(logs, session, log, sorted(again), scope)}
                 live = [entry_id for entry_id in ids if entry_id in present]
@@ -87,6 +88,8 @@ def _prepared(
 def find_live(logs: AgentLogs, session: str, ids: Sequence[str], scope: Scope | None) -> Found | None:
     """Look up which entries are there, and match a scope, if given; None if the index cannot tell."""
     found: Found | None = None
+    # In several queries, so that none holds the guard of the index for long. The first one says from where on
+    # later lines may differ.
     for begin in range(0, len(ids), _FEW):
         batch = ids[begin : begin + _FEW]
         try:
@@ -117,7 +120,7 @@ def changed_since(log: Log, found: Found) -> set[str] | None:
 
 
 def live_now(logs: AgentLogs, session: str, log: Log, ids: Sequence[str], scope: Scope | None) -> list[str]:
-    """Return those of the ids that have a live entry which matches a scope, if given. The lock is held."""
+    """Return the ids whose live entry matches a scope, if given. The caller holds the lock."""
     entries = LiveEntries(logs, log, session, log.create(), ids)
     records = [(entry_id, record) for entry_id in ids if (record := entries.get(entry_id)) is not None]
     return [entry_id for entry_id, record in records if scope is None or matches(scope, session, record)]
@@ -136,8 +139,10 @@ def _append(
         return None
     before = log.create()
     if len(lines) > _FEW:
+        # One step at most: all writers of the session wait for this.
         logs.follow(session, log, before, within=0)
     begin, after = log.append(lines) if len(lines) == 1 else log.append_batch(lines)
+    # Otherwise a program that takes no lock appended a line at the same moment.
     if len(lines) > _FEW and after.size == begin + sum(map(len, lines)):
         with suppress(UnavailableError):  # Then the whole batch is read.
             offset = begin + sum(map(len, lines[:_FEW]))

@@ -30,6 +30,7 @@ def mark_dropped(folder: Folder, session: str, ts: str) -> None:
 
 def dropped_at(folder: Folder) -> dict[str, datetime]:
     """Return when each session was dropped for the last time, by its id; damaged marks are left out."""
+    # In the order of time: of several marks the last one stays.
     return dict(sorted(dropped_marks(folder), key=itemgetter(1)))
 
 

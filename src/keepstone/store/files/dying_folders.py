@@ -25,6 +25,8 @@ def put_away(folders: Sequence[Path]) -> None:
     """
     existing = [folder for folder in folders if number_of(folder) is not None]
     names = [folder.with_name(f".purge.{folder.name}.{time.time_ns()}") for folder in existing]
+    # Until the last folder is renamed, the others carry its inode in their names: after a kill this tells
+    # whether, and which, folder is still to follow.
     marked = [*(name.with_name(f"{name.name}-{number_of(existing[-1])}") for name in names[:-1]), *names[-1:]]
     for folder, name in [*zip(existing, marked, strict=True), *zip(marked[:-1], names[:-1], strict=True)]:
         rename(folder, name)

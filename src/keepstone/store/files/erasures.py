@@ -34,11 +34,13 @@ class Erasures:
             with Folder(self._folder, root=self._root, create=True, durable=False) as folder:
                 fd = folder.open(FILE, os.O_WRONLY | os.O_CREAT)
                 try:
+                    # A random number needs no lock: in whatever order two processes write, the value is
+                    # another one afterwards.
                     os.pwrite(fd, os.urandom(_SIZE), _place_of(agent))
                 finally:
                     os.close(fd)
         except (OSError, KeepstoneError) as error:
-            logger.warning("other servers are not told what was erased: %s", type(error).__name__)
+            logger.warning("an erasure could not be announced to other servers: %s", type(error).__name__)
 
     def state(self, agent: str) -> bytes:
         """Return a value that changes when memory of an agent, or of any (empty), is erased."""

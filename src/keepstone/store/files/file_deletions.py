@@ -3,8 +3,8 @@
 A file that is written again leaves no sign that one was deleted before, and neither does one that an older
 backup brings back. A file that begins gets a mark, so that no deletion of another with the same text ends it.
 Names and contents are recorded as digests. The next sync takes the journal over. A home that never synced
-records only files of purged agents: what it has at its first exchange counts as new there, and a file costs
-it no second synced write.
+records only files of purged agents: the files that it has at its first exchange count as new there, and no
+file costs a second synced write.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Beginning(NamedTuple):
     agent: str
     name: str
     mark: str
-    """One of its own for each file, by which copies of this home know it again."""
+    """A mark of its own for each file, by which copies of this home know the file again."""
 
 
 def begin(root: Path, agent: str, path: str, *, durable: bool = True) -> None:
@@ -134,6 +134,7 @@ def forget(root: Path, taken: list[Beginning | Deletion]) -> None:
     """Remove the records that a sync took over."""
     if taken:
         with Folder(root / SYNC, root=root) as folder, closing(_log(folder)) as log, log.locked():
+            # Read again under the lock, as other processes may have recorded more since the sync read it.
             log.replace(dump_read(record._asdict()) for record in read(root) if record not in taken)
 
 

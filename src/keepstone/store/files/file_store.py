@@ -227,6 +227,8 @@ class FileStore:
     def _write(
         self, agent: str, session: str, records: Sequence[Record], on_conflict: OnConflict
     ) -> list[Entry]:
+        # Serialized before anything is opened: a record that cannot be written leaves no empty session
+        # behind.
         written = list(map(Written, records, map(dump, records)))
         if not written:
             return []
@@ -308,6 +310,7 @@ class FileStore:
     @contextmanager
     def _told(self, agent: str) -> Iterator[None]:
         before = self._eraser.erasures.state(agent)
+        # Even if the erasure failed, a part of it may be done.
         try:
             yield
         finally:
@@ -494,6 +497,7 @@ class FileStore:
         def forget(ids: set[str]) -> None:
             removed.update(ids)
             purge_digests.record_suggestions(folder, self.root, ids)
+            # Before the lines go, and again afterwards: a copy that was made in between is noticed as well.
             self._eraser.erasures.note(agent)
 
         suggestion_file.change(path, self.root, change, forget, durable=self._durable)
@@ -537,6 +541,7 @@ class FileStore:
         self._space.set(space)
 
     def spaces(self, agent: str) -> list[Space]:
+        # The index as it is usually knows a space. Only if it knows none are the logs taken in first.
         return self._query(agent, (), Index.spaces) or self._query(agent, None, Index.spaces) or []
 
     def vectors(self, agent: str, session: str, space: str, ids: Sequence[str]) -> dict[str, Vector]:

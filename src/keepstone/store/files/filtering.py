@@ -24,6 +24,7 @@ def select(
 ) -> Page[Entry]:
     """Return a page of the entries that a scope selects, by time, session and place."""
     after = None if cursor is None else Position(*decode(cursor, int, str, str, int, str))
+    # One more entry shows whether there is another page, and where it begins.
     wanted = None if limit is None else limit + 1
     found = logs.query_current(None, _select, scope, wanted, after, newest_first=newest_first)
     entries = [entry_of(logs.agent, selected.row.session, selected.row.record) for selected in found[:limit]]

@@ -73,7 +73,7 @@ def state(logs: AgentLogs, session: str, moment: datetime | None) -> Sequence[Re
     """Return a session's entries as they were at a time, or are now with the archived ones, by (time, place).
 
     Where the archive has lines of an entry, those count up to their last, and the
-    folded line, which repeats what they came to, only after it.
+    folded line, which repeats their result, only after it.
     """
     return _between_rewrites(logs.log(session), lambda: state_of(_both(logs, session), moment))
 

@@ -74,6 +74,7 @@ def _parsed(raw: bytes, home: int) -> Space | None:
     if not isinstance(document, dict):
         return None
     total = document.pop("sum", None)
+    # A record that was edited, or came along in a copy of another home's folder, does not count.
     if total != _sum_of(document) or document.get("home") != home:
         return None
     name, dim = document.get("id"), document.get("dim")

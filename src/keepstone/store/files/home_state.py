@@ -51,6 +51,6 @@ def _take_over_agents(root: Path) -> None:
 
 
 def place_of(root: Path, name: str) -> Path:
-    """Return the folder that has a file of this state: the one of earlier versions where it was not moved."""
+    """Return the folder that has a file of this state: that of earlier versions where it was not moved."""
     old = root / INDEX / f".{name}"
     return root / INDEX if old.exists() and not (root / STATE / name).exists() else root / STATE

@@ -61,6 +61,7 @@ def _second(index: Index, folder: Path, root: Path, language: str) -> Index:
         second = _opened(folder, root, language, create=False)
     except (KeepstoneError, *UNUSABLE, *BUSY) as error:
         raise UnavailableError(f"the index cannot be opened a second time: {error}") from error
+    # Between the two openings the file may have been removed and created again.
     if index.replaced():
         second.close()
         raise UnavailableError("the index was replaced")

@@ -121,10 +121,10 @@ def follow_folder(logs: AgentLogs) -> None:
     """Bring the index up to date with the changes in the folder since the last time, or with all of it."""
     index = logs.index
     changed = logs.session_files.changed() if logs.followed == index.epoch else None
-    logs.followed = (
-        None  # A session that is not taken in to its end is found by the next look at the whole folder.
-    )
+    # A session that is not taken in to its end is found by the next look at the whole folder.
+    logs.followed = None
     if changed is None or not take_in(logs, changed):
+        # Watched before it is read, so that no change falls between the two.
         logs.session_files.watch(is_read=True)
         take_in_all(logs)
     logs.followed = index.epoch
@@ -184,6 +184,7 @@ def _take_in_at_once(logs: AgentLogs, changed: Mapping[str, int]) -> None:
     """Take in the shortest of some logs, and leave the rest to the background."""
     room, left = AT_ONCE, dict(changed)
     now = []
+    # The shortest first, so that as many sessions as possible are complete in the answer.
     for session in sorted(changed, key=changed.__getitem__):
         room -= changed[session] + _A_SESSION
         if room < 0:
@@ -267,6 +268,8 @@ def _let_others_go_first(index: Index, is_wanted: Callable[[], bool], took: floa
 
 def _put_off(logs: AgentLogs, session: str, mark: object, error: Exception, size: int = 0) -> None:
     """Leave a log that cannot be read, so that the others are taken in; raise an error of the index."""
+    # If a log cannot be read while the index takes it in, the index's error has that of the system as its
+    # cause.
     is_of_the_log = isinstance(error, KeepstoneError) or isinstance(error.__cause__, OSError)
     if isinstance(error, MovedError) or not is_of_the_log:
         raise error

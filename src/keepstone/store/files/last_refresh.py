@@ -22,7 +22,7 @@ class LastRefresh:
         self._state: int | None = None
 
     def is_within(self, age: float) -> bool:
-        """Return whether the refresh is at most ``seconds`` old, and no file came or went since."""
+        """Return whether the refresh is at most ``age`` seconds old, and no file came or went since."""
         since = self._clock() - self._at
         return since < age and (since < self._rest or not self.is_outdated)
 
@@ -32,12 +32,12 @@ class LastRefresh:
         return self._state != self._now()
 
     def begin(self) -> float:
-        """Note the folder's state before it is looked through; return the time."""
+        """Record the folder's state before it is looked through; return the time."""
         self._state = self._now()
         return self._clock()
 
     def end(self, began: float) -> None:
-        """Note that a refresh has taken in everything that was there when it began."""
+        """Record that a refresh has taken in everything that was there when it began."""
         self._at = began
         self._rest = AT_ONCE if self._clock() - began > _LONG else 0.0
 

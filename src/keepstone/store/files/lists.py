@@ -86,6 +86,7 @@ def _end(records: Sequence[Record], before: Place) -> int:
     """Return the position in a session's records of a place that may be gone."""
     for at, record in enumerate(records):
         moment = read_time(record["ts"])
+        # The entry itself may be gone: the page then ends before the first later time.
         if record["id"] == before.id or (moment is not None and microseconds(moment) > before.ts):
             return at
     return len(records)

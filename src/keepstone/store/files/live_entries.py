@@ -84,6 +84,7 @@ class LiveEntries:
 
     def _read_entries(self, stat: Stat, ids: Sequence[str]) -> None:
         self._records |= dict.fromkeys(ids)
+        # To look through the bytes of a short log is quicker than to open the index.
         if self._logs.leaves_index_closed and _are_absent(self._log, stat, ids):
             return
         rows: Sequence[Row] | None
@@ -161,11 +162,11 @@ def ready_unlocked(
     """Do slow work before a log is locked; under the lock it would keep other writers waiting.
 
     The index takes in a long log. Where that takes more than a moment, as after it was removed, writers of
-    entries that the rest of the log does not mention need not wait for it. ``ids`` are those of the entries
-    that are written; None for any.
+    entries that the rest of the log does not mention need not wait for it. ``ids`` are the ids of the
+    written entries; None for any.
 
     Returns:
-        The part of the log that was searched for the ids in vain; None if the index holds what they need.
+        The part of the log that was searched for the ids in vain; None if the index has their entries.
     """
     stat = log.stat()
     if stat is None or stat.size <= _LONG or logs.follow(session, log, stat, within=_MOMENT):
@@ -174,6 +175,7 @@ def ready_unlocked(
         return None
     found = None if ids is None else search(logs, session, log, ids)
     if found is None and not logs.follow(session, log, log.stat()):
+        # The index cannot follow, as on a full disk. The log is read into memory now, not while others wait.
         logs.spare.with_log(session, log, math.inf)
     return found
 
@@ -188,18 +190,18 @@ def search(
 ) -> Searched | None:
     """Search the unindexed part of a log for ids, which takes a hundredth of the time of parsing it.
 
-    None if it may say something of one of them, or has more than ``most`` bytes that were not searched
-    ``before``.
+    None if it may mention any of them, or has more than ``most`` bytes that were not searched ``before``.
     """
     try:
         known, rows = logs.query(Index.so_far, session, ids)
     except UnavailableError:
         return None
     with log.reading() as fd:
+        # A derived id is the digest of its line, so that the bytes of the log do not have it.
         if fd is None or known is None or not only_grew(known, fd) or any(map(is_derived, ids)):
             return None
         begin = known.offset
-        # An index that was made again since may have read less than the one behind which was searched.
+        # An index that was made again since may have read less than the index that was searched.
         if before is not None and before.begin <= begin and before.extent.begins(fd):
             begin = max(begin, before.extent.offset)
         end = os.fstat(fd).st_size

@@ -86,6 +86,7 @@ class ReportedState:
             self._put(entry_id, None)
             self.deleted.add(entry_id)
             return "delete", entry_id
+        # A patch without its entry changes nothing.
         if known is None and not is_put(record):
             return None
         said = _said(known, entry_id, record)
@@ -97,6 +98,8 @@ class ReportedState:
 
     def _put(self, entry_id: str, said: Said | None) -> None:
         old = self.entries.get(entry_id, {})
+        # A sum does not depend on the order of entries, so a rewrite of the log keeps it, and a line changes
+        # it without a look at the other entries.
         self.total = (self.total - sum(old.values()) + sum((said or {}).values())) % _SUMS
         if said is None:
             del self.entries[entry_id]
@@ -120,6 +123,8 @@ def _said(known: Said | None, entry_id: str, record: Record) -> Said:
 
 
 def _digest(entry_id: str, key: str, value: Any) -> int:
+    # Sorted, as the order of keys says nothing. Eight bytes of BLAKE2 are enough to tell versions of one
+    # value apart.
     raw = json.dumps([entry_id, key, value], sort_keys=True).encode()
     return int.from_bytes(hashlib.blake2b(raw, digest_size=8).digest(), "big")
 
@@ -173,6 +178,7 @@ class Changes:
     def poll(self) -> list[Change]:
         """Return the changes since the last poll."""
         found: list[Change] = []
+        # Agents that are gone are among those reported before; all of their sessions count as removed.
         for agent in dict.fromkeys([*self._named(), *self._reported]):
             states = self._reported.setdefault(agent, {})
             stats = self._sessions(agent)
@@ -252,6 +258,7 @@ def _resumed(state: ReportedState, fd: int, position: Position) -> Iterator[Even
     if found:
         yield from behind
         return
+    # The position is unknown, as after a backup came back: the follower begins again with all entries.
     yield "clear", None, None
     for number, entry_id in enumerate(state.entries, 1):
         yield "add", entry_id, state.position if number == len(state.entries) else None

@@ -1,7 +1,7 @@
 """The past lives of a session's ids, which decide the number of a new life.
 
-Log, archive and journal are read once, and later only what was added to them. Of a log only tombstones and
-lines that name a life are looked at, so that a long one takes a second for each gigabyte.
+Log, archive and journal are read once, and later only added lines. Of a log only tombstones and lines that
+name a life are looked at, so that a long log takes a second for each gigabyte.
 """
 
 from __future__ import annotations
@@ -78,6 +78,8 @@ class PastLives:
     """The lives of the ids of one agent's sessions; any thread may ask."""
 
     def __init__(self, logs: AgentLogs, root: Path) -> None:
+        # ``AgentLogs`` has this object: a strong reference back would keep a closed agent in memory until the
+        # next collection of cycles.
         self._logs = weakref.proxy(logs)
         self._path = logs.folder.path
         self._journals = [(self._path, PURGED, _File()), (vanished(root, logs.agent), ERASED, _File())]
@@ -105,10 +107,10 @@ class PastLives:
             return found
 
     def with_unnamed(self, session: str, ids: Iterable[str]) -> dict[str, int]:
-        """Return the last life of each id as when called, also of one that goes on and that no line names.
+        """Return the last life of each id at this moment, also if no line names the life that goes on.
 
-        Behind a tombstone another program may begin a life so. Reads the lines of ids that lived before: who
-        erases such a life has to name it in the journal, or other devices would keep it.
+        Behind a tombstone another program may begin a life so. Reads the lines of ids that lived before: an
+        erasure of such a life has to name it in the journal, or other devices would keep it.
         """
         found = self(session, ids)
         if found:
@@ -168,6 +170,8 @@ def _follow(known: _Session, fd: int | None, old: int | None) -> None:
             for block in file.rest(opened):
                 is_exact = _take(known, block, archived=archived) and is_exact
     if not is_exact:
+        # Programs that do not number lives may have begun one. Their number only shows when all lines are
+        # read.
         side = read_side(fd, old)
         known.lives = {
             entry_id: life for entry_id, life in side.lives.items() if life > 1 or entry_id not in side.live
@@ -179,6 +183,7 @@ def _take(known: _Session, block: bytes, *, archived: bool) -> bool:
     """Take in whole lines; False if a life may have begun in them that no line names."""
     if archived:
         for line in block.split(b"\n"):
+            # Most archived lines are former versions, of which the id at their beginning says enough.
             found = _ID.match(line)
             if found and not _TELLING.search(line):
                 known.lives.setdefault(found[1].decode("utf-8", "replace"), 1)
@@ -201,6 +206,7 @@ def _tell(known: _Session, line: bytes, *, archived: bool) -> bool:
     entry_id = id_of(record)
     if entry_id is None:
         return True
+    # Lines that name no life belong to the one that goes on.
     life = max(life_of(record), known.lives.get(entry_id, 0))
     if is_tombstone(record):
         if entry_id in known.ended:

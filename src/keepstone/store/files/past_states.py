@@ -68,6 +68,7 @@ class PastStates:
         """Return how far a log that only grew by later lines is read now; None if anything else changed."""
         now = _read(log)
         with log.reading() as fd:
+            # An unfinished line may go on in the next write, and say something else then.
             if now is None or fd is None or not before.is_whole:
                 return None
             if not Extent(before.stat, before.stat.size, before.crc).begins(fd):
@@ -76,7 +77,7 @@ class PastStates:
             return now if all(self._is_later(line) for line in added) else None
 
     def _is_later(self, line: Line) -> bool:
-        """Return whether a line says that it was written after the moment. One without a time does not."""
+        """Return whether a line says that it was written after the moment. A line without a time does not."""
         written = None if line.record is None or line.derived else read_time(line.record["ts"])
         return written is not None and written > self._moment
 

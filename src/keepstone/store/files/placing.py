@@ -58,6 +58,7 @@ class IndexedPlacing(Placing):
         after: list[Stat] = []
 
         def put() -> None:
+            # At most once: in the index's transaction, or after it if the index cannot follow.
             if not after:
                 after.append(new.put())
 

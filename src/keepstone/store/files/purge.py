@@ -71,6 +71,7 @@ class Eraser:
             if made:
                 files.placing.finish()
                 self._checkpoint(logs, session)
+                # Last, as until then the next call finishes a purge that was killed.
                 marks.remove(made)
         self.finish(logs)
         self.remove_unowned_indexes()
@@ -85,6 +86,9 @@ class Eraser:
             if not (gone := files.gone):
                 return []
             self.erasures.note(logs.agent)
+            # A kill after any of these steps loses nothing. The marks let the next process finish the purge.
+            # The journal follows before a byte goes, as afterwards nothing could tell which ids were erased.
+            # Files change only then.
             lives = dict.fromkeys(gone, 1) | logs.past_lives.with_unnamed(session, gone)
             made = marks.add(session, lives)
             with _all_or_pending(logs.folder, marks, made, session, files.logs) as journal_lines:
@@ -197,6 +201,7 @@ class Eraser:
         with suppress(OSError, KeepstoneError), self._seen_folder(logs) as folder:
             fd = folder.open(_SEEN, os.O_RDONLY)
             try:
+                # One byte more than the state, so that a longer record is another one.
                 return os.read(fd, len(state) + 1) == state.encode()
             finally:
                 os.close(fd)
@@ -234,7 +239,12 @@ class Eraser:
                 continue
             log = logs.log(session)
             with closing(PurgeMarks(logs.folder)) as marks, log.locked():
+                # Read again under the lock: others may have written since the first look, which kept nobody
+                # waiting.
                 ids = erased_ids(logs, session, purged)
+                # Marked as if only the index were left, since finishing by ids would take later lives as
+                # well. If this process is killed, the journal still counts as unread, and the lines are found
+                # again.
                 made = marks.add(session, dict.fromkeys(ids, 1), left="index")
                 erase_lives(logs, session, purged, ids)
                 self._unindex(logs, session, ids)
@@ -274,6 +284,7 @@ class Eraser:
             stat = log.stat()
             if stat is None:
                 index.drop(session, log)
+            # An empty list says that the index holds the log in this state, and none of the ids.
             elif index.at(session, stat, ids) != []:
                 index.forget(session, ids)
                 index.reread(session, log)
@@ -291,6 +302,7 @@ class Eraser:
         agent itself.
         """
         self.erasures.note(agent)
+        # The journal comes first: once the folders are out of sight, nothing tells which entries there were.
         purge_digests.record_agent(self._root, self._layout, agent, in_journal=in_journal)
         put_away(self._layout.agent_folders(self._root, agent))
         left = self.finish_agents()
@@ -311,6 +323,7 @@ class Eraser:
             dying = _DYING.fullmatch(folder.name)
             if dying and not dying[2]:
                 try:
+                    # The index first: while the folder is there, a purge that was killed is taken up again.
                     self._remove_index(self._agent_of(dying[1]))
                     remove_tree(folder)
                     sync_folder(folder.parent)
@@ -328,6 +341,7 @@ class Eraser:
                 agent = self._agent_of(dying[1])
                 rest = self._layout.agent_folders(self._root, agent)
                 try:
+                    # Only the folder that was meant: an agent of this name may have been created again since.
                     put_away([other for other in rest if number_of(other) == int(dying[2])])
                     rename(folder, folder.with_name(folder.name.removesuffix(f"-{dying[2]}")))
                 except OSError as error:
@@ -362,6 +376,7 @@ class Eraser:
                 is_index = path.is_dir() and not path.is_symlink() and not path.name.startswith(".")
                 if is_index and path.name not in agents:
                     remove_tree(path)
+            # Looked at again, as the removals have changed the folder of indexes.
             self._owned = [path.stat().st_mtime_ns for path in (derived, *sorted(parents)) if path.is_dir()]
 
     def _remove_index(self, agent: str) -> None:
@@ -383,6 +398,7 @@ def _all_or_pending(
     before: list[Stat | None] = []
     journal_lines: list[Record] = []
     try:
+        # Within the block, as reading the states may fail, too: nothing was changed then.
         files += [part for log in logs for part in parts(folder, log)]
         before += [file.stat() for file in files]
         yield journal_lines

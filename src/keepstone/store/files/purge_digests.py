@@ -1,8 +1,8 @@
 """The journal of erasures, kept beside the logs: which lives of which ids were erased, as digests.
 
 A purge removes an entry's bytes, so nothing is left that could tell another device, a backup or an export of
-it. The journal does, without the ids themselves. It is written before anything is erased; who merges,
-syncs, restores, imports or finishes what was killed reads it. A line names the digest of session and id, how
+it. The journal does, without the ids themselves. It is written before anything is erased; each merge,
+sync, restore, import and resumed erasure reads it. A line names the digest of session and id, how
 many lives of it are over, and the time of that, which is only shown. A removed session has a line of its own.
 """
 
@@ -45,7 +45,7 @@ def removal_of(session: str) -> Record:
 
 
 def record_suggestions(path: Path, root: Path, ids: Iterable[str]) -> None:
-    """Record the ids of suggestions that are removed, as those of no session."""
+    """Record the ids of removed suggestions, as ids without a session."""
     if path.is_dir():
         with Folder(path, root=root) as folder:
             record(folder, [line_of(digest(NO_SESSION, suggestion_id), 1) for suggestion_id in ids])
@@ -62,7 +62,7 @@ def line_of(found: str, life: int, ts: str | None = None) -> Record:
 
 
 def dated(lines: Iterable[Record]) -> list[Record]:
-    """Return lines with the present time in those of erased lives."""
+    """Return lines, those of erased lives with the present time."""
     ts = format_time(datetime.now(UTC))
     return [line | {"ts": ts} if _KEY in line else line for line in lines]
 
@@ -153,7 +153,7 @@ def erased_in(lines: Iterable[bytes]) -> Erased:
 
 
 def _add(found: Erased, key: str, life: int, ts: object) -> None:
-    """Add erased lives; of two lines that tell of the same ones the first time counts."""
+    """Add erased lives; of two lines about the same lives the earlier time counts."""
     before = found.lives.get(key, 0)
     if life > before:
         found.lives[key] = life
@@ -181,7 +181,7 @@ def gone_name(agent: str) -> str:
 
 
 def is_gone_name(name: str) -> bool:
-    """Return whether a name is the one by which the journal of a purged agent is known."""
+    """Return whether a name is the name of the journal of a purged agent."""
     return _GONE.fullmatch(name) is not None
 
 
@@ -246,6 +246,7 @@ def record_agent(root: Path, layout: Layout, agent: str, *, in_journal: bool = T
     found = [removal_of("")] if in_journal else []
     if path.is_dir():
         with Folder(path, root=root) as folder:
+            # The folder goes together with its journal, so its records move to the journal that stays.
             found += erased(folder).lines()
             for name in [entry.name for entry in folder.scan() if entry.is_file(follow_symlinks=False)]:
                 session = layout.session_of(name)

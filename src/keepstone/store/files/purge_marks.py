@@ -1,8 +1,8 @@
 """Purges under way: their marks, and their changes of logs and archives.
 
-The next process that takes the lock of a session first finishes what a killed purge left undone
-in its log and archive, so that no write comes between. What is left of the index is
-done when the home is opened next.
+The next process that takes the lock of a session first finishes the work of a killed purge
+in its log and archive, so that no write comes between. The work in the index is finished
+when the home is opened next.
 """
 
 from __future__ import annotations
@@ -72,6 +72,8 @@ class PurgeMarks:
         with self._log.locked():
             withdrawn = {dump_read(mark) for mark in marks}
             left = [mark for mark in self.pending() if dump_read(mark) not in withdrawn]
+            # One rename for both: a process killed before it leaves a copy that is undone, after it an old
+            # session that is removed.
             self._log.replace(dump_read(mark) for mark in [*left, *made])
         return made
 
@@ -130,6 +132,7 @@ def resume(folder: Folder, session: str, log: Log, spellings: Callable[[], Seque
 
     ``spellings`` gives its logs under other names.
     """
+    # Asked with every lock. Usually there is no file, and this costs one system call.
     try:
         folder.stat(PURGE)
     except FileNotFoundError:
@@ -140,6 +143,7 @@ def resume(folder: Folder, session: str, log: Log, spellings: Callable[[], Seque
         begun = [mark for mark in marks.pending(session) if mark.get("left") != "index"]
         if begun:
             others = spellings()
+            # The killed process may not have come to the journal. A line that is there twice does no harm.
             for mark in begun:
                 if "id" not in mark:
                     record(folder, lines_of_session(folder, [log, *others], mark))
@@ -210,10 +214,13 @@ def erase_session(folder: Folder, log: Log, spellings: Sequence[Log], mark: Reco
     """
     extent = mark.get("log")
     current = _extent_of(log, extent[0]) if isinstance(extent, list) and log.stat() else extent
+    # Another log took the name, or the marked part was edited: nothing that was marked can be told from it.
     if current != extent:
         return
+    # Marked before the files go. After a kill this is done again, and the same mark is written once only.
     if "dropped" in mark:
         mark_dropped(folder, str(mark["session"]), str(mark["dropped"]))
+    # The log goes last: a session without it counts as removed, and nobody would look for its other files.
     remove_others(folder, log, spellings)
     if isinstance(extent, list) and (stat := log.stat()) and stat.size > extent[0]:
         rewrite.leave_from(log, extent[0])

@@ -47,9 +47,8 @@ class PurgedFiles:
             with self.placing.locked():
                 if self.placing.is_held:  # Others may have moved lines from one file to another before.
                     self._find_mentions()
-                self._log.clear_away(
-                    in_use=True
-                )  # Replacements that others are preparing still have the purged entries.
+                # Replacements that others are preparing still have the purged entries.
+                self._log.clear_away(in_use=True)
                 self._new = {}
                 for part in (self._log, self._archive):
                     new = (
@@ -62,6 +61,7 @@ class PurgedFiles:
             self.placing.catch_up()
             for new in self._new.values():
                 new.follow_all()
+            # Without the lock, so that ``check`` has only the lines added since to read.
             self._find_mentions()
             yield
 

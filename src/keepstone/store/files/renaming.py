@@ -84,12 +84,14 @@ def _both(logs: AgentLogs, session: str, new: str) -> Iterator[tuple[Log, Log]]:
     if source.stat() is None:
         raise SessionNotFoundError(logs.agent, session)
     with ExitStack() as locks:
+        # In the order of names, so that two renames in opposite directions do not wait for each other.
         for log in sorted((source, target), key=lambda log: log.name):
             locks.enter_context(log.locked())
         try:
             _check(logs, session, new, source, target)
             yield source, target
         finally:
+            # Taking the lock created a lock file for a session that may still not exist.
             for log in (source, target):
                 if log.stat() is None:
                     log.lock.remove()
@@ -115,6 +117,7 @@ def _undone_if_killed(logs: AgentLogs, new: str, target: Log) -> Iterator[PurgeM
         made = marks.add_session(new, None)
         try:
             yield marks
+        # Also for an interruption by the keyboard: the copy must not stay half written.
         except BaseException:
             if made[0] in marks.pending(new):
                 erase_session(logs.folder, target, (), made[0])
@@ -123,7 +126,7 @@ def _undone_if_killed(logs: AgentLogs, new: str, target: Log) -> Iterator[PurgeM
 
 
 def _up_to(logs: AgentLogs, session: str, until: str) -> frozenset[str]:
-    """Return the ids of the entries up to one by (time, place), archived ones too."""
+    """Return the ids of the entries up to a given entry by (time, place), archived entries too."""
     ids = [str(record["id"]) for record in state(logs, session, None)]
     if until not in ids:
         raise EntryNotFoundError(f"there is no entry {until!r:.80} in session {session!r:.80}")
@@ -148,8 +151,9 @@ def _write(
     ids: frozenset[str] | None,
     numbering: Numbering,
 ) -> None:
-    """Write what a file of one session holds, or only the lines of some entries, to that of the other."""
+    """Write a session's file, or only the lines of some entries, to the file of the other session."""
     folder, _, name = part.name.rpartition("/")
+    # Archives and originals have the name of their log and a suffix.
     copied = Log(logs.folder, f"{folder}/{target.name}{name[len(source.name) :]}".lstrip("/"), target.lock)
     with part.reading() as fd:
         if fd is None:
@@ -165,12 +169,14 @@ def _write(
                 for line in lines
             )
             return
+        # Nothing changes, so the bytes are copied; of the log itself without a batch that was cut short.
         size = os.fstat(fd).st_size
         copied.replace(chunks(fd, length_of(fd, size) if part is source else size))
 
 
 def _copy_vectors(logs: AgentLogs, session: str, new: str, target: Log) -> None:
     """Let the index take in a copy, and give it the vectors that were made of the same texts."""
+    # The copy of the log is whole already: without an index its vectors are made again later.
     try:
         logs.query(Index.catch_up, new, target)
         rows = logs.query(Index.newest, new, -1, None)

@@ -64,9 +64,11 @@ class SessionFiles:
         with self._watching:
             self._changed.clear()
             self._is_read, self._newest = is_read, None
+            # ``names`` is None once changes were lost, so the folder is watched from the beginning again.
             if self._watch is None or self._watch.names() is None:
                 self._unwatch()
                 self._watch = _watched(self.folder) if self._is_large else None
+            # Looked at once the watch has begun, which reports every name that comes later.
             self._all_canonical = self._watch is not None and all(
                 self._is_canonical(entry.name) for entry in self.folder.scan()
             )
@@ -88,6 +90,7 @@ class SessionFiles:
             if not self._follow() or not self._is_read:
                 return None
             for session in self._touched:
+                # None stays None: which session is the newest then has to be found by reading the folder.
                 self._newest = self._newest and self._newer(self._newest, session)
             self._touched.clear()
             return self._newest and self._newest[1:]
@@ -101,6 +104,7 @@ class SessionFiles:
         except FileNotFoundError:
             return None if session == newest[1] else newest
         changed = _dated(session, status)
+        # If the time of the newest went back, another session may be newer.
         return None if session == newest[1] and changed < newest else max(changed, newest)
 
     def close(self) -> None:
@@ -169,7 +173,7 @@ class SessionFiles:
             yield session, name, status
 
     def all_names(self, session: str | None) -> dict[str, set[str]]:
-        """Return the names of all logs of one session, or of each, those of archives and originals too."""
+        """Return the names of all logs of one session or of all, of archives and originals too."""
         names: dict[str, set[str]] = {} if session is None else {session: set()}
         for found, name in named_sessions(self.folder, self.layout):
             if session in (None, found):
@@ -188,6 +192,7 @@ class SessionFiles:
         canonical = self.canonical(session)
         if canonical is None:
             return self._name_by_hand(session) or self.layout.session_file(session)
+        # On a file system that folds case, the file of another session would answer.
         refuse_case_twin(self.folder.path / canonical, InvalidSessionIdError)
         if self.exists(canonical):
             return canonical
@@ -221,6 +226,7 @@ class SessionFiles:
         """Return the name of an existing file that another program, or a person, named for a session."""
         if self._has_only_canonical():
             return None
+        # Only the first search reads the folder; later ones ask whether the file still exists.
         if not self._known:
             self._known = {session: name for session, name, _ in self}
         by_hand = self._known.get(session, session + self.layout.extension)
@@ -254,6 +260,7 @@ class SessionFiles:
 
 
 def _dated(session: str, status: os.stat_result) -> tuple[int, str, os.stat_result]:
+    # In microseconds, as sessions are listed with them.
     return status.st_mtime_ns // 1000, session, status
 
 
@@ -265,6 +272,7 @@ def _watched(folder: Folder) -> FolderChanges | None:
         watch = FolderChanges(str(folder.path))
     except OSError:
         return None
+    # The watch is of the path, which may lead to another folder by then than to the one that is open.
     if folder.is_moved():
         watch.close()
         return None
@@ -295,6 +303,7 @@ class SessionLog(Log):
     def begin(self) -> None:
         """Refuse a log that was renamed, and finish a purge that was killed."""
         folder = self._files.folder
+        # A plain name has no other spelling, which spares writes the search through the folder.
         if not self.is_plain and self.is_renamed():
             raise MovedError(f"{folder.path / self.name} was renamed; nothing was written: try again")
         resume(folder, self._session, self, self._spellings)
@@ -321,12 +330,14 @@ def opened_folder(path: Path, root: Path, *, create: bool, durable: bool) -> Fol
     try:
         return Folder(path, root=root, create=create, durable=durable)
     except NotADirectoryError as error:
+        # From the root down, as the first path that is no folder is the one in the way.
         file = next((place for place in reversed((path, *path.parents)) if not place.is_dir()), path)
         raise StoreError(f"{file} is not a folder; move it away, then try again") from error
 
 
 def info_of(session: str, stat: Stat) -> SessionInfo:
     """Return a session for a list."""
+    # In whole numbers: a float of this size does not hold microseconds exactly.
     seconds, nanoseconds = divmod(stat.mtime, 1_000_000_000)
     modified = datetime.fromtimestamp(seconds, UTC).replace(microsecond=nanoseconds // 1000)
     return SessionInfo(session, modified, stat.size)

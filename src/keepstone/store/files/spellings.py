@@ -1,7 +1,7 @@
 """Other files of a session: its archive, originals, and logs under other names for the same id.
 
 Of several names that stand for one session the canonical one is used, and the others are never read.
-What is erased from the session is erased from them, too.
+An erasure from the session erases from them, too.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ def parts(folder: Folder, log: Log) -> list[Log]:
 
 
 def named_sessions(folder: Folder, layout: Layout) -> Iterator[tuple[str, str]]:
-    """Yield session and log's name for each file that holds lines of one, in no order."""
+    """Yield session and log's name for each file with lines of a session, in no order."""
     for sub in ("", ARCHIVE):
         with suppress(FileNotFoundError, NotADirectoryError):
             for entry in folder.scan(sub):
+                # Files of rewrites that were killed hold lines, too.
                 name = log_of(entry.name) or entry.name.removesuffix(PREPARED).removesuffix(TEMPORARY)
                 session = layout.session_of(name)
                 if session is not None and entry.is_file(follow_symlinks=False):

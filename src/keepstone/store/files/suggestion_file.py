@@ -41,8 +41,10 @@ def change(
         log.locked(),
     ):
         lines = _lines(log)
+        # A copy, as the function may change its list, and both are compared.
         revised = revision([*lines])
         if revised[: len(lines)] != lines:
+            # Recorded before the lines go, so that a killed removal is not forgotten.
             forget(ids_in(lines) - ids_in(revised))
             log.replace(revised)
         elif len(revised) > len(lines):

@@ -55,6 +55,7 @@ def write(logs: AgentLogs, session: str, records: Sequence[Written], on_conflict
     with log.locked():
         before = log.create()
         live = LiveEntries(logs, log, session, before, given, new=new, searched=searched)
+        # Read again under the lock: only lines that were added since are left to read.
         live.read_lives(ids)
         results, needed = resolve(records, live, on_conflict)
         after = None
@@ -166,7 +167,7 @@ def count(logs: AgentLogs, session: str, increments: Mapping[str, int], *, wait:
 
 
 def compact(logs: AgentLogs, session: str, decay: Decay | None, *, wait: bool) -> Compacted:
-    """Fold the session's history away into its archive, with what has faded by a rule."""
+    """Move the session's history into its archive, with entries that have faded by a rule."""
     log = logs.log(session)
     if log.stat() is None:
         return Compacted()
@@ -192,9 +193,10 @@ def _append(
     """
     raw = list(map(attrgetter("raw"), written))
     begin, after = log.append(raw) if len(raw) == 1 else log.append_batch(raw := in_batch(raw))
-    # A program that takes no lock may have written in between: only reading shows what the log holds now.
+    # A program that takes no lock may have written in between: only reading shows what it wrote.
     alone = after.size == begin + sum(map(len, raw))
     before, entries = new or (after, ())
+    # The next query opens the index and takes the lines in.
     if logs.leaves_index_closed:
         return after if after.size > rewrite.COMPACT_FROM else None
     try:
@@ -217,6 +219,7 @@ def compact_if_due(logs: AgentLogs, session: str, log: Log, stat: Stat) -> None:
     if stat.size <= rewrite.COMPACT_FROM or not logs.follow(session, log, stat, within=_MOMENT):
         return
     try:
+        # A prepared file shows that another process is compacting the log already.
         if _is_worth_it(logs, session, stat.size) and not log.is_prepared():
             _compact(logs, session, log)
     except UnavailableError as error:
@@ -230,6 +233,7 @@ def _is_worth_it(logs: AgentLogs, session: str, size: int) -> bool:
 
     A log of live entries only would be rewritten for nothing, while other writers wait.
     """
+    # A negative number is the size at which nothing was to be folded; it counts like a compaction.
     if not rewrite.is_due(size, abs(logs.query(Index.compacted, session))):
         return False
     if logs.query(Index.live_bytes, session) <= size * rewrite.WORTH_FOLDING:

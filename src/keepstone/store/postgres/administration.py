@@ -55,6 +55,7 @@ def status(url: str) -> dict[str, Any]:
         agents = [
             name for (name,) in connection.execute("SELECT agent FROM agents ORDER BY agent").fetchall()
         ]
+        # One by one, as row-level security shows only the rows of one agent at a time.
         for agent in agents:
             [row] = connections.read(
                 agent,
@@ -106,6 +107,7 @@ def distribute(url: str) -> list[str]:
         for table in AGENT_TABLES:
             if table not in lacking:
                 continue
+            # All tables lie with the first one, so that the joins of one agent stay on one node.
             together = "default" if table == first else first
             connection.execute(
                 "SELECT create_distributed_table(%s, 'agent', colocate_with => %s)", (table, together)

@@ -63,6 +63,7 @@ class PostgresFiles:
     def texts(self, most: int) -> dict[str, str | None]:
         """Return the texts of all files by path, up to a number of bytes in all; None for others."""
         rows = self._read(
+            # A running sum of the shortest files first: as many as fit are returned.
             "SELECT path, CASE WHEN sum(length(content)) OVER (ORDER BY length(content), path) <= %s "
             "THEN content END FROM files WHERE agent = %s ORDER BY length(content), path",
             most,
@@ -88,6 +89,7 @@ class PostgresFiles:
             with connection.transaction():
                 self._connections.enter(connection, self._agent)
                 connection.execute(
+                    # An advisory lock of the agent, as a file that is to be created has no row to lock.
                     "SELECT pg_advisory_xact_lock(hashtext('keepstone.files ' || current_schema()), "
                     "hashtext(%s))",
                     (self._agent,),
@@ -112,12 +114,14 @@ class PostgresFiles:
         if new is None:
             connection.execute("DELETE FROM files WHERE agent = %s AND path = %s", place)
             return
+        # Rows know no folders, so a file must not be the parent of another one.
         parts = name.split("/")
         parents = ["/".join(parts[:count]) for count in range(1, len(parts))]
         if connection.execute(
             "SELECT 1 FROM files WHERE agent = %s AND path = ANY(%s)", (self._agent, parents)
         ).fetchall():
             raise ValueError(f"a parent of {name!r} is a file, not a folder; use another path")
+        # The file may be the first row of its agent.
         connection.execute("INSERT INTO agents VALUES (%s) ON CONFLICT DO NOTHING", (self._agent,))
         connection.execute(
             "INSERT INTO files (agent, path, content) VALUES (%s, %s, %s) ON CONFLICT (agent, path) "
@@ -136,6 +140,7 @@ _BELOW = "SELECT path FROM files WHERE agent = %s AND path >= %s AND path < %s O
 
 def _range(folder: str) -> tuple[str, str]:
     """Return between which texts the paths below a folder are."""
+    # "0" is the character after "/".
     return f"{folder}/", f"{folder}0"
 
 

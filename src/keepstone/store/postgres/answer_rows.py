@@ -19,11 +19,11 @@ _FORGET_REFUSAL = (
 )
 """Frees the key of a refusal whose response is no longer kept: it changed nothing."""
 _MOST_BODIES = 1_000
-"""Responses of one holder that are kept; of older ones only the key is."""
+"""Responses of a holder that are kept; of older responses only the key is kept."""
 
 
 class AnswerRows:
-    """The requests with keys of all servers. Times are those of the database, which all servers share."""
+    """The requests with keys of all servers. Times are by the database's clock, which all servers share."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
@@ -31,7 +31,7 @@ class AnswerRows:
     def claim(
         self, name: tuple[str, str], agent: str, request: bytes, token: int, seconds: float
     ) -> AnswerRow | None:
-        """Record that a request is in progress; return the one that has the key if there is one.
+        """Record that a request is in progress; return the request that has the key already, if any.
 
         ``token`` tells this request from others; the key is free again after some seconds.
         """
@@ -83,6 +83,7 @@ class AnswerRows:
                     "WHERE holder = %s AND key = %s AND token = %s",
                     (status, headers, body, seconds, *name, token),
                 ),
+                # Of more bodies than one holder may keep, those that end first go.
                 (
                     "UPDATE answers SET headers = NULL, body = NULL WHERE body IS NOT NULL "
                     "AND (holder, key) IN (SELECT holder, key FROM answers WHERE holder = %s "
@@ -107,6 +108,8 @@ def forgetting(connections: Connections, agent: str) -> list[Statement]:
     Those of no agent may do so, too.
     """
     return [
+        # Row-level security shows responses under a name of their own: the setting changes for this
+        # statement, and back.
         *connections.entering(ALL_AGENTS),
         (_FORGET, ([agent, ""],)),
         *connections.entering(agent),

@@ -74,6 +74,7 @@ def with_neighbours(nearest: Query, ahead: Ahead, scope: Scope, near: Measured) 
         "(SELECT array_agg(key) FROM nearest) || %s::bigint[]", [list(ahead.keys)], ahead.reach, scope, near
     )
     return (
+        # MATERIALIZED, as it is used twice: the planner would put it into both places and compute it twice.
         f"WITH nearest AS MATERIALIZED ({nearest[0]}) SELECT key, distance, NULL::bigint, NULL::bigint, "
         f"NULL, NULL{', NULL, NULL' if scope.where else ''} FROM nearest UNION ALL {sql}",
         [*nearest[1], *values],

@@ -18,7 +18,7 @@ Query: TypeAlias = "tuple[str, Sequence[Any]]"
 LARGE = 50_000
 """Entries from which on an agent is large."""
 MOST = 20_000
-"""Holders of common words that a search scores, beside those of rare words."""
+"""Holders of common words that a search scores, beside all holders of rare words."""
 _SAMPLED = 2_000
 _COMMON = 6
 """Sampled entries that hold a word which is common: 3 in 1,000."""
@@ -70,6 +70,7 @@ def sample(agent: str) -> Query:
         f"bounds AS MATERIALIZED (SELECT ({keys} ORDER BY key LIMIT 1) AS low, "
         f"({keys} ORDER BY key DESC LIMIT 1) AS high), "
         f"chosen AS MATERIALIZED (SELECT DISTINCT ({keys} "
+        # Keys at even distances, each found by one step in the index: nothing is counted or sorted.
         f"AND key >= low + (high - low) * step / {_SAMPLED - 1} "
         "ORDER BY key LIMIT 1) AS key FROM total, bounds, "
         f"generate_series(0, CASE WHEN n >= {LARGE} THEN {_SAMPLED - 1} ELSE -1 END) AS step) "
@@ -84,11 +85,11 @@ class Chosen(NamedTuple):
     """Which entries a search scores."""
 
     any: list[int]
-    """Those that hold any of these words,"""
+    """Holders of any of these words,"""
     every: list[int]
-    """then ``MOST`` that hold every one of these,"""
+    """then ``MOST`` holders of all of these,"""
     few: list[int]
-    """and ``MOST`` that hold this one, where hardly any hold one of the first."""
+    """and ``MOST`` holders of this word, where hardly any entry holds a word of ``any``."""
 
 
 def choose(tokens: Sequence[int], common: Common) -> Chosen:

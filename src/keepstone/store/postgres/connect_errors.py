@@ -35,7 +35,7 @@ def remedy_of(error: psycopg.OperationalError) -> str | None:
 
 
 def may_pass(error: psycopg.OperationalError) -> bool:
-    """Return whether an error at connecting is that of a server that restarts, or hands over to another."""
+    """Return whether an error at connecting means that the server restarts, or hands over to another."""
     return error.sqlstate is None and remedy_of(error) is None and bool(_PASSING.search(str(error)))
 
 

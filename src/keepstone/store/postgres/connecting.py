@@ -83,6 +83,7 @@ class Target:
             *([found["secret"]] if found else []),
             *(match[2] for match in _IN_QUERY.finditer(self.dsn)),
         ]
+        # An unencoded "@" or "/" in a password cuts it up, and a message may show any of the pieces.
         parts = [part for secret in secrets for part in (secret, *re.split(r"[@/:?#]", secret))]
         self._secrets = sorted({*parts, *map(unquote, parts)} - {""}, key=len, reverse=True)
         try:
@@ -107,6 +108,7 @@ class Target:
     def without_secrets(self, text: str) -> str:
         """Return a message without the password, or any part of it that was taken for something else."""
         for secret in self._secrets:
+            # Masking one or two characters would hide most of the message.
             text = text.replace(secret, "***") if len(secret) >= _SHORTEST else text
         return text
 
@@ -142,6 +144,7 @@ class Connections:
             if self._pool is None:
                 self._pool = ConnectionPool(
                     self.target.dsn,
+                    # None, so that an idle process gives all its connections back.
                     min_size=0,
                     max_size=MOST_CONNECTIONS,
                     timeout=POOL_SECONDS,
@@ -211,12 +214,13 @@ class Connections:
             settings = "SELECT set_config(%s, %s, true), set_config('keepstone.moment', %s, true)"
             begin = [(settings, (role, acting.to, acting.moment.isoformat()))]
         if self.is_distributed:
+            # SET takes no parameters, so the name is quoted here.
             setting = sql.SQL("SET LOCAL keepstone.agent TO {}").format(sql.Literal(agent)).as_string()
             begin += [("SET LOCAL citus.propagate_set_commands TO 'local'", ()), (setting, ())]
         return [*begin, (f"SELECT set_config('keepstone.agent', %s, true){more}", (agent,))]
 
     def once(self, work: Callable[[Connection], T]) -> T:
-        """Do something with a leased connection; errors of statements are those of psycopg."""
+        """Do something with a leased connection; errors of statements are psycopg's."""
         pool = self._opened()
         try:
             connection = pool.getconn()
@@ -225,6 +229,7 @@ class Connections:
             connection = pool.getconn(_BACK_SECONDS)
         try:
             return work(connection)
+        # Also after an interruption: the pool would give the connection away within its transaction.
         except BaseException:
             with suppress(psycopg.Error):
                 connection.execute("ROLLBACK")
@@ -238,7 +243,7 @@ class Connections:
         ``work`` must not write twice when it is repeated.
 
         Raises:
-            StoreError, LockTimeoutError: The database failed, with what to do.
+            StoreError, LockTimeoutError: The database failed; the message has the remedy.
         """
         for attempt in range(_TRIES):
             try:
@@ -277,6 +282,7 @@ class Connections:
     def _drop_broken(self) -> None:
         pool = self._pool
         if pool is not None:
+            # After a restart of the server all connections of the pool are broken, not only this one.
             with suppress(psycopg.Error, PoolClosed):
                 pool.check()
 
@@ -311,6 +317,7 @@ def _remedy(error: Exception) -> str:
         found = remedy_of(error)
         if found is not None:
             return found
+    # The general error comes last, as most others are cases of it.
     remedies: list[tuple[type[Exception] | tuple[type[Exception], ...], str]] = [
         (PoolTimeout, "more calls at the same time than connections: use fewer threads, and try again"),
         (

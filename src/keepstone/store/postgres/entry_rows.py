@@ -1,6 +1,6 @@
 """The row of an entry, made of its record alone.
 
-Names hold NUL as the characters 1 1, since PostgreSQL refuses it; their order stays that of code points.
+Names hold NUL as the characters 1 1, since PostgreSQL refuses it; they keep the order of code points.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ def stored(text: str) -> str:
     if not text.isascii():
         text = text.encode("utf-8", "replace").decode()  # Lone surrogates, of another program's escapes.
     if "\1" in text or "\0" in text:
+        # In this order, as the replacement of NUL brings in further characters 1.
         return text.replace("\1", "\1\2").replace("\0", "\1\1")
     return text
 
@@ -150,6 +151,7 @@ def facts_of(entry: Entry) -> set[int]:
         if len(found) + len(deeper) > _MOST_FACTS:
             break
         level = deeper
+    # Values that are left over are too many or too deep: the digest of the empty key says so.
     return {digest(agent, "")} if level else found
 
 
@@ -160,6 +162,7 @@ def _said(value: Any) -> str:
         return str(value)
     if isinstance(value, int | float):
         try:
+            # Adding 0.0 makes one of the two zeros, which are equal in Python.
             return f"number {float(value) + 0.0!r}"
         except OverflowError:
             return "number"
@@ -179,6 +182,7 @@ def facts_wanted(agent: str, conditions: Iterable[Comparison]) -> list[list[int]
     wanted = []
     for condition in conditions:
         key, operator, value = condition.key, condition.operator, condition.value
+        # Entries without the key meet these conditions, too, and their digests say nothing.
         if (
             key in _UNKNOWN
             or operator in ("ne", "not_in", "trust")

@@ -30,6 +30,7 @@ _SECONDS = 1.0
 _SNAPSHOT = re.compile(r"\d+:\d+:[\d,]*")
 
 
+# The condition on xmin follows from the next one, but only it can use the index of transactions.
 _NEW = (
     "SELECT number, agent, session, id, kind FROM events WHERE agent = %s "
     "AND xid >= pg_snapshot_xmin(%s::pg_snapshot) AND NOT pg_visible_in_snapshot(xid, %s::pg_snapshot) "
@@ -112,6 +113,7 @@ class PostgresChanges:
         """Return the new events, in the order of writing, and the state of the database that has them."""
         first, second, number = self._place
         with connection.transaction():
+            # One snapshot for state and rows, so that the cursor names exactly the rows that were read.
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             with connection.pipeline():
                 state = connection.execute("SELECT pg_current_snapshot()::text")
@@ -181,6 +183,7 @@ def prune(connections: Connections, agent: str) -> None:
     """Delete old events."""
     rows = connections.read(
         agent,
+        # A transaction's number becomes a numeric only by way of text.
         "WITH gone AS (DELETE FROM events WHERE agent = %s "
         f"AND at < statement_timestamp() - interval '{KEPT}' RETURNING xid) "
         "SELECT max(xid::text::numeric)::text FROM gone",

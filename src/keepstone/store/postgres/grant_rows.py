@@ -31,7 +31,7 @@ def grants(connections: Connections, agent: str) -> list[Grant]:
 
 
 def add(connections: Connections, agent: str, grant: Grant, *, drop_later: bool) -> None:
-    """Add a grant, and remove those of a later time to the same agent unless they are to stay."""
+    """Add a grant, and with ``drop_later`` remove grants of a later time to the same agent."""
     types, tags = _stored(grant.types), _stored(grant.tags)
     by = None if grant.by is None else stored(grant.by)
     connections.read_all(

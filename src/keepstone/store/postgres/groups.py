@@ -65,6 +65,8 @@ class Groups(Generic[T]):
         end = time.monotonic() + _LONGEST
         try:
             while not waiter.turn.acquire(timeout=_PATIENCE):
+                # The two groups at work may be held up by a lock, so that the first in the queue need not
+                # wait for them.
                 with self._guard:
                     if waiter in self.waiting[:1]:
                         self._at_work += 1
@@ -87,7 +89,7 @@ class Groups(Generic[T]):
         group[0].turn.release()
 
     def _end(self, group: Sequence[_Waiter[T]]) -> None:
-        """Begin the next group, and wake the threads of the one that has ended."""
+        """Begin the next group, and wake the threads of the group that has ended."""
         with self._guard:
             if self.waiting and self._at_work <= _AT_WORK:
                 self._begin()

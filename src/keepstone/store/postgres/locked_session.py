@@ -28,6 +28,7 @@ _LOCK = "SELECT next_seq FROM sessions WHERE agent = %s AND session = %s"
 _FEW = 10
 """Rows that are sent value by value."""
 
+# Digested, as names of channels have at most 63 bytes.
 CHANNEL = "'keepstone.' || left(encode(sha256(convert_to(current_schema(), 'UTF8')), 'hex'), 40)"
 """SQL for the channel on which a commit wakes those who watch this home."""
 NOTIFY = f"SELECT pg_notify({CHANNEL}, '')"
@@ -127,7 +128,7 @@ class LockedSession:
         return None if folded is None else folded.record
 
     def live(self, ids: Sequence[str], scope: Scope | None) -> list[str]:
-        """Return those of the ids that live entries have which were looked up, and that match a scope."""
+        """Return the ids of those looked-up live entries that match a scope."""
         records = [(entry_id, record) for entry_id in ids if (record := self.get(entry_id)) is not None]
         return [name for name, record in records if scope is None or matches(scope, self.name, record)]
 
@@ -172,6 +173,8 @@ def locked(
             return result
         settle.append((locked, result))
         locked.do("COMMIT")
+        # After the commit, as a transaction of its own: NOTIFY within a transaction that writes makes all
+        # commits of the database wait for one another.
         if locked.is_watched:
             locked.do(NOTIFY)
         locked.flush()
@@ -192,6 +195,8 @@ def is_committed(
     sessions first may still go on, and finds the id taken then. One that left no event can be
     repeated: it counted, compacted or kept vectors.
     """
+    # The row of the session is inserted and locked: both wait until the cut transaction has ended, also if it
+    # was to create that row. The rollback takes it away again.
     *_, found, _ = connection.send_all(
         [
             ("BEGIN", ()),

@@ -90,6 +90,7 @@ def add_new(connections: Connections, agent: str, session: str, written: Written
         if add.may_be_written and is_committed(connections, connection, place, token):
             add.is_written = True
         else:
+            # Set before it is sent: from then on only an answer says whether it was written.
             add.may_be_written = True
             _write(connections, [add], "", connection)
 

@@ -26,7 +26,7 @@ def own(name: str) -> str:
 
 
 def check_schema(connection: psycopg.Connection[tuple[Any, ...]]) -> None:
-    """Refuse a connection whose first schema is missing: its tables would be those of the next one.
+    """Refuse a connection whose first schema is missing: its tables would be made in the next schema.
 
     Raises:
         StoreError: The schema does not exist, or the role may not use it.
@@ -50,7 +50,7 @@ def check_schema(connection: psycopg.Connection[tuple[Any, ...]]) -> None:
 
 
 def _first(search_path: str, current: str | None, role: str) -> str | None:
-    """Return the first schema of a search path; that of the role counts only if it exists."""
+    """Return the first schema of a search path; the schema of the role counts only if it exists."""
     names = [
         quoted.replace('""', '"') if quoted else plain.lower()
         for quoted, plain in _NAME.findall(search_path)

@@ -72,6 +72,7 @@ class PostgresMaintenance:
             if locked is not None:
                 fill(locked, keep_made=True)
 
+        # Session by session, so that writers never wait for the whole home.
         for (agent, name), size in zip(names, sizes, strict=True):
             locked(self._connections, agent, name, [], work)
             done += size
@@ -104,8 +105,10 @@ class PostgresMaintenance:
                 Finding("error", "schema", f"version {version}, expected {NEWEST}", "keepstone postgres init")
             ]
         if trouble is not None:
-            what, _, remedy = trouble.partition(": ")
-            findings.append(Finding("error", "pgvector", what, remedy, "recall by vectors may miss entries"))
+            problem, _, remedy = trouble.partition(": ")
+            findings.append(
+                Finding("error", "pgvector", problem, remedy, "recall by vectors may miss entries")
+            )
         if is_super:
             findings.append(
                 Finding(
@@ -176,7 +179,7 @@ class PostgresMaintenance:
         if said and [*map(int, said[0])] != [*map(int, counted[0])]:
             problems.append("its counts are not those of its entries")
         if deep and not problems and not self._is_same(agent, name):
-            problems.append("an entry is not what its lines say")
+            problems.append("an entry differs from its lines")
         return [
             Finding("error", name, problem, "keepstone postgres doctor --fix", "recall may be wrong", agent)
             for problem in problems
@@ -215,6 +218,7 @@ class PostgresMaintenance:
                 expire(self._connections, connection)
                 for table in TABLES:
                     name = sql.Identifier(schema, table)
+                    # FULL writes the table to a new file: VACUUM alone leaves removed bytes on the pages.
                     connection.execute(sql.SQL("VACUUM (FULL, ANALYZE) {}").format(name))
             except psycopg.errors.ActiveSqlTransaction as error:
                 raise StoreError(f"the tables could not be scrubbed: {error}") from None
@@ -229,7 +233,7 @@ AGENT_TABLES = (
 """Tables whose rows are an agent's."""
 HOME_TABLES = ("home", "agents", "tokens", "sign_ins", "failed_sign_ins", "answers")
 TABLES = (*AGENT_TABLES, *HOME_TABLES)
-"""All tables of a home but that of its version."""
+"""All tables of a home, except the table of its version."""
 
 
 def undistributed(connection: Connection) -> list[str]:

@@ -74,6 +74,7 @@ class PostgresReader:
             return Matches()
         writes, space = self._connections.writes, self._spaces.home.known
         queries = self._queries_with(query, scope, space)
+        # Looked for in the same round trip as the words.
         new = [name for name in names if not self._holders.is_known(name, scope)]
         phrases = [name for name in new if self._holders.is_phrase(name)]
         looks = [self._holders.first_look(name, scope) for name in phrases]
@@ -90,6 +91,7 @@ class PostgresReader:
         if "sample" in rows_of:
             self._counts.common.take(self._agent, rows_of["sample"])
         ranked = query.ranked(rows_of["words"])
+        # The first search of a large agent only brings its common words. With these it is made again.
         if query.is_refused:
             return self.search(terms, scope, limit, names)
         self._searched.append((scope, query))
@@ -147,10 +149,12 @@ class PostgresReader:
         by_graph, is_due = self._by_graph(space, scope, len(vector), hnsw_from)
         self._sampled = self._samples.cosines(self._agent, space, vector)
         is_due_to_count = self._sizes.is_due(space, scope)
+        # In the order in which the answers are taken from the front of the list below.
         queries: list[Query] = [vector_rows.sizes(space, scope)] if is_due_to_count else []
         if self._sampled is None:
             queries.append(self._samples.query(self._agent, space, vector))
         if by_graph:
+            # The settings end with the transaction, in which the search follows.
             queries.append((vector_rows.graph_settings(limit), ()))
             nearest = vector_rows.nearest_by_graph(vector, space, scope, limit)
         else:
@@ -222,6 +226,7 @@ class PostgresReader:
     def _remember(self, vector: Vector, space: str) -> None:
         """Forget how near entries are to another vector than this one."""
         known = self._query_vector
+        # Mostly it is the same object, so the numbers are compared only for another one.
         if known is None or known[0] != space or not (known[1] is vector or (known[1] == vector).all()):
             self._query_vector, self._near, self._sampled = (space, vector), {}, None
 
@@ -294,7 +299,7 @@ class PostgresReader:
         keys: Sequence[int] | None = None,
     ) -> list[int]:
         """Return the keys of entries in scope that have text and no vector of a space, the oldest first."""
-        self._pending = None  # They are asked for to be given vectors.
+        self._pending = None  # The entries are about to get vectors, after which the count is outdated.
         source, values = _pending(space, scope)
         if cursor is not None:
             source += f" AND e.key {'<' if newest_first else '>'} %s"
@@ -333,6 +338,7 @@ def _pending(space: str, scope: Scope) -> Query:
     )
     return (
         f"FROM entries e WHERE {condition} AND e.sum IS NOT NULL "
+        # An array of the sessions, so that they are found once, before the entries.
         f"AND e.session = ANY(ARRAY({sessions})) AND NOT EXISTS (SELECT 1 FROM vectors v "
         "WHERE v.agent = e.agent AND v.key = e.key AND v.space = %s)",
         [*values, *lacking_values, stored(space), stored(space)],

@@ -78,7 +78,7 @@ class PostgresStore:
         return self._connections.language
 
     def _settle_language(self, language: str | None) -> None:
-        """Stem by the language that is named, else by the one recorded; entries of another are read again."""
+        """Stem by the named language, else the recorded one; after a change entries are read again."""
         rows = self._connections.read("", "SELECT value FROM home WHERE key = 'language'")
         recorded = rows[0][0] if rows else ENGLISH
         self._connections.language = language or recorded

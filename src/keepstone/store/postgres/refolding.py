@@ -34,7 +34,7 @@ def lines_in(
 
 
 def line_of(seq: int, raw: bytes, name: str | None, ts: datetime | None) -> Line:
-    """Return a row as a line; an id or a time that the bytes do not say is that of the row."""
+    """Return a row as a line; an id or a time that the bytes lack is taken from the row."""
     line = Line(seq, raw, len(raw) + 1, parse(raw))
     if line.record is None or name is None:
         line.record = None
@@ -63,6 +63,7 @@ def unfold(lines: Iterable[Line]) -> Unfolded:
         after = fold.entries.get(entry_id) if entry_id else None
         if entry_id is None or line.record is None:
             continue
+        # The vector was given for another text.
         if after is None or (before is not None and text_of(before.record) != text_of(after.record)):
             given.pop(entry_id, None)
         if after is not None and "embedding" in line.record:
@@ -75,10 +76,12 @@ def unfold(lines: Iterable[Line]) -> Unfolded:
 def fill(locked: LockedSession, *, keep_made: bool, lines: Iterable[Line] | None = None) -> int:
     """Make the rows of a session's entries again, from its lines; return how many there are.
 
-    With ``keep_made`` vectors stay that were made of texts which entries still have. ``lines`` are those of
-    the log where the caller has them.
+    With ``keep_made`` vectors stay that were made of texts which entries still have. ``lines`` are the
+    lines of the log where the caller has them.
     """
+    # Statements that wait may change the lines that are read here.
     locked.flush()
+    # Entries keep their keys, which vectors name and readers hold.
     keys = _keys(locked)
     kept = _made(locked) if keep_made and keys else {}
     if lines is None:
@@ -121,6 +124,7 @@ def _insert_vectors(
             if (entry_id, said) in kept_vectors and entry_id not in given
         }
         spaces.setdefault(space, {}).update(same)
+    # Only now do the new entries have keys.
     locked.flush()
     keys = _keys(locked) if spaces else {}
     for space, vectors in spaces.items():

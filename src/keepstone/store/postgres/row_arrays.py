@@ -13,7 +13,7 @@ _AT_ONCE = 500
 _MOST = 16 << 20
 """Characters and bytes of the rows of one statement, unless one row has more."""
 _TYPES = {str: "text", bytes: "bytea", int: "bigint", bool: "boolean", datetime: "timestamptz"}
-"""The types of arrays, by the types of their values; those of no other type are vectors."""
+"""The types of arrays, by the types of their values; values of any other type are vectors."""
 _CASTS = {
     "facts": "bigint[]",
     "tags": "text[]",
@@ -37,6 +37,7 @@ def selections(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Iterato
 
 def _selected(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[str, list[Column]]]:
     columns = [*map(Column, zip(*rows, strict=True))]
+    # A column has the type of its first value that is not null.
     firsts = [next((value for value in column if value is not None), None) for column in columns]
     size = sum(
         sum(map(len, filter(None, column)))

@@ -52,6 +52,7 @@ def version_of(connection: Connection) -> int:
 
 def is_distributed(connection: Connection) -> bool:
     """Return whether tables of the home are distributed by Citus."""
+    # It is null without Citus; to name the table in a query would be an error.
     [(name,)] = connection.execute("SELECT to_regclass('pg_dist_partition')").fetchall()
     if name is None:
         return False
@@ -79,8 +80,10 @@ def prepare(connections: Connections) -> None:
 
 def _migrate(connections: Connections, connection: Connection) -> None:
     try:
+        # Tables are made and changed within the transaction, so a killed migration leaves the old schema.
         with connection.transaction():
             connection.execute(_LOCK)
+            # Asked again under the lock: another process may have migrated the tables since.
             version = version_of(connection)
             if not version:
                 _make_extension(connection)
@@ -149,6 +152,7 @@ def grant(connections: Connections, role: str) -> None:
             "GRANT USAGE ON SCHEMA {schema} TO {role}",
             "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}",
             "GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA {schema} TO {role}",
+            # The version of the schema is for the owner to change.
             "REVOKE INSERT, UPDATE, DELETE ON keepstone_schema FROM {role}",
         ):
             connection.execute(sql.SQL(statement).format(schema=sql.Identifier(schema), role=name))

@@ -35,7 +35,7 @@ from keepstone.store.versions import state_of
 def compact(
     connections: Connections, agent: str, session: str, decay: Decay | None, *, wait: bool
 ) -> Compacted:
-    """Fold the session's history away into its archive, with what has faded by a rule."""
+    """Move the session's history into its archive, with entries that have faded by a rule."""
 
     def work(locked: LockedSession | None) -> Compacted:
         return Compacted() if locked is None else _compact(locked, decay)
@@ -113,7 +113,7 @@ def _apply_compaction(
 
 
 def _finish_compaction(locked: LockedSession, aged: Sequence[str], title: int | None) -> Compacted:
-    """Remove what was archived from the tables of live entries; put the title last, as files do."""
+    """Remove archived entries from the tables of live ones; put the title last, as files do."""
     before = info_in(locked).size
     names = [stored(entry_id) for entry_id in aged]
     keys = locked.connection.execute(
@@ -124,6 +124,7 @@ def _finish_compaction(locked: LockedSession, aged: Sequence[str], title: int | 
         "DELETE FROM entries WHERE agent = %s AND session = %s AND id = ANY(%s)", (*locked.place, names)
     )
     locked.do(
+        # The new line says the whole entry, so the column would repeat it.
         "UPDATE entries SET record = NULL WHERE agent = %s AND session = %s AND record IS NOT NULL",
         locked.place,
     )
@@ -163,6 +164,7 @@ def copy(connections: Connections, agent: str, session: str, new: str, until: st
         target.do(
             "WITH added AS (INSERT INTO vectors SELECT n.agent, v.space, n.key, n.session, v.embedding "
             "FROM entries n JOIN entries o ON o.agent = n.agent AND o.session = %s AND o.id = n.id "
+            # A vector goes along only if both entries have the same text.
             "AND o.sum = n.sum JOIN vectors v ON v.agent = o.agent AND v.key = o.key "
             "WHERE n.agent = %s AND n.session = %s ON CONFLICT DO NOTHING RETURNING space, embedding) "
             "INSERT INTO spaces AS s SELECT %s, %s, space, max(vector_dims(embedding)), count(*) FROM added "
@@ -211,7 +213,7 @@ def _renumber(target: LockedSession) -> bool:
 
 
 def _up_to(locked: LockedSession, until: str) -> list[str]:
-    """Return the ids of the entries up to one by (time, place), archived ones too."""
+    """Return the ids of the entries up to a given entry by (time, place), archived entries too."""
     ids = [str(record["id"]) for record in state_in(locked, None)]
     if until not in ids:
         raise EntryNotFoundError(f"there is no entry {until!r:.80} in session {locked.name!r:.80}")

@@ -56,6 +56,7 @@ def write(locked: LockedSession, written: Sequence[Written]) -> dict[str, Folded
     for at, line in enumerate(written):
         _plan(locked, planned, locked.next_seq + at, line)
     size = sum(len(line.raw) for line in written)
+    # The first line of a session may be the first one of its agent.
     if locked.next_seq == 1:
         locked.do("INSERT INTO agents VALUES (%s) ON CONFLICT DO NOTHING", (locked.agent,))
     insert_lines(locked, planned.lines)
@@ -111,6 +112,7 @@ def _save(locked: LockedSession, planned: _Planned) -> tuple[int, int, int]:
     gone: list[int] = []
     changed: list[tuple[EntryRow, Folded, Columns]] = []
     new: list[tuple[str, Folded, Columns]] = []
+    # Only differences are counted, as the session may have many other entries.
     count = texts = words = 0
     for entry_id, after in planned.entries.items():
         row = locked.rows.get(entry_id)
@@ -128,6 +130,7 @@ def _save(locked: LockedSession, planned: _Planned) -> tuple[int, int, int]:
             new.append((entry_id, after, columns))
         else:
             changed.append((row, after, columns))
+    # Vectors of a text that has changed.
     stale = [row.key for row, _, columns in changed if row.sum != columns.sum]
     stale += [
         locked.rows[entry_id].key
@@ -152,13 +155,14 @@ def _save(locked: LockedSession, planned: _Planned) -> tuple[int, int, int]:
 def insert_entries(
     locked: LockedSession, new: Sequence[tuple[str, Folded, Columns]], keys: Mapping[str, int] = NO_KEYS
 ) -> None:
-    """Insert rows of new entries; ``keys`` are those that some had before."""
+    """Insert rows of new entries; ``keys`` are the keys that some of them had before."""
     rows: dict[bool, list[tuple[Any, ...]]] = {True: [], False: []}
     for entry_id, after, columns in new:
         record = kept_record(after.record, pristine=after.pristine)
         key = (keys[entry_id],) if entry_id in keys else ()
         rows[entry_id in keys].append((*locked.place, stored(entry_id), after.place, record, *columns, *key))
     names = f"agent, session, id, seq, record, {', '.join(Columns._fields)}"
+    # Keys are generated; entries that are made again keep theirs.
     locked.insert("entries", f"{names}, key", rows[True], "OVERRIDING SYSTEM VALUE")
     locked.insert("entries", names, rows[False])
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from keepstone.log.line import (
-    read_time,
-)
+from keepstone.log.line import read_time
 from keepstone.log.mentioned_ids import named_in_damage
 from keepstone.model import SessionInfo
 from keepstone.store.postgres import event_rows, purged_rows, suggestion_rows
@@ -35,6 +33,7 @@ def purge(connections: Connections, agent: str, session: str, ids: Ids) -> int:
             "SELECT DISTINCT id FROM lines WHERE agent = %s AND session = %s AND id = ANY(%s)",
             (*locked.place, names),
         ).fetchall()
+        # A row of a damaged line has no id, so the bytes are searched.
         damaged = _damaged(locked, frozenset(wanted))
         found = {shown(name) for (name,) in matches}
         if not found and not damaged:
@@ -57,6 +56,7 @@ def purge(connections: Connections, agent: str, session: str, ids: Ids) -> int:
         recount(locked)
         event_rows.tell_purge(locked, [entry_id for entry_id in wanted if entry_id in found])
         gone = found | {entry_id for names in damaged.values() for entry_id in names}
+        # Which life a damaged line was of is not known: it counts as the first.
         lives = dict.fromkeys(sorted(gone), 1) | purged_rows.lives_of(locked, sorted(found))
         purged_rows.forget(connections, locked, lives, datetime.now(UTC))
         return len(gone)

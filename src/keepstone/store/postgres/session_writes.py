@@ -72,6 +72,7 @@ def create_session(connections: Connections, agent: str, session: str) -> None:
 
     def work(locked: LockedSession | None) -> None:
         if locked is not None and locked.next_seq == 1:
+            # Writing nothing still registers the agent.
             write(locked, [])
 
     locked(connections, agent, session, [], work, create=True)
@@ -117,6 +118,7 @@ def restore(connections: Connections, agent: str, session: str, entry_id: str, c
         if locked is None:
             raise no_deleted_entry(entry_id, session)
         rows = lines_in(locked.connection, agent, session, "id = %s", stored(entry_id))
+        # Archived lines come first, as they are the older ones.
         lines = sorted(rows, key=lambda row: not row[1])
         last = deleted_in((line for line, _, _ in lines), entry_id)
         record = None if last is None else change(entry_of(agent, session, last))
@@ -181,6 +183,8 @@ def revise(
             raise EntryNotFoundError(f"there is no session {session!r:.80}")
         live = _Live(locked, ids)
         written, entries = revised(live, (agent, session), revision)
+        # A revision may change entries that it did not look up, and ``write`` compares with those that are
+        # known.
         for line in written:
             live.get(line.record["id"])
         if written:

@@ -13,11 +13,11 @@ _NOW = "statement_timestamp()"
 
 _COLUMNS = "id, digest, agents, read_only, created, expires, name, origin"
 _PAGE_KEY = "page key"
-"""The key of a row that is no session: those of sessions are digests."""
+"""The key of a row that is no session: the keys of sessions are digests."""
 
 
 class SignInRows:
-    """Sign-ins that servers share. Times are those of the database, which all servers share."""
+    """Sign-ins that servers share. Times are by the clock of the database, which all servers share."""
 
     is_shared = True
 
@@ -28,6 +28,7 @@ class SignInRows:
     def page_key(self) -> bytes:
         """Return the key that secrets of pages are derived with; the first server of the home makes it."""
         if self._page_key is None:
+            # If several servers begin at the same moment, the key of the first one counts for all.
             made = "INSERT INTO sign_ins VALUES (%s, false, %s, 'infinity') ON CONFLICT DO NOTHING"
             self._connections.read("", made, (_PAGE_KEY, secrets.token_hex(32)))
             sql = "SELECT token FROM sign_ins WHERE key = %s"
@@ -63,6 +64,7 @@ class SignInRows:
             "",
             [
                 (f"DELETE FROM sign_ins WHERE until <= {_NOW}", ()),
+                # IS NOT DISTINCT FROM, as the token may be NULL on both sides.
                 (
                     "DELETE FROM sign_ins WHERE key IN (SELECT key FROM sign_ins WHERE NOT is_link "
                     "AND token IS NOT DISTINCT FROM %s ORDER BY until DESC OFFSET %s)",
@@ -88,6 +90,7 @@ class SignInRows:
 
     def take_link(self, key: str) -> bool:
         """Use a sign-in link up; False if there is none, or it has expired."""
+        # Deleted in the same statement, also after it expired: a link is used at most once.
         sql = f"DELETE FROM sign_ins WHERE key = %s AND is_link RETURNING until > {_NOW}"
         return (True,) in self._connections.read("", sql, (key,))
 

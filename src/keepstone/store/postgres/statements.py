@@ -52,6 +52,7 @@ class HomeConnection(psycopg.Connection[tuple[Any, ...]]):
     def send_all(self, statements: Sequence[Statement]) -> list[StatementResult]:
         """Execute statements in one round trip, and in one transaction unless they begin or end one."""
         transformer, prepared = Transformer(self), list["tuple[_Key, bytes] | None"]()
+        # Prepared statements take memory of the server until the connection ends.
         if len(self._known) > _MOST_PREPARED:
             self._known = {}
             self.execute("DEALLOCATE ALL")
@@ -74,6 +75,7 @@ class HomeConnection(psycopg.Connection[tuple[Any, ...]]):
         for new, result in zip(prepared, results, strict=True):
             if result.status == ExecStatus.FATAL_ERROR:
                 raise error_from_result(result, self.info.encoding)
+            # Known only now: the server has prepared nothing if a statement before this one failed.
             if new is not None:
                 self._known[new[0]] = new[1]
                 continue
@@ -93,7 +95,7 @@ class HomeConnection(psycopg.Connection[tuple[Any, ...]]):
     ) -> list[tuple[_Key, bytes] | None]:
         """Queue a statement for sending; return the statement that each message prepares.
 
-        ``names`` are those that earlier messages on the way prepare.
+        ``names`` are the names that earlier messages of the same round trip prepare.
         """
         name, sent = self._known.get(key) or names.get(key), list["tuple[_Key, bytes] | None"]([None])
         if name is None and self._is_often(key):
@@ -115,7 +117,7 @@ class HomeConnection(psycopg.Connection[tuple[Any, ...]]):
     def _results(self, count: int) -> PQGen[list[PGresult]]:
         yield from generators.send(self.pgconn)
         results = []
-        for _ in range(count + 1):  # The last one is that of the end of the pipeline.
+        for _ in range(count + 1):  # The last result is of the end of the pipeline.
             results += yield from generators.fetch_many(self.pgconn)
         return results[:count]
 

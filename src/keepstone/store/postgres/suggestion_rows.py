@@ -40,6 +40,8 @@ def forget(locked: LockedSession, ids: Collection[str] | None) -> None:
 
 def _revise(connection: Connection, agent: str, revision: Callable[[list[bytes]], list[bytes]]) -> bool:
     """Write the lines that a function returns; return whether any were removed."""
+    # Sessions are locked before their agent wherever both are needed, so that no two writers wait for each
+    # other.
     connection.execute("SELECT 1 FROM agents WHERE agent = %s FOR UPDATE", (agent,))
     old = [bytes(line) for (line,) in connection.execute(_LINES.encode(), (agent,)).fetchall()]
     new = revision([*old])

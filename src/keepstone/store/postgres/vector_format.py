@@ -9,6 +9,8 @@ from psycopg.pq import Format
 
 from keepstone.vector import Vector
 
+# The binary format of pgvector: the number of dimensions, an unused number, then floats, the highest byte
+# first.
 _HEAD = struct.Struct(">HH")
 
 

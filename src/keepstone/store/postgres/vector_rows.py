@@ -59,7 +59,7 @@ class Sizes:
         return known is None or time.monotonic() - known[2] >= _FRESH
 
     def take(self, space: str, scope: Scope, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Take what the query brought."""
+        """Take the rows of the query."""
         if len(self._known) > _MOST_SIZES:
             self._known = {}
         known = (int(rows[0][0]), rows[0][1], time.monotonic())
@@ -70,7 +70,7 @@ def sizes(space: str, scope: Scope) -> Query:
     """Return the query of how many vectors a scope's sessions have, and whether the agent has a graph.
 
     It says 0 for large sessions with less than half of the agent's vectors: a graph loses recall where a
-    filter refuses most of what it finds.
+    filter refuses most of the vectors that it finds.
     """
     condition, values = conditions(Scope(scope.agent, scope.sessions), alias="s")
     return (
@@ -86,7 +86,7 @@ class RecordedSpace:
     """The space of the home's embedder, as the database said it a short time ago."""
 
     query = ("SELECT value FROM home WHERE key = %s", (_SPACE,))
-    """The query that reads it, with the first ones of a recall."""
+    """The query that reads it, sent with the first queries of a recall."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
@@ -100,7 +100,7 @@ class RecordedSpace:
         return self.known
 
     def take(self, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Take what the query brought."""
+        """Take the rows of the query."""
         self.known = next((Space(**json.loads(value)) for (value,) in rows), None)
         self._at = time.monotonic()
 
@@ -209,6 +209,7 @@ def _keep(
             (stored(space), *locked.place, [*map(stored, vectors)]),
         )
         found = [(key, is_lacking, total, *vectors[shown(name)]) for name, key, total, is_lacking in rows]
+        # The vectors were made without the lock, so the texts are compared again.
         same = [
             (key, is_lacking, vector)
             for key, is_lacking, total, text, vector in found
@@ -261,6 +262,8 @@ def nearest_by_graph(vector: Vector, space: str, scope: Scope, limit: int) -> Qu
     """Return the query of the nearest entries that an agent's graph finds, in a session or in all of them."""
     condition, values = conditions(Scope(scope.agent, scope.sessions), alias="v")
     statement = sql.SQL(
+        # Agent and space are literals: PostgreSQL takes a partial index only if it sees, when it plans, that
+        # the condition of the index is met.
         "SELECT v.key, (v.embedding::vector({dim})) <#> %s::vector({dim}) AS distance FROM vectors v "
         "WHERE {condition} AND v.agent = {agent} AND v.space = {space} ORDER BY distance LIMIT {limit}"
     ).format(
@@ -294,6 +297,7 @@ def make_graph(connections: Connections, agent: str, space: str, dim: int) -> No
     It has no vectors of other agents: beside those a search would end before it has met its own.
     """
     statement = sql.SQL(
+        # Vectors have unit length, so their inner products are their cosines, and take less time.
         "CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON vectors USING hnsw "
         "((embedding::vector({dim})) vector_ip_ops) WHERE agent = {agent} AND space = {space}"
     ).format(

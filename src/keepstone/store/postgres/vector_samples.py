@@ -17,13 +17,14 @@ _KEPT = 60.0
 """Seconds for which it is kept."""
 
 
-def _sampled(agent: str, space: str, what: str, *values: object) -> Statement:
-    """Return the query of something about the vectors of an agent that are the first by ``drawn``."""
+def _sampled(agent: str, space: str, column: str, *values: object) -> Statement:
+    """Return the query of a column of an agent's vectors, the first by ``drawn``, and of their number."""
     return (
         "WITH those AS (SELECT v.key, e.id, e.session FROM vectors v "
         "JOIN entries e ON e.agent = v.agent AND e.key = v.key WHERE v.agent = %s AND v.space = %s), "
+        # The same draw as ``drawn``, so that both stores sample the same entries.
         f"chosen AS (SELECT key FROM those ORDER BY md5(id), session LIMIT {SAMPLE}) "
-        f"SELECT {what}, (SELECT count(*) FROM those) FROM chosen JOIN vectors v ON v.key = chosen.key "
+        f"SELECT {column}, (SELECT count(*) FROM those) FROM chosen JOIN vectors v ON v.key = chosen.key "
         "WHERE v.agent = %s AND v.space = %s",
         [agent, stored(space), *values, agent, stored(space)],
     )

@@ -78,6 +78,7 @@ class WordHolders:
     def of(self, words: Sequence[str], scope: Scope, most: int, among: Sequence[int]) -> dict[str, set[int]]:
         """Return the keys of the entries that hold each word; of more than ``most``, those ``among`` some."""
         new = [word for word in dict.fromkeys(words) if not self.is_known(word, scope)]
+        # Without tokens a word would be found everywhere, as each array contains the empty one.
         for word in [word for word in new if not tokens_of(self._agent, word, self._language)]:
             self.learn(word, scope, set())
             new.remove(word)
@@ -86,11 +87,11 @@ class WordHolders:
             for word, rows in zip(new, answers, strict=True):
                 self.take(word, scope, rows)
         self._look_further([word for word in words if not self._known[word].is_all], scope, most, among)
-        held = {word: self._known[word].keys for word in words}
-        return {word: keys if len(keys) <= most else keys & {*among} for word, keys in held.items()}
+        holders = {word: self._known[word].keys for word in words}
+        return {word: keys if len(keys) <= most else keys & {*among} for word, keys in holders.items()}
 
     def _look_further(self, words: Sequence[str], scope: Scope, most: int, among: Sequence[int]) -> None:
-        """Look which of some entries hold words; look for further ones where too few are known to be many."""
+        """Learn which entries of ``among`` hold words; find more holders of words with at most ``most``."""
         asked: list[tuple[str, bool, Query]] = []
         for word in words:
             sql, values = self._query(word, scope)

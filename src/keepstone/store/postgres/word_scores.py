@@ -1,9 +1,9 @@
 """Words in PostgreSQL: which entries hold the words of a query, best first by BM25.
 
-The score is that of the file store, from the same stems: how often an entry holds a word, how long it is,
-and how many of the agent's entries hold the word. How many entries and words there are is kept in the rows
-of sessions; how many entries hold a word is counted by the query, known from one a short time ago, or
-estimated for the common words of a large agent.
+The score is the same as in the file store, from the same stems: how often an entry holds a word, how long it
+is, and how many of the agent's entries hold the word. The counts of entries and words are in the rows of
+sessions; the number of entries that hold a word is counted by the query, known from a query a short time ago,
+or estimated for the common words of a large agent.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FEW = 1_000
 _LARGE = 20_000
 """Entries from which on an agent is large: how many hold a word is remembered for a time then."""
 _RARE = 5
-"""Entries at most that hold a word which is rare: which ones they are is remembered by a reader."""
+"""Entries at most that hold a word which is rare: a reader remembers these entries."""
 _SECONDS = 60.0
 _MOST = 10_000
 
@@ -114,6 +114,7 @@ class WordQuery:
             else:
                 holders.append(f"{count}::bigint AS d{at}")
         idf = "ln(greatest(n - {d} + 0.5, 0.5) / ({d} + 0.5))"
+        # The formula of the file store and of FTS5, so that both stores give the same scores.
         factor = _SATURATION + 1
         is_telling = f"(n < {_FEW} OR d{{at}} * 2 < n)"
         any_telling = " OR ".join(f"({is_telling.format(at=at)} AND d{at} > 0)" for at in range(len(tokens)))
@@ -164,6 +165,8 @@ class WordQuery:
             f"ARRAY[{', '.join(f'd{at}' for at in range(len(tokens)))}] "
             "FROM weight LEFT JOIN best ON true"
         )
+        # How often the holders of rare words hold each word comes along, which spares recall another round
+        # trip.
         if len(tokens) > 1:
             rare = " OR ".join(f"(d{at} <= {_RARE} AND t{at} > 0)" for at in range(len(tokens)))
             times_held = ", ".join(f"t{at}" for at in range(len(tokens)))
@@ -180,6 +183,7 @@ class WordQuery:
         source = f"SELECT e.key, e.head, e.ts, e.length, e.terms, e.times FROM entries e WHERE {within[0]}"
         before = "e.terms && (SELECT asked FROM weight)"
         sql, values, seen = f"{source} AND {guard} AND {before}", [*within[1]], list[Any]()
+        # Each part leaves out the entries of the parts before it, so that none is scored twice.
         for every, condition in ((chosen.every, "true"), (chosen.few, hardly)):
             if every:
                 own = f"{source} AND {condition} AND e.terms @> %s::bigint[] AND NOT ({before}) LIMIT {MOST}"

@@ -20,7 +20,7 @@ from keepstone.store.sharing.grants import READ, WRITE, DamagedGrantsError, Gran
 logger = logging.getLogger("keepstone.sharing")
 
 _NAMESPACE = uuid.UUID("6b7e1d5c-64f2-5f0e-9c3b-2f1f5b0d7a11")
-"""The namespace of the ids of copies, which follow from those of the originals."""
+"""The namespace of the ids of copies, which are computed from the ids of the originals."""
 _NOT_COPIED = frozenset({"access", "modified", "batch", "deleted", "links"})
 
 

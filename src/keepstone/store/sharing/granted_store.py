@@ -56,10 +56,10 @@ class Reach:
         with acting(self.to, self.now(), is_writing=may == WRITE):
             yield grant
 
-    def unshared(self, what: str) -> NotGrantedError:
-        """Return the error of something that no grant covers, for an agent that has one."""
+    def unshared(self, subject: str) -> NotGrantedError:
+        """Return the error of a subject that no grant covers, for an agent that has a grant."""
         return NotGrantedError(
-            f"agent {self.of!r} lets {self.to!r} access entries as they are now: no grant covers {what}"
+            f"agent {self.of!r} lets {self.to!r} access entries as they are now: no grant covers {subject}"
         )
 
     def refused(self, may: str) -> NotGrantedError:
@@ -84,7 +84,7 @@ class GrantedStore:
 
     def __getattr__(self, name: str) -> NoReturn:
         """Refuse every other method of a store."""
-        # Python looks for methods such as that of copying, and expects this error.
+        # Python looks for methods such as ``__deepcopy__``, and expects this error.
         if name.startswith("__"):
             raise AttributeError(name)
         self._reach.check()
@@ -168,6 +168,8 @@ class GrantedStore:
         with self._reach.access(WRITE) as grant:
             for record in records:
                 self._check_line(grant, record, None)
+                # An entry outside the grant is refused before the store compares it, which would show whether
+                # its content is known.
                 for existing in self._store.find(agent, record["id"], session):
                     self._check_existing(grant, existing)
             return self._store.append(agent, session, [*map(self._signed, records)])
@@ -210,13 +212,14 @@ class GrantedStore:
             return self._store.revise(agent, session, checked, ids)
 
     def delete(self, agent: str, session: str, ids: Ids, ts: str) -> int:
-        """Hide those of some entries that the grant covers; return how many there were."""
+        """Hide the entries that the grant covers; return how many there were."""
         if isinstance(ids, Selected):
             self._reach.check(WRITE)
             raise self._reach.unshared("the removal by filters")
         gone: list[Record] = []
 
         def hide(live: LiveSession) -> Sequence[Record]:
+            # Replaced as a whole, as the store may call this again.
             gone[:] = [
                 {"id": entry_id, "deleted": True, "ts": ts}
                 for entry_id in ids
@@ -258,6 +261,7 @@ class GrantedStore:
         if "origin" not in RESERVED or not is_put(line):
             return line
         given = line.get("origin") or {}
+        # The way comes last, so that no item can name another one.
         return line | {"origin": {"by": "program", **given, "via": f"agent/{self._reach.to}"}}
 
 
@@ -303,5 +307,5 @@ def _missing(entry_id: str, session: str) -> EntryNotFoundError:
 
 
 def granted(reach: Reach) -> Store:
-    """Return another agent's store, restricted to what grants allow."""
+    """Return another agent's store, restricted to the scope of grants."""
     return cast("Store", GrantedStore(reach))

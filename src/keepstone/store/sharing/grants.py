@@ -113,6 +113,7 @@ def with_grant(text: bytes, new: Grant, *, drop_later: bool) -> bytes:
     Raises:
         DamagedGrantsError: As for ``parsed``.
     """
+    # Raises before a line is added to others that are damaged.
     parsed(text)
     kept = without(text, lambda grant: drop_later and grant.to == new.to and grant.ts > new.ts)
     return kept + (b"\n" if kept and not kept.endswith(b"\n") else b"") + new.line()
@@ -137,6 +138,7 @@ def in_force(grants: Iterable[Grant], now: datetime) -> list[Grant]:
     """
     newest: dict[str, Grant] = {}
     past = (grant for grant in grants if grant.ts <= now)
+    # Sorting is stable: of two grants with one time the later line stays.
     for grant in sorted(past, key=lambda grant: grant.ts):
         newest[grant.to] = grant
     return [
@@ -152,6 +154,7 @@ def _read(raw: bytes) -> Grant:
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
+    # Parsers disagree on which of two equal keys counts, and access must not depend on that.
     if len(found) < len(pairs):
         raise ValueError("a key is there twice")
     return found

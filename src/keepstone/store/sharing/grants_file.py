@@ -52,6 +52,7 @@ class GrantsFile:
 
         with suppress(DamagedGrantsError):
             text = self._bytes()
+            # Most files have no grant to this agent, so no lock is taken for them.
             if rest(text) != text:
                 self._change(rest, create=False)
 

@@ -71,9 +71,11 @@ def _write(turn: Turn, own: Record | None) -> Iterator[Record]:
 
 def _block(part: Part, turn: Turn, own: Record | None) -> Record | None:
     is_plain = own is None and part.kind == "text"  # Others' text blocks may have keys of their own.
+    # The API's own blocks go back unchanged, as signatures and citations belong to them.
     if not is_plain and _is_own([part.block]):
         return dict(part.block)
     if part.kind == "call":
+        # The API takes only an object as input.
         value = part.value if isinstance(part.value, dict) else {"input": part.value} if part.value else {}
         return {"type": "tool_use", "id": _id(part.call), "name": part.name, "input": value}
     if part.kind == "result":
@@ -93,6 +95,7 @@ def _block(part: Part, turn: Turn, own: Record | None) -> Record | None:
         )
         return {"type": "image", "source": source}
     text = said(part) if part.kind in ("text", "file") else ""
+    # The API refuses a text of white space.
     return {"type": "text", "text": text} if text.strip() else None
 
 

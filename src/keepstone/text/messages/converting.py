@@ -43,6 +43,7 @@ def converted(messages: Sequence[Record], dialect: Dialect) -> list[Record]:
     for place, group in groupby(paired(turns, merge=dialect.merges_calls), lambda turn: turn.source):
         said = list(group)
         own = None if place is None or not dialect.takes(messages[place]) else messages[place]
+        # Only a message whose turns all came through unchanged goes back as it was given.
         if own is not None and len(said) == lengths[place] and original.issuperset(said):
             found.append((dialect.given(own), True))
         else:
@@ -68,6 +69,7 @@ def _blocks(content: Any) -> list[Any]:
 
 def has_blocks_of(content: Any, keys: dict[str, str]) -> bool:
     """Return whether a content is a list of blocks, each of one of these types with the key that it needs."""
+    # No block has the key NUL, so a block of an unknown type is refused.
     return isinstance(content, list) and all(
         isinstance(block, dict) and keys.get(str(block.get("type")), "\0") in block for block in content
     )

@@ -11,6 +11,7 @@ from keepstone.text.bounded import joined
 from keepstone.text.messages.parts import Part, is_known_block, parts_of
 from keepstone.text.messages.turns import spoken
 
+# Far below Python's limit of recursion, which a forged message could reach.
 _DEEPEST = 40
 _FRAME = frozenset(
     "type id call_id tool_use_id tool_call_id toolCallId status state signature encrypted_content "
@@ -23,6 +24,7 @@ _FILE_NAMES = ("filename", "title", "name", "context", "transcript", *_ADDRESSES
 _FILE_KEYS = ("file", "source", "image_url", "input_audio")
 """Keys of a block that hold an object about its file."""
 _DATA_URL = re.compile(r"data:[\w.+/-]*(?:;[\w=.-]+)*;base64,[A-Za-z0-9+/=_-]*", re.IGNORECASE)
+# Base64 of this length has digits and letters of both cases; long words and hexadecimal numbers do not.
 _BINARY = re.compile(r"(?=.*[0-9])(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9+/_-]{256,}={0,2}")
 """One long run of base64."""
 
@@ -30,8 +32,8 @@ _BINARY = re.compile(r"(?=.*[0-9])(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9+/_-]{256,}={0
 def message_text(payload: Record, kind: object) -> str | None:
     """Return the text of a payload that is a message with content blocks or tool calls; None for any other.
 
-    It has the texts, the reasoning after ``reasoning: ``, the names and argument values of tool calls, what
-    tools returned, and the names of files; never base64.
+    It has the texts, the reasoning after ``reasoning: ``, the names and argument values of tool calls, the
+    results of tools, and the names of files; never base64.
 
     Args:
         payload: The message.
@@ -59,7 +61,7 @@ def _lines_of(part: Part, depth: int) -> Iterator[str]:
 
 
 def _file(block: Record, depth: int) -> Iterator[str]:
-    """Yield how a file is called and where it is on the web, and the text of one that is plain text."""
+    """Yield the name of a file and its address on the web, and the text of a plain text file."""
     inner = [found for key in _FILE_KEYS if isinstance(found := block.get(key), dict)]
     for place in (block, *inner):
         for key in _FILE_NAMES:

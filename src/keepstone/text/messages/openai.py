@@ -31,6 +31,7 @@ _ITEM_BLOCKS = {
     "input_text": "text",
     "output_text": "text",
     "refusal": "refusal",
+    # An image or a file has one of several keys, so none of them is demanded.
     "input_image": "type",
     "input_file": "type",
 }
@@ -41,6 +42,7 @@ def is_of_responses(message: Record) -> bool:
     """Return whether a message is one that only the Responses API takes."""
     if is_item(message, message.get("type")):
         return True
+    # Both APIs take a plain text, so it decides nothing.
     content = message.get("content")
     return bool(content) and _takes_item(message) and not isinstance(content, str)
 
@@ -75,6 +77,7 @@ def _write_items(turn: Turn, _: Record | None) -> Iterator[Record]:
         yield from [{"role": turn.role, "content": text}] if text else []
     else:
         yield {"role": turn.role, "content": content}
+    # Calls and results are items of their own beside the message.
     for part in turn.parts:
         if part.kind == "call":
             arguments = arguments_text(part.value)
@@ -99,6 +102,7 @@ def _is_call(call: Any) -> bool:
 
 
 def _given_chat(message: Record) -> Record:
+    # The API refuses an empty list of calls.
     if message.get("tool_calls", True):
         return message
     return {key: value for key, value in message.items() if key != "tool_calls"}

@@ -22,15 +22,18 @@ def paired(turns: Sequence[Turn], *, merge: bool) -> list[Turn]:
             between a call and its result.
     """
     results = _results_of_calls(turns)
+    # Parts compare by identity, so equal texts of two turns stay two parts.
     place_of = {part: place for place, turn in enumerate(turns) for part in turn.parts}
     kept: list[Turn] = []
     for is_assistant, group in groupby(turns, lambda turn: turn.role == "assistant"):
         if not is_assistant:
+            # The turns of tools come after the turns that call them, see below.
             kept += _complete([turn for turn in group if turn.role != "tool"], {})
             continue
         said = _complete(list(group), results)
         if merge and any(calls_of(turn) for turn in said[:-1]):
             parts = (part for turn in said for part in turn.parts)
+            # It is from several messages, so none can go back as it was given.
             said = [Turn("assistant", tuple(sorted(parts, key=lambda part: part.kind == "call")), None)]
         found = {results[part] for turn in said for part in calls_of(turn)}
         kept += said

@@ -30,7 +30,7 @@ class Part:
     name: str = ""
     """The tool's name."""
     value: Any = None
-    """A call's arguments, or what the tool returned."""
+    """A call's arguments, or the tool's result."""
     failed: bool = False
     """Whether a result reports an error."""
     block: Any = None
@@ -45,6 +45,7 @@ def parts_of(content: Any, depth: int = 0) -> Iterator[Part]:
         for block in content if depth < _DEEPEST else ():
             yield from parts_of(block, depth + 1)
     elif isinstance(content, dict):
+        # A block without a type is read as a text, such as the parts of Gemini.
         kind = content.get("type")
         yield from _reader_of(content, kind if isinstance(kind, str) else "text")(content)
 
@@ -54,6 +55,7 @@ def _reader_of(block: Record, kind: str) -> Reader:
         return _READERS[kind]
     if kind.startswith("tool-"):
         return _tool_of_ui
+    # Newer tools follow one pattern: shell_call has an action, apply_patch_call an operation.
     if "call_id" in block and kind.endswith("_call_output"):
         return _result("call_id", "output")
     if "call_id" in block and kind.endswith("_call"):
@@ -82,6 +84,7 @@ def arguments_of(value: Any) -> Any:
     """Return the arguments of a call; they are parsed if they are the JSON text of an object."""
     if not isinstance(value, str):
         return value
+    # A model may write invalid JSON, or nest it so deeply that Python refuses it.
     try:
         parsed = json.loads(value)
     except (ValueError, RecursionError):

@@ -30,7 +30,7 @@ def for_provider(messages: Sequence[Record], provider: Provider) -> list[Record]
 
 
 def as_mapping(message: Any) -> Mapping[str, Any]:
-    """Return a message as a mapping: itself, or what its ``model_dump()`` gives.
+    """Return a message as a mapping: itself, or the result of its ``model_dump()``.
 
     Raises:
         TypeError: It is neither a mapping nor an object with ``model_dump``.

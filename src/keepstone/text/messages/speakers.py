@@ -15,11 +15,11 @@ _SPEAKERS: Mapping[str, str] = {
 }
 """Roles of messages, and the types that LangChain's have instead; all others are the program's."""
 _RESULTS = ("tool_result", "tool-result", "_call_output", "function_result")
-"""Ends of the types of blocks and items that hold what a tool returned."""
+"""Ends of the types of blocks and items that hold a tool's result."""
 _RETURNED = ("output", "outputs", "results", "result", "errorText")
-"""Keys of a call, which a provider ran itself or which is done, that hold what it returned."""
+"""Keys that hold the result of a call, which a provider ran itself or which is done."""
 _UNTYPED_RESULTS = frozenset({"functionResponse", "function_response", "toolResult"})
-"""Keys of parts without a type, as of Gemini and Bedrock, that hold what a tool returned."""
+"""Keys that hold a tool's result in parts without a type, as of Gemini and Bedrock."""
 
 
 def said_by(message: Record, kind: object = None) -> str:

@@ -131,6 +131,7 @@ class BackupRun:
         """Copy new and rewritten files since the last round; return whether there were any."""
         agents = self._layout.agents(self._root)
         changed = [self._copy_agent(agent, made, tell) for agent in agents]
+        # A list and not a generator: each of them has to be done, whatever the others return.
         return any([*changed, self._copy_tests(made, tell), self._leave_only(agents, made)])
 
     def _leave_only(self, agents: Collection[str], made: Path) -> bool:
@@ -151,6 +152,7 @@ class BackupRun:
         if self._layout.has_agents:
             changed = self._copy_grants(agent, made, tell) or changed
         place = self._layout.files_folder(self._root, agent)
+        # Most agents have no files, and so no folder of them.
         with suppress(FileNotFoundError, NotADirectoryError), Folder(place, root=self._root) as folder:
             copy = self._copy_at(self._layout.files_folder(made, agent), made, tell)
             unit = Unit(AgentFiles(place, root=self._root).list, lambda: locked_files(folder))
@@ -200,6 +202,7 @@ class BackupRun:
             files = sum(len(store.files(agent).list()) for agent in agents)
             findings = tuple(finding for finding in store.maintenance.doctor() if finding.level == "error")
         derived = self._layout.derived_folder(made)
+        # Opening the copy made indexes, which are no part of it.
         shutil.rmtree(derived, ignore_errors=True)
         self._copy_state(made, of_sync=False)
         size = sum(copy.count()[1] for copy in self._copies.values())
@@ -214,6 +217,7 @@ class BackupRun:
                 place = (made / path.relative_to(self._root)).parent
                 with Folder(place, root=made, create=True) as folder:
                     replace_file(folder, path.name, [path.read_bytes()], temporary=path.name + TEMPORARY)
+        # The record names its home by the inode of the folder, so the copy gets one of its own.
         space = HomeSpace(self._root).get()
         if space is not None:
             HomeSpace(made).set(space)
@@ -230,6 +234,8 @@ class BackupRun:
     def _copy_vectors_of(self, store: Store, agent: str, session: str, space: str) -> None:
         now = {entry.id: entry.text for entry in self._source.entries(agent, session, None, None)}
         copied = store.entries(agent, session, None, None)
+        # The text may have changed since it was copied: a vector of the new one must not stand for the old
+        # one.
         same = [entry for entry in copied if now.get(entry.id) == entry.text]
         for begin in range(0, len(same), _AT_ONCE):
             batch = same[begin : begin + _AT_ONCE]

@@ -49,9 +49,8 @@ class Checkup:
             return mend(logs, self._layout, deep=deep)
 
         def examining(logs: AgentLogs) -> list[Finding]:
-            with suppress(
-                UnavailableError, DamagedError, CorruptLogError
-            ):  # Each is a finding of ``examine``.
+            # Each of these errors is a finding of ``examine``.
+            with suppress(UnavailableError, DamagedError, CorruptLogError):
                 self._has_vectors = self._has_vectors or bool(logs.index.spaces())
             return examine(logs, self._layout, deep=deep, progress=tell)
 

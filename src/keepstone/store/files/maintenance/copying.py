@@ -182,6 +182,7 @@ def length_of(fd: int, size: int) -> int:
     """Return how much of a log is to be copied: all but the beginning of a batch whose writer was killed."""
     end = behind_last_newline(fd, size)
     torn = torn_batch(fd, end)
+    # The last line of a batch may lack only its newline; then the batch is whole.
     if torn is not None and whole(os.pread(fd, min(size - end, MAX_LINE), end)) is None:
         return torn
     return size

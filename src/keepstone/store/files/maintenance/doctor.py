@@ -61,6 +61,7 @@ def examine(
         try:
             fold, found = _log(f"{logs.agent}/{session}", logs.log(session), search.watching(session))
         except MovedError:
+            # The agent is gone as a whole, which is not a finding about this log.
             raise
         except (KeepstoneError, OSError) as error:
             findings.append(_unreadable(f"{logs.agent}/{session}", error))
@@ -114,6 +115,7 @@ def _log(subject: str, log: Log, watch: Watch) -> tuple[Fold, list[Finding]]:
             return fold, []
         scan = Scan(fd, unfinished=True)
         fold.take(_noting(unreadable, watch(scan, stat.size)))
+        # A marker of git is eight bytes long with the space or line end after it.
         markers = [at for at in unreadable if os.pread(fd, 8, at).startswith(_CONFLICT_MARKERS)]
         found = [_conflicted(subject, _places(fd, markers))] if markers else []
         return fold, [*found, *_counted(subject, fold, scan, partial(_places, fd, unreadable))]
@@ -121,14 +123,14 @@ def _log(subject: str, log: Log, watch: Watch) -> tuple[Fold, list[Finding]]:
 
 def _unreadable(subject: str, error: Exception) -> Finding:
     message = f"the log cannot be read: {error}"
-    cost = "what it says is not recalled, unless it was before; all other sessions are"
+    cost = "only its entries in the index are recalled; other sessions are not affected"
     return Finding("error", subject, message, "give its owner and mode back, or repair the disk", cost)
 
 
 def _copied(subject: str, original: str) -> Finding:
     message = f"a conflicting copy that a sync service made of session {original!r:.80}"
     remedy = "merge it with a folder outside of the home: keepstone sync DIR"
-    cost = "what it has is in this session and not in that one; two devices that write make more of them"
+    cost = "its entries are in this session and not in the original; two devices that write make more copies"
     return Finding("warning", subject, message, remedy, cost)
 
 
@@ -148,7 +150,7 @@ def _put_back(subject: str, fold: Fold, dropped: datetime) -> Iterator[Finding]:
             "the log was put back"
         )
         remedy = f"drop the session again, or, to keep it, take its line out of {DROPPED}"
-        yield Finding("warning", subject, message, remedy, "what was dropped is remembered again")
+        yield Finding("warning", subject, message, remedy, "dropped entries are remembered again")
 
 
 def _is_older(record: Record, moment: datetime) -> bool:
@@ -162,6 +164,7 @@ def _is_older(record: Record, moment: datetime) -> bool:
     except ValueError:
         is_older = True
     else:
+        # The first 48 of the 128 bits count the milliseconds.
         is_older = made.version != _TIMED or (made.int >> 80) * 1000 <= microseconds(moment)
     written = read_time(record["ts"])
     return is_older and written is not None and written <= moment
@@ -187,6 +190,7 @@ def _numbers(fd: int, offsets: Iterable[int]) -> Iterator[int]:
     """Yield which line of a file begins at each of some offsets, which come in order."""
     number, at = 1, 0
     for offset in offsets:
+        # In pieces, as a log may be larger than the memory.
         while at < offset and (chunk := os.pread(fd, min(_CHUNK, offset - at), at)):
             number += chunk.count(b"\n")
             at += len(chunk)
@@ -198,7 +202,7 @@ def _counted(subject: str, fold: Fold, scan: Scan, places: Callable[[], str]) ->
         message = f"{counted(fold.unreadable, 'unreadable line')}, skipped: {places()}"
         remedy = f"mend the lines in a text editor, or take them out: {_FIX}"
         yield Finding(
-            "error", subject, message, remedy, "what they said is not remembered; all other lines are"
+            "error", subject, message, remedy, "their content is not remembered; all other lines are"
         )
     if scan.torn:
         message = f"{counted(scan.torn, 'line')} at the end, the beginning of a batch, hidden"
@@ -209,7 +213,7 @@ def _counted(subject: str, fold: Fold, scan: Scan, places: Callable[[], str]) ->
         yield Finding("warning", subject, message, _FIX, cost)
     if scan.rest:
         message = "the last line has no newline; the next write ends it"
-        cost = "what it said is not remembered" if scan.unread else "it is not recalled before that"
+        cost = "its content is not remembered" if scan.unread else "it is not recalled before that"
         yield Finding("warning", subject, message, _FIX, cost)
     if fold.ignored:
         message = f"{counted(fold.ignored, 'patch')} without an entry, ignored"
@@ -241,7 +245,7 @@ def _folder(logs: AgentLogs, layout: Layout) -> Iterator[Finding]:
 
 def _left_by_a_rewrite(subject: str) -> Finding:
     message = "left by a rewrite that was cut short; the next write removes it"
-    return Finding("warning", subject, message, _FIX, "what is purged until then stays in it")
+    return Finding("warning", subject, message, _FIX, "entries that are purged until then stay in it")
 
 
 def _archives(logs: AgentLogs) -> Iterator[Finding]:
@@ -281,6 +285,7 @@ def _marks(logs: AgentLogs) -> list[Finding]:
 
 def _suggestions(logs: AgentLogs, layout: Layout) -> Iterator[Finding]:
     """Find lines that are neither a suggestion nor a decision about one; they change nothing."""
+    # A home with a layout of one agent has no such file.
     if "{agent}" not in layout.sessions:
         return
     path = layout.beside(logs.root, logs.agent, SUGGESTIONS)
@@ -303,8 +308,14 @@ def _index(logs: AgentLogs, *, deep: bool) -> list[Finding]:
         files = check.damaged_files(logs.index) if deep else []
     except (UnavailableError, DamagedError, CorruptLogError) as error:
         message = f"the index cannot be used: {error}"
-        return [Finding("error", logs.agent, message, _REBUILD, "recall answers from what it can, or not")]
-    findings = [Finding("error", logs.agent, f"the index: {what}", _REBUILD, _SLOWER) for what in damage]
+        return [
+            Finding(
+                "error", logs.agent, message, _REBUILD, "recall answers from a part of the memory, or fails"
+            )
+        ]
+    findings = [
+        Finding("error", logs.agent, f"the index: {trouble}", _REBUILD, _SLOWER) for trouble in damage
+    ]
     if files:
         message = f"{len(files)} file(s) of vectors or graphs damaged or left over: {', '.join(files[:3])}"
         cost = "nothing is answered from them; recall by meaning is slower"
@@ -314,7 +325,7 @@ def _index(logs: AgentLogs, *, deep: bool) -> list[Finding]:
     ]
     if behind:
         message = f"the index is behind the log of {len(behind)} session(s)"
-        cost = "nothing: the next recall takes in what is missing, and takes longer for it"
+        cost = "nothing: the next recall takes in the missing lines, and takes longer"
         findings.append(Finding("warning", logs.agent, message, "keepstone index", cost))
     return findings
 
@@ -352,11 +363,14 @@ class SecretSearch:
         return watch
 
     def _note_secrets(self, session: str, line: Line) -> None:
+        # The bytes are searched first, as hardly any line has a secret: only then is each value looked at.
         kinds = kinds_in(line.raw.decode("utf-8", "replace"))
         if not kinds:
             return
         entry_id = id_of(line.record) if line.record is not None else None
         if line.record is not None:
+            # A secret that is spread over several values is in none of them: then the kinds in the bytes are
+            # reported.
             kinds = [secret.kind for secret in secrets_in(line.record)] or kinds
         known = self._found.setdefault((session, entry_id or ""), [])
         known += [kind for kind in dict.fromkeys(kinds) if kind not in known]
@@ -366,12 +380,15 @@ class SecretSearch:
         cost = "anyone who can read the home, a copy of it or a prompt made from it has the secret"
         for (session, entry_id), kinds in list(self._found.items())[:_MOST_SECRETS]:
             subject = f"{self._agent}/{masked(session)}"
-            what = f"what looks like a secret: {', '.join(kinds)}"
+            suspect = f"what looks like a secret: {', '.join(kinds)}"
             if entry_id:
                 words = ("purge", masked(entry_id), "--session", masked(session), "--agent", self._agent)
-                message, remedy = f"entry {masked(entry_id)} holds {what}", f"keepstone {shlex.join(words)}"
+                message, remedy = (
+                    f"entry {masked(entry_id)} holds {suspect}",
+                    f"keepstone {shlex.join(words)}",
+                )
             else:
-                message, remedy = f"a line without an entry holds {what}", "take it out with a text editor"
+                message, remedy = f"a line without an entry holds {suspect}", "take it out with a text editor"
             yield Finding("warning", subject, message, remedy, cost)
         more = len(self._found) - _MOST_SECRETS
         if more > 0:

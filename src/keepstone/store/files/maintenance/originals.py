@@ -1,7 +1,7 @@
 """Copies of logs before ``doctor --fix`` removed lines, and torn batches that a writer removed.
 
 An original lies in the folder of archives, under the log's name, the time and
-``.original``: no session, and part of one. A purge takes its entries' lines out of
+``.original``: it is part of a session without being one. A purge takes its entries' lines out of
 originals too, and they go with their session.
 """
 

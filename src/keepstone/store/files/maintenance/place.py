@@ -63,6 +63,7 @@ def examine_home(root: Path, layout: Layout) -> list[Finding]:
     )
     findings: list[Finding] = []
     for check in checks:
+        # Each check by itself, so that a folder that may not be read hides nothing of the others.
         try:
             findings += check()
         except PermissionError as error:
@@ -80,7 +81,7 @@ def _refused(error: PermissionError) -> Finding:
         str(error.filename),
         "the system does not let us look at it",
         "mend its owner and mode",
-        "what lies there is neither looked after nor found",
+        "files there are neither maintained nor found",
     )
 
 
@@ -155,6 +156,7 @@ def network_type(path: Path, mounts: str) -> str | None:
         before, _, after = line.partition(" - ")
         fields, kinds = before.split(), after.split()
         if len(fields) > 4 and kinds:  # noqa: PLR2004  The fifth field is the mount point: proc(5).
+            # Spaces and some other characters of a path are octal escapes there.
             point = Path(re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[4]))
             # Of two mounts on one point the later one is visible.
             if len(point.parts) >= longest and (point == path or point in path.parents):
@@ -168,6 +170,7 @@ def sync_service(path: Path) -> str | None:
         for service, pattern in _SYNCED:
             if pattern.match(part.casefold()):
                 return service
+    # Syncthing copies folders of any name, and leaves a marker in each.
     marked = any((folder / _SYNCTHING).exists() for folder in (path, *path.parents))
     return "Syncthing" if marked else None
 
@@ -199,7 +202,7 @@ def _hard_links(root: Path, layout: Layout) -> Iterator[Finding]:
 
 
 def _way_points(root: Path, layout: Layout) -> Iterator[Path]:
-    """Yield the folders above those of agents, and everything in the places of agents' folders."""
+    """Yield the folders above agents' folders, and everything in the places of agents' folders."""
     for template in (layout.sessions, layout.files):
         reached = [root]
         for part in template.split("/"):
@@ -255,7 +258,7 @@ def _modes(root: Path, layout: Layout) -> Iterator[Finding]:
             str(root),
             f"{_some(root, paths)} may be read by others; files are to have mode 0600, folders 0700",
             _FIX,
-            "other users of this machine may read what is remembered",
+            "other users of this machine may read the memory",
         )
 
 
@@ -278,6 +281,7 @@ def _close(root: Path, path: Path, mode: int) -> None:
         if path.is_dir():
             path.chmod(mode)
             return
+        # By a descriptor, so that a link that was put in its place changes no file elsewhere.
         with Folder(path.parent, root=root) as folder:
             fd = folder.open(path.name, os.O_RDONLY)
             try:
@@ -309,7 +313,7 @@ def _leftovers(root: Path, layout: Layout) -> Iterator[Finding]:
             str(path.relative_to(root)),
             "left by a process that was killed, or by an agent that is gone",
             _FIX,
-            "nothing but space, unless what it was made from is purged later",
+            "nothing but space, unless an entry in it is purged later",
         )
 
 

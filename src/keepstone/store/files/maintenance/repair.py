@@ -77,6 +77,7 @@ def _log(logs: AgentLogs, session: str, log: Log) -> list[Finding]:
     if not _damage(log):
         return []
     with logs.log(session).locked():
+        # Looked at again: another process may have mended the log before the lock was ours.
         damage = _damage(log)
         if not damage:
             return []
@@ -88,7 +89,7 @@ def _log(logs: AgentLogs, session: str, log: Log) -> list[Finding]:
 
 
 def _damage(log: Log) -> str:
-    """Return in words what a rewrite of a log corrects; empty if nothing."""
+    """Return in words the damage that a rewrite of a log corrects; empty if there is none."""
     with log.reading() as fd:
         if fd is None:
             return ""
@@ -112,6 +113,7 @@ def _index(logs: AgentLogs, *, deep: bool) -> list[Finding]:
             mended.append(_done(logs.agent, f"removed {len(files)} file(s) of vectors or graphs"))
         known = logs.index.known()
         if any(known.get(session) != (name, stat_of(status)) for session, name, status in logs.files()):
+            # With 0 no earlier refresh is recent enough.
             logs.refresh(0)
             mended.append(_done(logs.agent, "brought the index up to the logs"))
     except (UnavailableError, DamagedError, KeepstoneError) as error:
