@@ -15,8 +15,6 @@ from tests.store.sharing.conftest import SECRET, KeptHome, filled
 import keepstone
 from keepstone import Agent, Entry, Home, NotGrantedError
 from keepstone.agent import view_of
-from keepstone.log.line import RESERVED
-from keepstone.store.sharing import granted_store
 from keepstone.store.sharing.acting import ACTING, Acting
 from keepstone.store.sharing.granted_store import GrantedStore, Reach
 
@@ -304,11 +302,7 @@ def test_facts_are_set_through_a_grant(team: Agent, coder: Agent) -> None:
     assert (facts.unset("plan"), facts.unset("plan"), team.value("plan")) == (True, False, None)
 
 
-def test_what_a_writer_says_carries_its_name(
-    monkeypatch: pytest.MonkeyPatch, team: Agent, coder: Agent
-) -> None:
-    # Where the log reserves no key for origins it would be payload, and is not written.
-    monkeypatch.setattr(granted_store, "RESERVED", RESERVED | {"origin"})
+def test_what_a_writer_says_carries_its_name(team: Agent, coder: Agent) -> None:
     team.grant("coder", "write")
     session = coder.session("main", of="team")
     added = session.add("note", {"text": "x"})

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import NoReturn, cast
 
 from keepstone.errors import EntryExistsError, EntryNotFoundError, NotGrantedError
-from keepstone.log.line import DEFAULT_TYPE, RESERVED, is_put, is_tombstone, type_of
+from keepstone.log.line import DEFAULT_TYPE, is_put, is_tombstone, type_of
 from keepstone.model import Comparison, Entry, Record, Scope, SessionInfo
 from keepstone.store.paging import Page
 from keepstone.store.protocol import Ids, LiveSession, Modification, Revision, Selected, Store
@@ -258,7 +258,7 @@ class GrantedStore:
 
     def _signed(self, line: Record) -> Record:
         """Return a line that names the writer of its new content."""
-        if "origin" not in RESERVED or not is_put(line):
+        if not is_put(line):
             return line
         given = line.get("origin") or {}
         # The way comes last, so that no item can name another one.
