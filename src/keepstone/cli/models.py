@@ -67,6 +67,7 @@ def install(name: ModelArgument, source: SourceOption = None, json: JsonOption =
     from keepstone.embed.choose import unusable
 
     model = model_named(name)
+    # An installed model may still lack a package that reads it, and the answer says which.
     folder, remedy = _install(model, source), unusable(name)
     document = {"model": name, "folder": str(folder), "size": model.size, "remedy": remedy}
     words = f"installed {name} in {folder}" + (f"\n{remedy}" if remedy else "")

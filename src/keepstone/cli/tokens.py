@@ -77,6 +77,7 @@ def create(
     secret, token = _tokens(home).create(
         slugs, read_only=read_only, lifetime=lifetime, name=name, origin=origin
     )
+    # The secret alone, so that ``TOKEN=$(keepstone token create)`` works.
     return Answer({**_document(token), "token": secret}, Text(secret))
 
 

@@ -243,7 +243,7 @@ class LocalHome:
                     return False
                 if result.archive_changed:
                     folder.make_folder(ARCHIVE)
-                    # The archive first: a kill between the two leaves lines in both files, and never in neither.
+                    # The archive first: a kill between the two leaves lines in both files, never in neither.
                     archive.replace(result.archive)
                 if result.log_changed or log.stat() is None:
                     log.create()
