@@ -216,7 +216,7 @@ def _reembed(home: "Home", embedder: str, tell: Callable[[int, int], None]) -> i
 
     made = home.reembed(embedder, tell)
     if servers.server_of(embedder) is not None:
-        # The person has just named the server. Later commands read it from the home, which by itself allows none.
+        # The person has just named the server. Later commands read it from the home, which allows none.
         servers.allow(embedder)
     return made
 

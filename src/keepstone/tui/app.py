@@ -171,6 +171,7 @@ class ChatApp(App[str]):
         """Ask the user to confirm a note from the model; called in the answer's thread."""
         question = Confirm(wording.proposed(text, kind), *wording.SAVE_IT)
         answers = SimpleQueue[bool | None]()
+        # Only the app's own thread may change the screen.
         self.call_from_thread(self.push_screen, question, answers.put)
         while not self.conversation.stopped:
             with suppress(Empty):
