@@ -117,7 +117,7 @@ def read_memory_service(origin: Origin, _: Options) -> Items:
 def _metadata(value: Any) -> Record:
     try:
         found = json.loads(value) if isinstance(value, str) else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return {"metadata": value}
     return found if isinstance(found, dict) else {}
 

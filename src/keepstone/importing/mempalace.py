@@ -74,7 +74,7 @@ def _exact(path: Path) -> Items:
             place = f"{database.name}: {name}"
             try:
                 found = json.loads(metadata or "{}")
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 yield Unread(place, f"its metadata is not JSON: {error}")
                 continue
             # A vector of another length is damaged; the drawer is imported without it.

@@ -44,13 +44,13 @@ class Origin:
         """Files that are not read, such as links; known once ``names`` has ended."""
         try:
             status = path.stat()
+            self.is_zip = stat.S_ISREG(status.st_mode) and _is_zip(path)
         except OSError as error:
             raise SourceError(f"{path} cannot be read: {error.strerror}") from error
         self.is_folder = stat.S_ISDIR(status.st_mode)
         if not (self.is_folder or stat.S_ISREG(status.st_mode)):
             raise SourceError(f"{path} is neither a file nor a folder")
         self.mtime = format_time(datetime.fromtimestamp(status.st_mtime, UTC))
-        self.is_zip = not self.is_folder and _is_zip(path)
         self._closing = ExitStack()
         if self.is_zip:
             # If a check refuses the archive, no ``with`` statement of a caller is there yet to close its

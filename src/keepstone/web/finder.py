@@ -14,7 +14,7 @@ from keepstone.text.display import clipped, one_line
 from keepstone.web.components import LinkList
 from keepstone.web.elements import answer_of, aside, attempt, dialog, field
 from keepstone.web.phrases import shown
-from keepstone.web.site import Place
+from keepstone.web.site import WITH_NOTES, Place
 
 _EACH = 6
 """Results of each kind."""
@@ -102,7 +102,7 @@ class Finder:
             for name, page, act in _COMMANDS
             # A reader of one agent may not see notes, so a command that leads to them would only show a
             # refusal.
-            if wanted in name.casefold() and (place.sees_notes or page != "memory")
+            if wanted in name.casefold() and (place.sees_notes or page not in WITH_NOTES)
         ]
 
 

@@ -13,7 +13,7 @@ from keepstone.web.agent_menu import AgentMenu
 from keepstone.web.elements import box, button, dialog, link, say
 from keepstone.web.finder import open_finder
 from keepstone.web.live import Live
-from keepstone.web.site import Place
+from keepstone.web.site import WITH_NOTES, Place
 from keepstone.web.toast import toast
 
 ASSETS = "/_keepstone"
@@ -37,8 +37,6 @@ _OTHERS = (("chat", "New chat", "c"), ("agents", "Agents", "a"))
 """The pages that a button of the frame leads to: chats are listed among the sessions."""
 _PART_OF = {"chat": "sessions"}
 """The page of the navigation that another one belongs to."""
-WITH_NOTES = frozenset({"chat", "memory"})
-"""The pages that show notes or use them in prompts."""
 _KEYS = (
     ("Ctrl+K", "find anything"),
     ("/", "go to the page's search field, else find anything"),

@@ -22,7 +22,7 @@ from keepstone.text.brand import MARK
 from keepstone.web import error_pages, reader_turns, sockets, transfers
 from keepstone.web.answering import Answerer, Talking
 from keepstone.web.elements import EXPECTED, empty
-from keepstone.web.frame import ASSETS, WITH_NOTES, frame
+from keepstone.web.frame import ASSETS, frame
 from keepstone.web.pages import (
     agents,
     changes,
@@ -39,7 +39,7 @@ from keepstone.web.pages import (
     settings,
     timeline,
 )
-from keepstone.web.site import Hook, Permissions, Place, Site, address
+from keepstone.web.site import WITH_NOTES, Hook, Permissions, Place, Site, address
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

@@ -19,6 +19,9 @@ from keepstone.notes.notes import Notes
 from keepstone.server.tokens import Tokens
 from keepstone.web.answering import Answerer
 
+WITH_NOTES = frozenset({"chat", "memory"})
+"""The pages that show notes or use them in prompts."""
+
 
 class Permissions(Protocol):
     """The access of a request."""
