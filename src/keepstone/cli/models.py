@@ -93,6 +93,7 @@ def list_models(json: JsonOption = False) -> None:
     from keepstone.embed.servers import allowed
 
     models = [_model_document(name) for name in LOCAL]
+    # ``LOCAL`` is in the order in which ``auto`` tries, so the first usable model is the one that it takes.
     auto = next((model["name"] for model in models if model["usable"]), "none")
     servers = allowed()
     document = {"models": models, "auto": auto, "servers": servers}
