@@ -76,6 +76,7 @@ class ChatApp(App[str]):
     CSS_PATH = "app.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "stop", "Stop the answer"),
+        # With priority these keys work in the input field, too, which has bindings of its own for them.
         Binding("ctrl+c", "interrupt", priority=True),
         Binding("ctrl+q", "leave", "Leave", priority=True),
         Binding("pageup", "scroll(-1)", priority=True),
@@ -115,6 +116,7 @@ class ChatApp(App[str]):
 
     def on_unmount(self) -> None:
         """Stop the answer: the terminal is gone."""
+        # Without this the thread that reads the answer would go on for as long as the model writes.
         self.conversation.stop()
 
     def begin(self, conversation: Conversation) -> None:
@@ -149,12 +151,15 @@ class ChatApp(App[str]):
         try:
             yield
         except Exception as error:  # noqa: BLE001  An embedder, a reranker or a model may raise anything.
+            # ``call_later`` may be called from any thread, and only the app's own thread may change the
+            # screen.
             self.call_later(self._show_error, error)
 
     def _show_error(self, error: Exception) -> None:
         if isinstance(error, KeepstoneError | ValueError):
             self._say("error", str(error))
             return
+        # The type and the frames alone: the error's message may quote memory, which has no place in a log.
         logger.error("unexpected %s in the chat at\n%s", type(error).__name__, frames_of(error))
         self._say("error", f"Unexpected error ({type(error).__name__}). Your messages are stored.")
 
@@ -163,6 +168,7 @@ class ChatApp(App[str]):
 
         async def called() -> None:
             with self._attempt():
+                # A coroutine and no threaded worker: ``show`` then runs in the app's own thread.
                 show(await asyncio.to_thread(call))
 
         self.run_worker(called())
@@ -173,6 +179,8 @@ class ChatApp(App[str]):
         answers = SimpleQueue[bool | None]()
         # Only the app's own thread may change the screen.
         self.call_from_thread(self.push_screen, question, answers.put)
+        # The wait ends from time to time to look whether the answer was stopped, as nobody then answers the
+        # question.
         while not self.conversation.stopped:
             with suppress(Empty):
                 return bool(answers.get(timeout=_POLL))
@@ -196,6 +204,7 @@ class ChatApp(App[str]):
         command = COMMANDS.get(typed.name)
         if command is None:
             raise ValueError(f"unknown command /{typed.name}: /help lists all commands")
+        # The line stays in the input field, so that it can be sent when the answer has come.
         if command.waits and self._is_busy():
             return False
         if typed.argument and not command.argument:
@@ -217,6 +226,7 @@ class ChatApp(App[str]):
     def _send(self, text: str) -> bool:
         if self._is_busy():
             return False
+        # This raises before anything is shown: a refused message stays in the input field.
         deltas = self.conversation.send(text)
         self._say("user", text)
         self._answering = self._show_answer(deltas)
@@ -253,6 +263,7 @@ class ChatApp(App[str]):
                 self._growing = answer_of(self.conversation.model.name)
                 await self.query_one(Transcript).mount(self._growing)
             await self._growing.grow(delta.text)
+            # Only after the next drawing is the height of the longer answer known.
             self.call_after_refresh(self.query_one(Transcript).keep_beginning, self._growing)
             return
         await self._end_text()
@@ -278,6 +289,7 @@ class ChatApp(App[str]):
         if self._is_answering:
             self.action_stop()
         elif self.screen.get_selected_text() or getattr(self.focused, "selected_text", ""):
+            # Textual then looks for another binding of the key, which copies the selection.
             raise SkipAction
         elif self._leaving:
             self.run_worker(self.action_leave())
@@ -306,6 +318,7 @@ class ChatApp(App[str]):
         """Leave; a partial answer is kept."""
         self.conversation.stop()
         if self._answering is not None:
+            # The thread stores what has come of the answer when it ends; leaving earlier would lose it.
             await self.workers.wait_for_complete([self._answering])
         kept = self.conversation.close()
         self.exit(self.conversation.session.id if kept else None)
