@@ -116,7 +116,6 @@ class ChatApp(App[str]):
 
     def on_unmount(self) -> None:
         """Stop the answer: the terminal is gone."""
-        # Without this the thread that reads the answer would go on for as long as the model writes.
         self.conversation.stop()
 
     def begin(self, conversation: Conversation) -> None:
@@ -151,8 +150,7 @@ class ChatApp(App[str]):
         try:
             yield
         except Exception as error:  # noqa: BLE001  An embedder, a reranker or a model may raise anything.
-            # ``call_later`` may be called from any thread, and only the app's own thread may change the
-            # screen.
+            # From any thread, while only the app's own may change the screen.
             self.call_later(self._show_error, error)
 
     def _show_error(self, error: Exception) -> None:
@@ -179,8 +177,7 @@ class ChatApp(App[str]):
         answers = SimpleQueue[bool | None]()
         # Only the app's own thread may change the screen.
         self.call_from_thread(self.push_screen, question, answers.put)
-        # The wait ends from time to time to look whether the answer was stopped, as nobody then answers the
-        # question.
+        # The wait ends from time to time to see whether the answer was stopped, and the question with it.
         while not self.conversation.stopped:
             with suppress(Empty):
                 return bool(answers.get(timeout=_POLL))
@@ -204,7 +201,6 @@ class ChatApp(App[str]):
         command = COMMANDS.get(typed.name)
         if command is None:
             raise ValueError(f"unknown command /{typed.name}: /help lists all commands")
-        # The line stays in the input field, so that it can be sent when the answer has come.
         if command.waits and self._is_busy():
             return False
         if typed.argument and not command.argument:
@@ -226,7 +222,6 @@ class ChatApp(App[str]):
     def _send(self, text: str) -> bool:
         if self._is_busy():
             return False
-        # This raises before anything is shown: a refused message stays in the input field.
         deltas = self.conversation.send(text)
         self._say("user", text)
         self._answering = self._show_answer(deltas)
