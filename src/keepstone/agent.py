@@ -341,6 +341,7 @@ class Agent(BoundToProcess):
         """
         entry, target = self.get(id, session), self._reach(to)
         copied = copy_of(entry)
+        # Before the copy is looked for: without the grant not even its existence may show.
         target.check(WRITE)
         try:
             return self.get(copied["id"], entry.session, of=to)
@@ -352,6 +353,7 @@ class Agent(BoundToProcess):
         reach = self._reach(of)
         if reach.of == self.slug:
             return self
+        # All of the agent's methods work on this store, which refuses what no grant covers.
         store = granted(reach)
         judge = Judge(store, self._shared.clock, self._shared.judge.project)
         return Agent(
@@ -439,6 +441,7 @@ class Agent(BoundToProcess):
         """
         if session is None:
             last = {version.session: version for version in self.history(id)}
+            # Of several sessions with this id the one that deleted it is meant.
             holders = [name for name, version in last.items() if version.deleted] or list(last)
             if len(holders) > 1:
                 raise _ambiguous(id, holders)
@@ -452,6 +455,7 @@ class Agent(BoundToProcess):
         """
         entry_id_of(id)
         if session is None:
+            # From the history and not from live entries: what was deleted can be purged as well.
             holders = sorted({version.session for version in self.history(id)})
             if len(holders) > 1:
                 raise _ambiguous(id, holders)
@@ -462,6 +466,7 @@ class Agent(BoundToProcess):
         self.session(session).purge(id)
         for name in sorted({holder for holder, _ in names[1:]}):
             self._store.purge(self.slug, name, [entry_id for holder, entry_id in names[1:] if holder == name])
+        # Tests of memory may name the purged ids.
         purge_ids(self._shared.root, self.slug, {entry_id for _, entry_id in names})
         return Purged(tuple(names))
 
@@ -554,6 +559,7 @@ class Agent(BoundToProcess):
             'tool'
         """
         now = self._shared.writer
+        # The least of both: a surface behind another one cannot raise the trust of what it passes on.
         writer = Writer(least((trust_level(by), now.by or by)), via, may_cite and now.may_cite)
         return Agent(replace(self._shared, writer=writer), self.slug)
 
@@ -1042,6 +1048,7 @@ class Agent(BoundToProcess):
                 f"{stale!r:.80}"
             )
         reaches = self._reaches(shared)
+        # Without a query nothing of the other agents is read, and a missing grant would not show.
         for reach in reaches:
             reach.check()
         self._shared.judge.project.begin()
@@ -1082,6 +1089,8 @@ class Agent(BoundToProcess):
     def _told(self, query: str, limit: int, trusted: Trusted, reaches: Sequence[Reach]) -> list[Hit]:
         """Return a context's hits for a question; hits below the trust do not count toward the limit."""
         vectors = None if self._shared.meaning.is_unwanted else self.vectors()
+        # Validity is decided by the condition, together with trust: where the newer of two facts is filtered
+        # away, the older one holds.
         question = Question(query_of(query), limit, self._now(), self._now, include_superseded=True)
 
         def vectors_of(agent: str) -> Vectors | None:
@@ -1095,6 +1104,7 @@ class Agent(BoundToProcess):
 
         found = hits(replace(trusted, all=True))
         others = [hit for hit in found if not trusted.admits(hit.entry.line)]
+        # Searched once more without them, as untrusted entries must not take the places of trusted ones.
         return [*hits(trusted), *others] if others else found
 
     def _newest(self, trusted: Trusted) -> list[Entry]:
@@ -1204,6 +1214,7 @@ def view_of(agent: Agent, of: str | None) -> Agent:
 def shares(agent: Agent, other: str) -> bool:
     """Return whether another agent shares anything with this one now, for servers that outlast grants."""
     try:
+        # Counts nothing: only the check of the grants matters.
         agent.count(shared=[other], ids=())
     except NotGrantedError:
         return False

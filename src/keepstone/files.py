@@ -150,6 +150,7 @@ class AgentFiles:
             }
             found: dict[str, str | None] = {}
             for path in sorted(sizes, key=lambda path: (sizes[path], path)):
+                # The smallest first, so that one large file does not keep all others out.
                 most -= sizes[path]
                 found[path] = _text_of(folder, path) if most >= 0 else None
             return found
@@ -187,6 +188,8 @@ class AgentFiles:
                 content = _read(folder, name)
                 if check is not None:
                     check(_decoded(content))
+                # Recorded before the file goes: one that is written again would leave no sign that it was
+                # deleted.
                 self._deleting(name, content)
                 folder.unlink(name)
                 if self._durable:

@@ -116,6 +116,7 @@ def open(  # noqa: A001  Called as keepstone.open.
         raise TypeError(f"clock must be callable, not {type(clock).__name__}: {clock!r:.80}")
     if reranker is not None and not callable(reranker):
         raise TypeError(f"reranker must be callable, not {type(reranker).__name__}: {reranker!r:.80}")
+    # For the process and not for this home: indexes of all homes share one budget of memory.
     if memory is not None:
         BUDGET.limit = count_of(memory, "memory")
     store, root = open_store(
@@ -196,6 +197,7 @@ class Home(BoundToProcess):
         with suppress(KeyError, TypeError):  # It is new here, or not even a string.
             return self._agents[slug]
         if len(self._agents) >= _MOST_AGENTS:
+            # All at once, which costs less than an order of use and happens rarely.
             self._agents.clear()
         self._agents[slug] = agent = Agent(self._shared, self._store.check_agent(slug))
         return agent
@@ -415,6 +417,7 @@ class Home(BoundToProcess):
         short program would otherwise never embed them.
         """
         self._catch_up()
+        # Before the store, which the background thread uses.
         self._background.close()
         self._store.close()
 

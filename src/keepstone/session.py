@@ -127,6 +127,8 @@ class Session(BoundToProcess):
         unless it has ``data``. Those without a ``ts`` have the same time, so that entries of another writer
         do not come between them. See ``add``.
         """
+        # One time for all entries of a batch: batches of concurrent writers would otherwise mix in the order
+        # of time.
         clock = _stopped(self._clock)
         return self._added(self._settle(new_records_of(_checked(items), clock)))
 
@@ -163,6 +165,7 @@ class Session(BoundToProcess):
             check(live)
             return records
 
+        # A revision needs a session that exists.
         self._store.create(self.agent, self.id)
         ids = [record["id"] for record in records]
         return self._judged(self._store.revise(self.agent, self.id, revision, ids))
@@ -236,6 +239,7 @@ class Session(BoundToProcess):
         given = None if title is None else name_of(title, "title").strip()
         if given == "":
             raise ValueError("title must not be blank; take it away with None")
+        # A title may hold a secret as any text.
         line = self.guarded({"id": TITLE_ID, "summary": given})
         self._store.set_title(self.agent, self.id, line["summary"], now(self._clock))
 
@@ -461,6 +465,7 @@ class Session(BoundToProcess):
 
     def _facts(self, key: str | None, as_of: datetime | str | None = None) -> list[Entry]:
         """Return the valid facts, or those with a key, by time."""
+        # The index knows only the entries of now; an earlier time is read from the log.
         if key is None or as_of is not None:
             found = self.entries(types=[FACT], as_of=as_of)
             return [fact for fact in found if is_fact(fact) and key in (None, fact.data["key"])]
@@ -498,6 +503,7 @@ class Session(BoundToProcess):
 
         def change(entry: Entry) -> Record:
             kept = {key: value for key, value in entry.line.items() if key != "modified"}
+            # The entry may be older than the home's rule about secrets.
             return self.guarded(kept | self._later(id))
 
         return self._judged([self._store.restore(self.agent, self.id, entry_id_of(id), change)])[0]

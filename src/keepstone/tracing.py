@@ -97,6 +97,7 @@ def span(
         finally:
             if ERROR in attributes:
                 current.set_status(trace.StatusCode.ERROR)
+            # At the end, as the route and the status of a request are known only then.
             current.set_attributes(attributes)
             histogram(metric).record(time.perf_counter() - began, attributes)
 

@@ -180,6 +180,7 @@ def encoded(record: dict[str, Any], encode: Callable[[Any], str]) -> str:
     embedding = record.get("embedding")
     if not isinstance(embedding, Embedding):
         return encode(record)
+    # A mark at the end of the object, so that the vector can be put in its place without encoding it again.
     others = encode({key: value for key, value in record.items() if key != "embedding"} | {"": 0})
     coded = f'"embedding":{{"space":{encode(embedding["space"])},"f32":"{embedding["f32"]}"}}}}'
     return others.removesuffix('"":0}') + coded
@@ -198,6 +199,7 @@ def decode(value: object) -> tuple[Space, Vector] | None:
         vector = _unit_of(base64.b64decode(coded, validate=True))
     except (binascii.Error, ValueError):
         return None
+    # A line that was edited by hand may name one dimension and hold another.
     if name.startswith(_GIVEN) and name != given_space(len(vector)).id:
         return None
     return Space(name, len(vector)), vector
@@ -272,6 +274,7 @@ def settle(records: Iterable[dict[str, Any]], known: Space | None) -> None:
         found = decode(record.get("embedding"))
         if found is not None and (found[0].is_given or (known and found[0].id == known.id)):
             known = known or found[0]
+            # All of them before any is changed: a batch is all or nothing.
             check_dim(found[0].dim, known)
             given.append(record)
     for record in given:

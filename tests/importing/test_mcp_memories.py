@@ -132,3 +132,9 @@ def test_a_memory_whose_content_is_not_text_is_named(tmp_path: Path) -> None:
     found = read(read_memory_service, service(tmp_path / "x.db", ("h", b"\0", None), ("i", "Tea", None)))
     assert reasons(found) == [("x.db: memories 1", "its content is not text")]
     assert len(found) == 2
+
+
+def test_metadata_that_nests_too_deeply_stay_text(tmp_path: Path) -> None:
+    deep = "[" * 200_000
+    (found,) = items(read_memory_service, service(tmp_path / "x.db", ("h", "Use pnpm", deep)))
+    assert found.line["data"] == {"metadata": deep}

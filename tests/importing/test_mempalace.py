@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import apsw
+import pytest
 from tests.importing.sources import FIXTURES, auto, chroma, entries, items, read, reasons
 
 from keepstone.agent import Agent
@@ -69,8 +70,10 @@ def test_a_drawer_without_a_room_is_in_its_wing(tmp_path: Path) -> None:
     assert found.line["ts"] == "2026-01-12T00:00:00.000000Z"
 
 
-def test_metadata_that_is_not_json_is_named_and_the_rest_is_read(tmp_path: Path) -> None:
-    found = read(read_mempalace, exact(tmp_path / "palace", ("d", "Tea", "{", None), ("e", "Tea", "", None)))
+@pytest.mark.parametrize("metadata", ["{", "[" * 200_000])
+def test_metadata_that_is_not_json_is_named_and_the_rest_is_read(tmp_path: Path, metadata: str) -> None:
+    rows = (("d", "Tea", metadata, None), ("e", "Tea", "", None))
+    found = read(read_mempalace, exact(tmp_path / "palace", *rows))
     ((place, reason),) = reasons(found)
     assert (place, len(found)) == ("sqlite_exact.sqlite3: d", 2)
     assert reason.startswith("its metadata is not JSON")

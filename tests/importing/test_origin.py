@@ -144,3 +144,9 @@ def test_a_folder_behind_a_link_is_not_searched(tmp_path: Path) -> None:
     (tmp_path / "folder" / "elsewhere").symlink_to(FIXTURES / "chroma")
     assert Origin(tmp_path / "folder").near("chroma.sqlite3") == []
     assert Origin(FIXTURES).near("chroma.sqlite3") == [FIXTURES / "chroma" / "chroma.sqlite3"]
+
+
+def test_a_file_whose_bytes_cannot_be_read_is_refused() -> None:
+    # It is a regular file that can be opened, and the system refuses to read its beginning.
+    with pytest.raises(SourceError, match=r"/proc/self/mem cannot be read: "):
+        Origin(Path("/proc/self/mem"))

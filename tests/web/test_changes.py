@@ -1,5 +1,6 @@
 """The changes page: a day of an agent's memory."""
 
+import httpx
 from playwright.sync_api import expect
 from tests.web.conftest import Browse, Site
 
@@ -89,3 +90,13 @@ def test_purged_entries_are_a_number(site: Site, agent: Agent, browse: Browse) -
     expect(page.get_by_role("status").first).to_have_text("1 purged")
     expect(page.get_by_text("only the number of entries is known")).to_be_visible()
     expect(page.get_by_text("walnut")).to_have_count(0)
+
+
+def test_a_day_is_one_of_the_readers_zone(site: Site, agent: Agent) -> None:
+    agent.session("s").add("note", {"content": "late"}, ts="2026-03-01T23:30:00Z")
+    cookie = {"Cookie": "keepstone-zone=Asia%2FTokyo"}
+    days = [
+        httpx.get(site.url(agent.slug, "changes", day=day), headers=cookie).text
+        for day in ("2026-03-01", "2026-03-02")
+    ]
+    assert ["Added at 08:30" in day for day in days] == [False, True]

@@ -109,6 +109,12 @@ def test_a_reader_of_some_agents_finds_no_note(place: Place) -> None:
     assert found(limited, "new note") == []
 
 
+def test_a_reader_of_some_agents_finds_no_command_that_needs_notes(place: Place) -> None:
+    limited = replace(place, access=Open(frozenset({"coder"})))
+    assert [detail for _, detail in found(place, "/new")] == ["command"]
+    assert found(limited, "/new") == []
+
+
 def test_an_entry_is_found_by_its_id_before_others(place: Place) -> None:
     [entry] = [entry for entry in place.agent.entries() if entry.text == "Use passkeys"]
     assert _entries(place, entry.id)[0].id == entry.id

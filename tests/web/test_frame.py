@@ -12,9 +12,9 @@ from tests.web.page import every, on_a_page, place_of, press, words_of
 
 import keepstone
 from keepstone.web.elements import SafeText
-from keepstone.web.frame import PAGES, WITH_NOTES, frame
+from keepstone.web.frame import PAGES, frame
 from keepstone.web.mounting import _BUILDS
-from keepstone.web.site import Open, Place
+from keepstone.web.site import WITH_NOTES, Open, Place
 
 
 @pytest.fixture

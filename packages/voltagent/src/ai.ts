@@ -55,6 +55,7 @@ export function memoryMiddleware({ budget, session, ...options }: MemoryMiddlewa
     const said = [{ role: "user", content: textOf(questionIn(prompt)) }, { role: "assistant", content: answer }];
     const items: Item[] = said
       .filter(({ content }) => content !== "")
+      // The ids are made here, so that a request that is sent again stores nothing twice.
       .map(({ role, content }) => ({ id: randomUUID(), type: "message", data: { role, content: content.toWellFormed() } }));
     await client.send("PUT", path, { body: { items } });
   }
@@ -62,12 +63,14 @@ export function memoryMiddleware({ budget, session, ...options }: MemoryMiddlewa
   return {
     specificationVersion: "v3",
     transformParams: async ({ params }) => {
+      // Texts that the prompt has already are left out of the block, whose tokens are better spent on others.
       const window = params.prompt.map(textOf).filter((text) => text !== "");
       const block = await contextFor(client, textOf(questionIn(params.prompt)), { ...limits, window });
       return block === "" ? params : { ...params, prompt: [{ role: "system", content: block }, ...params.prompt] };
     },
     wrapGenerate: async ({ doGenerate, params }) => {
       const result = await doGenerate();
+      // The SDK calls the model again with the results of its tools. Only the last of these calls has the answer.
       if (result.finishReason.unified !== "tool-calls") {
         await store(params.prompt, result.content.map((part) => (part.type === "text" ? part.text : "")).join(""));
       }
@@ -80,6 +83,7 @@ export function memoryMiddleware({ budget, session, ...options }: MemoryMiddlewa
       const watched = new TransformStream<StreamPart, StreamPart>({
         transform(part, controller) {
           answer += part.type === "text-delta" ? part.delta : "";
+          // A stream that breaks off or that the caller cancels has no such part, and half an answer is not stored.
           isWhole ||= part.type === "finish" && part.finishReason.unified !== "tool-calls";
           controller.enqueue(part);
         },

@@ -4,7 +4,7 @@ import type { Item } from "./json.js";
 /** The place of a line in its batch, from 1, and how many lines that has. */
 export type Batch = readonly [place: number, length: number];
 
-/** What our own writers end a line with, so that nothing more of it needs a look. */
+/** The ending of a line by our own writers, of which the rest need not be searched. */
 const AS_WRITTEN = /,"batch":\[\d+,\d+\]\}\s*$/;
 const INTEGERS = /^\[[ \t\r]*\d+[ \t\r]*,[ \t\r]*\d+[ \t\r]*\]/;
 /** The longest spelling of a key `batch`, each letter an escape. */
@@ -27,10 +27,11 @@ export function batchOf(record: Item | null): Batch | null {
  * cannot tell the two, and would take the line for the beginning of a torn batch and truncate it away.
  */
 export function isMark(text: string): boolean {
+  // The end is enough for a line of our own, which is nearly every line: a search of a whole line of 16 MiB is slow.
   return AS_WRITTEN.test(text.slice(-100)) || INTEGERS.test(markIn(text));
 }
 
-/** Return what follows the last key `batch` of a line's own object, which is valid JSON. */
+/** Return the text after the last key `batch` of a line's own object, which is valid JSON. */
 function markIn(text: string): string {
   let [depth, found] = [0, text.length];
   for (let at = 0; at < text.length; at += 1) {
@@ -48,6 +49,7 @@ function markIn(text: string): string {
       depth -= 1;
     }
   }
+  // A mark is short, and a long value of this key is none, so no more of it is copied.
   return text.slice(found, found + 1000);
 }
 

@@ -17,10 +17,11 @@ const SLOWEST_BEFORE_A_TURN = 4000;
 const WITHIN_A_TURN = 3500;
 /** for the answer to each try after that, before the next turn and within this one. */
 const [LATER_BEFORE_A_TURN, LATER_WITHIN_IT] = [1000, 500];
-/** How often a change is tried that others came before each time. */
+/** How often a change is tried when others come first each time. */
 const MOST_TRIES = 20;
 /** Bytes that the server takes as the body of one request. */
 export const MAX_BODY = 32 * 1024 * 1024;
+// A proxy answers so while its server restarts, and the server itself while it is busy.
 const COME_AGAIN = new Set([502, 503, 504]);
 /** Codes by which the server says that it did nothing, and errors of a connection that there never was. */
 const NOT_BEGUN = new Set(["lock_timeout", "busy", "ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"]);
@@ -28,9 +29,9 @@ const NOT_BEGUN = new Set(["lock_timeout", "busy", "ECONNREFUSED", "ENOTFOUND", 
 export interface ClientOptions {
   /** The agent whose memory this is. Nothing that is passed later reaches another agent's. */
   agent: string;
-  /** Where the server is, as it prints that; `KEEPSTONE_URL` if not given, else `http://127.0.0.1:8765`. */
+  /** The server's address, as the server prints it; `KEEPSTONE_URL` if not given, else `http://127.0.0.1:8765`. */
   url?: string;
-  /** What opens it (`keepstone token create`); `KEEPSTONE_TOKEN` if not given. */
+  /** An access token (`keepstone token create`); `KEEPSTONE_TOKEN` if not given. */
   token?: string;
   /** Milliseconds to wait for one answer. Default 10,000. */
   timeoutMs?: number;
@@ -39,11 +40,11 @@ export interface ClientOptions {
    * A turn waits 2 seconds at most for the messages that it begins with, and answers without them.
    */
   retryMs?: number;
-  /** What sends requests; the global `fetch` if not given. */
+  /** The function that sends requests; the global `fetch` if not given. */
   fetch?: typeof fetch;
 }
 
-/** What a request carries. */
+/** The content of a request. */
 export interface Request {
   query?: Record<string, string | number | boolean | readonly string[] | undefined>;
   body?: Json;
@@ -59,13 +60,13 @@ export interface Request {
 export interface Answer {
   status: number;
   body: Item;
-  /** As a strong one: a proxy that compresses makes it weak, and a weak one never matches. */
+  /** The strong tag: a proxy that compresses makes it weak, and a weak tag never matches. */
   etag: string | null;
-  /** Whether an earlier try of the request may have been carried out: nobody knows what became of it. */
+  /** Whether an earlier try, whose answer was lost, may have been carried out. */
   repeated: boolean;
 }
 
-/** What carries out the requests of a storage: a server, or this process on the files. */
+/** Carries out the requests of a storage: a server, or this process on the files. */
 export interface Sender {
   /** The agent's slug. */
   readonly agent: string;
@@ -113,6 +114,7 @@ export class Client implements Sender {
    */
   async send(method: string, path: string, request: Request = {}): Promise<Answer> {
     const url = this.#base + path + queryOf(request.query);
+    // One key for all tries of a request: see the class.
     const headers = { ...request.headers, ...(method === "GET" ? {} : { "idempotency-key": randomUUID() }) };
     const begin = performance.now();
     let repeated = false;
@@ -121,10 +123,12 @@ export class Client implements Sender {
       if (!(tried instanceof Error) && !COME_AGAIN.has(tried.status)) {
         return { ...this.#checked(`${method} ${url}`, tried, request.allow ?? []), repeated };
       }
+      // Once an answer was lost, the state on the server is unknown, and later tries do not make it known.
       repeated ||= !NOT_BEGUN.has(codeOf(tried));
       if (performance.now() + pause > this.#deadline(request, begin)) {
         throw this.#failed(`${method} ${url}`, tried, request);
       }
+      // Clients that lost the same server do not come back at the same moment.
       await sleep(pause * (0.5 + Math.random() / 2));
     }
   }
@@ -143,6 +147,7 @@ export class Client implements Sender {
 
   #failed(request: string, tried: Reply | Error, { conversation, begins }: Request): StoreError {
     if (begins && conversation !== undefined && this.#away !== null) {
+      // The turn goes on without its messages, and its later calls have to share what is left of the turn's time.
       this.#givenUp.add(conversation);
     }
     const why = tried instanceof Error ? reason(tried) : detailOf(objectOf(tried.text), tried.status);
@@ -178,11 +183,14 @@ export class Client implements Sender {
       const response = await this.#fetch(url, {
         method,
         headers: [...this.#headers, ...Object.entries(headers), ["content-type", "application/json"]],
+        // Node refuses a timeout that is no whole number.
         signal: AbortSignal.timeout(Math.ceil(wait)),
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
       return { status: response.status, text: await response.text(), etag: response.headers.get("etag") };
     } catch (error) {
+      // `fetch` throws errors of connections as a TypeError with a cause, and the timeout as a DOMException, which is
+      // an Error in Node.
       if (error instanceof Error) {
         return error;
       }
@@ -214,13 +222,13 @@ function isAway(reply: Reply | Error): boolean {
   return reply instanceof Error || (COME_AGAIN.has(reply.status) && typeof objectOf(reply.text)?.code !== "string");
 }
 
-/** Return the code of what is no answer: the server's for why it did nothing, or the system's; else nothing. */
+/** Return the code of a try without an answer: the server's reason to do nothing, or the system's error; else "". */
 function codeOf(tried: Reply | Error): string {
   const from: unknown = tried instanceof Error ? tried.cause : objectOf(tried.text);
   return typeof from === "object" && from !== null && "code" in from ? String(from.code) : "";
 }
 
-/** Wait before a change that others came before is tried again; StoreError after too many tries. */
+/** Wait before a change is tried again because others came first; StoreError after too many tries. */
 export async function pauseAfter(tries: number, what: string): Promise<void> {
   if (tries + 1 >= MOST_TRIES) {
     throw new StoreError(`${what} was changed by others ${MOST_TRIES} times in a row; nothing was stored: try again`);
@@ -241,12 +249,13 @@ function rootOf(url: string): string {
     throw new TypeError(`${shown(url)} is no url of keepstone serve; one is ${DEFAULT_URL}`);
   }
   const { origin, pathname } = new URL(url);
+  // People copy the address with and without the version, and behind a proxy it may have a path.
   return origin + pathname.replace(/(\/v1)?\/*$/, "");
 }
 
 function queryOf(query: Request["query"] = {}): string {
   const given = Object.entries(query).flatMap(([key, value]) =>
-    value === undefined ? [] : [value].flat().map((one) => [key, String(one)] as [string, string]),
+    value === undefined ? [] : [value].flat().map((item) => [key, String(item)] as [string, string]),
   );
   const text = new URLSearchParams(given).toString();
   return text && `?${text}`;

@@ -61,6 +61,7 @@ export class Conversations {
     const keys = { created_at: "createdAt", updated_at: "updatedAt", title: "title" } as const;
     const key = keys[orderBy];
     const sign = orderDirection === "ASC" ? 1 : -1;
+    // The server knows nothing of conversations, which are files, so they are sorted and cut here.
     const found = await this.#matching(options);
     found.sort((one, other) => sign * order(one[key], other[key]) || order(one.id, other.id));
     return pageOf(found, options);
@@ -74,8 +75,9 @@ export class Conversations {
   async #matching({ userId, resourceId }: ConversationQueryOptions): Promise<Conversation[]> {
     const all = (await this.#documents.all(this.#damaged)).map(conversationOf);
     return all.filter(
-      (one) =>
-        (userId === undefined || one.userId === userId) && (resourceId === undefined || one.resourceId === resourceId),
+      (conversation) =>
+        (userId === undefined || conversation.userId === userId) &&
+        (resourceId === undefined || conversation.resourceId === resourceId),
     );
   }
 }
@@ -94,6 +96,7 @@ function timesOf(item: Item, change = (time: string): string => time): Pick<Conv
 
 /** Return the time now, and at least a millisecond after an earlier change. */
 function later(before: string): string {
+  // Two updates within a millisecond, or a clock that was set back, would leave the order of the list to chance.
   return new Date(Math.max(Date.now(), new Date(before).getTime() + 1)).toISOString();
 }
 

@@ -35,8 +35,8 @@ export class Documents {
     if (await this.#write(id, { ...value, made }, headers)) {
       return true;
     }
-    const there = await this.#open(id);
-    return there?.made === made;
+    const found = await this.#open(id);
+    return found?.made === made;
   }
 
   /** Write a document, whatever was there. */
@@ -56,6 +56,7 @@ export class Documents {
         return value; // Our own earlier try, whose answer was lost.
       }
       value = change(found.value);
+      // The mark stays through updates: the one who made the document may still ask for it after a lost answer.
       const mark: Item = found.made === null ? {} : { made: found.made };
       if (await this.#write(id, { ...value, ...mark }, { "if-match": found.etag })) {
         return value;

@@ -1,5 +1,5 @@
 /**
- * What can go wrong, each with a `code` for programs and a message that says what to do.
+ * The errors, each with a `code` for programs and a message that says what to do.
  *
  *     KeepstoneError
  *     ├── InvalidAgentIdError     no slug; nothing was touched

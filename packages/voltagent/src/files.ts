@@ -155,6 +155,7 @@ function itemOf(event: unknown): Item {
 /** Return an id of our own: a UUID of version 7, which sorts by time (RFC 9562). */
 function uuid7(now: Date): string {
   const bytes = randomBytes(16);
+  // The first 48 bits are the time in milliseconds, so ids sort as they were made.
   bytes.writeUIntBE(now.getTime(), 0, 6);
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x70;
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;

@@ -1,4 +1,4 @@
-/** What is too large to be stored, replaced piece by piece so that the rest is kept. */
+/** Replaces values that are too large to be stored, piece by piece, so that the rest is kept. */
 import { bytesOf, isItem, type Item, type Json } from "./json.js";
 
 /** Keys that say what a part is; without them the rest would mean nothing. */
@@ -40,6 +40,7 @@ export function groupsOf<T extends Json>(values: readonly T[], most: number, cou
   const groups: T[][] = [];
   let left = 0;
   for (const value of values) {
+    // The comma or the line end behind it counts, too.
     const bytes = bytesOf(value) + 1;
     let group = groups.at(-1);
     if (group === undefined || bytes > left || group.length >= count) {

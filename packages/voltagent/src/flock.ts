@@ -28,6 +28,8 @@ async function load(): Promise<Flock> {
     throw new StoreError(`Windows has no flock; ${remedy}`);
   }
   try {
+    // Loaded only when a lock is needed: koffi is an optional package with native code, and a storage on a server
+    // does without it.
     const { default: koffi } = await import("koffi");
     const flock = koffi.load(null).func("int flock(int fd, int operation)") as (fd: number, how: number) => number;
     return locking(flock, () => koffi.errno(), koffi.os.errno);
@@ -54,6 +56,7 @@ function locking(
       if (code === codes.EAGAIN || code === codes.EWOULDBLOCK) {
         return false;
       }
+      // A signal ended the call before it was decided, so it is made again.
       if (code !== codes.EINTR) {
         throw new StoreError(`the system refuses a lock (errno ${code}): is this a network file system?`);
       }

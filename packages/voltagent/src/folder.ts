@@ -43,6 +43,8 @@ export class Folder {
 
   /** Make the folder and its missing parents, synced, so that they are there after a power cut. */
   make(): void {
+    // Only the root may be reached through links: below it each folder is made and checked by itself, which
+    // `recursive` would not do.
     mkdirSync(this.#root, { recursive: true, mode: FOLDER_MODE });
     for (const path of this.#levels()) {
       try {
@@ -118,6 +120,7 @@ export class Folder {
     } finally {
       closeSync(fd);
     }
+    // A rename is on the disk only once its folder is. Until then a power cut may bring the old file back.
     this.sync(dirname(name));
   }
 

@@ -47,6 +47,7 @@ function plainObject(value: object, depth: number): Json {
   if ("toJSON" in value && typeof value.toJSON === "function") {
     return plain((value.toJSON as () => unknown)(), depth + 1);
   }
+  // A Map or a Set has no own properties and would silently become {}.
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) {
     throw new TypeError(`${value.constructor.name} has no JSON form: give a plain object`);
@@ -128,6 +129,7 @@ function copyOf(given: unknown, key: string, above: readonly object[]): Json | u
 }
 
 function copyOfObject(value: object, above: readonly object[]): Json {
+  // Only objects above are circles. The same object twice side by side has a JSON form.
   if (above.includes(value)) {
     return "[Circular]";
   }
@@ -144,6 +146,7 @@ function copyOfObject(value: object, above: readonly object[]): Json {
 
 /** Return what `toJSON` of a value gives, the value itself if it has none. */
 function formOf(value: unknown, key: string): unknown {
+  // `JSON.stringify` unwraps these, too.
   if (value instanceof String || value instanceof Number || value instanceof Boolean) {
     return value.valueOf();
   }

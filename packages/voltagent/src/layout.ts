@@ -5,18 +5,18 @@ import { join } from "node:path";
 import { InvalidAgentIdError, InvalidSessionIdError } from "./errors.js";
 
 // These names are on disk and shared with every other program that opens a home. They never change.
-/** What a log's name ends with. */
+/** The ending of a log's name. */
 const EXTENSION = ".ndjson";
 /** The folder of archives, inside a sessions folder. */
 export const ARCHIVE = ".archive";
-/** What a log's temporary file has after the log's whole name. */
+/** The ending that a log's temporary file has after the log's whole name. */
 export const TEMPORARY = ".tmp";
-/** What the name of a log ends with that Python writes again while others write to the old one. */
+/** The ending of the file that Python prepares to replace a log to which others still write. */
 export const PREPARED = `.next${TEMPORARY}`;
 
 const LOCK = ".lock";
 const LONGEST_SESSION = 200;
-/** What cannot be a part of an address: nothing, and what means folders there, however it is written. */
+/** Names that cannot be a part of an address: the empty one, and those that mean folders there. */
 const NO_PART = /^\.{0,2}$/;
 const SLUG = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9_-])?$/;
 

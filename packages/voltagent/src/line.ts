@@ -33,6 +33,7 @@ export function parse(raw: Uint8Array): Item | null {
     if (!isItem(item) || !isSound(item, READ_DEPTH)) {
       return null;
     }
+    // A value that only looks like a mark after parsing must not hide the line: see `isMark`.
     return batchOf(item) === null || isMark(text) ? item : { ...item, batch: null };
   } catch (error) {
     if (error instanceof SyntaxError || error instanceof TypeError || error instanceof RangeError) {
@@ -71,6 +72,7 @@ export function inBatch(lines: string[]): string[] {
   if (lines.length < 2) {
     return lines;
   }
+  // The mark is put before the closing brace and the line end. The lines are not parsed again.
   return lines.map((line, at) => `${line.slice(0, -2)},"batch":[${at + 1},${lines.length}]}\n`);
 }
 
@@ -111,6 +113,7 @@ export function lifeOf(record: Item): number {
 /** Return the entry that a creating line makes. */
 export function create(record: Item): Item {
   const { id = "", ts = "", batch: _, ...rest } = record;
+  // The batch is a fact of the writing and none of the entry.
   return { id, ts, ...rest, type: typeOf(record) ?? DEFAULT_TYPE };
 }
 

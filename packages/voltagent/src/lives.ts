@@ -23,6 +23,7 @@ export function erasedLives(folder: Folder, logName: string, ids: readonly strin
   try {
     const session = sessionOf(logName) ?? logName;
     const wanted = new Map(ids.map((id) => [digest(session, id), id]));
+    // Latin-1 keeps every byte, so that `parse` itself sees the damaged ones and refuses their line.
     for (const raw of readFileSync(fd, "latin1").split("\n")) {
       const line = parse(Buffer.from(raw, "latin1"));
       const id = line && wanted.get(String(line.purged));
@@ -91,6 +92,7 @@ function append(folder: Folder, lines: readonly string[]): void {
   try {
     const { size } = fstatSync(fd);
     const last = Buffer.alloc(1);
+    // A writer may have been killed in the middle of its line. A newline first keeps ours apart from it.
     const isTorn = size > 0 && readSync(fd, last, 0, 1, size - 1) === 1 && last.toString() !== "\n";
     const data = Buffer.from((isTorn ? "\n" : "") + lines.join(""));
     for (let at = 0; at < data.length; ) {
@@ -108,6 +110,7 @@ function withdraw(folder: Folder, lines: ReadonlySet<string>): void {
   if (fd !== null && lines.size > 0) {
     try {
       const there = readFileSync(fd, "latin1").split(/(?<=\n)/);
+      // Times and random marks make our lines unlike all others, so nobody else's erasure is taken back.
       const kept = there.filter((line) => !lines.has(line));
       folder.replace(JOURNAL, kept.map((line) => Buffer.from(line, "latin1")), JOURNAL + TEMPORARY);
     } finally {

@@ -70,6 +70,7 @@ export class LocalHome implements Sender {
     for (const [wanted, pattern, handle] of this.#handlers) {
       const names = wanted === method ? pattern.exec(path) : null;
       if (names !== null) {
+        // A storage encodes each part of a path, as for the server.
         const answer = await this.#patiently(() => handle(names.slice(1).map(decodeURIComponent), request));
         return { status: 200, body: {}, etag: null, repeated: false, ...answer };
       }
@@ -109,6 +110,7 @@ export class LocalHome implements Sender {
     const wanted = Array.isArray(role) && role.length > 0 ? all.filter((entry) => role.includes(roleOf(entry))) : all;
     const end = typeof cursor === "string" ? placeOf(wanted, cursor) : wanted.length;
     const page = wanted.slice(Math.max(end - Number(limit), 0), end);
+    // The cursor names an entry and no number: entries that are added or removed between two pages do not shift it.
     const next = page.length < end ? JSON.stringify([page[0]?.id, page[0]?.ts]) : null;
     return { body: { entries: structuredClone(page), next } };
   }
@@ -156,6 +158,7 @@ export class LocalHome implements Sender {
   /** Return the files below a folder that come after a path, as many as fit into one answer. */
   #contents(folder: string, cursor: unknown): Partial<Answer> {
     const all = this.#files.list(folder.replace(/\/$/, ""));
+    // The file of the cursor may be gone since then, so its place in the order decides.
     const paths = typeof cursor === "string" ? all.slice(all.findLastIndex((path) => path <= cursor) + 1) : all;
     const files: Item[] = [];
     for (let bytes = 0; files.length < paths.length && bytes < PAGE_BYTES; ) {

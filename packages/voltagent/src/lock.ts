@@ -82,6 +82,8 @@ export class Lock {
       const marked = fstatSync(fd).size > 0;
       return await act({ marked, mark: () => set(1), unmark: () => set(0), remove, removeLeft });
     } finally {
+      // The file is removed while the lock is still held: a process that waits on it then finds that its name is
+      // gone, and opens a new one.
       if (unwanted) {
         this.#folder.unlink(this.#name);
       }
@@ -143,6 +145,7 @@ export class Lock {
    */
   async #isTaken(flock: Flock, fd: number, began: number): Promise<boolean> {
     while (!flock.tryLock(fd)) {
+      // The touch tells the holder that another writer waits: see the top of this file.
       futimesSync(fd, Date.now() / 1000, Date.now() / 1000);
       await this.#wait(began);
     }
@@ -151,6 +154,7 @@ export class Lock {
     if (named?.ino !== own.ino || named.dev !== own.dev) {
       return false;
     }
+    // The time differs from the one that we saw last only if another process has touched the file since.
     this.#wanted = this.#touched !== null && own.mtimeNs !== this.#touched;
     this.#touched = own.mtimeNs;
     return true;

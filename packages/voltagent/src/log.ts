@@ -60,6 +60,7 @@ export class Log {
 
   /** Return the live entry of this id; a shared object, not to be changed. */
   get(id: string): Item | undefined {
+    // This brings the snapshot to where the log is, and returns nothing.
     this.entries(0);
     return this.size() === null ? undefined : this.#snapshot.get(id);
   }
@@ -271,6 +272,8 @@ export class Log {
   #resolved(records: Item[]): { needed: Item[]; results: Item[] } {
     const current = new Map<string, Item>();
     const needed: Item[] = [];
+    // An id whose earlier life was erased begins its next one, or the erasure, once it is merged, would take the new
+    // entry, too.
     const isNew = (id: string): boolean => this.#snapshot.get(id) === undefined;
     const lives = erasedLives(this.#folder, this.name, records.map(({ id }) => String(id)).filter(isNew));
     const results = records.map((record) => {
@@ -280,6 +283,7 @@ export class Log {
       const line = there ? withoutOldVector(there, record) : inNextLife(record, last);
       const result = there ? apply(there, line) : create(line);
       if (there) {
+        // A patch may be short and its entry too long for one line, which a rewrite could then not write.
         checkSize(result);
       }
       needed.push(line);
@@ -313,6 +317,8 @@ export class Log {
   /** Return where to write and what to write first, so that new lines are separate from a torn one. */
   #mended(fd: number): [begin: number, prefix: string] {
     const { torn, rest } = this.#snapshot.scan;
+    // A torn batch is hidden from readers. Lines that follow it would make it look like one that was edited, and
+    // shown.
     if (torn !== null && whole(rest) === null) {
       this.#keep(fd, torn);
       ftruncateSync(fd, torn);

@@ -19,7 +19,7 @@ export interface RecallOptions {
   /** Entries made from this time on; `until`: before that. */
   since?: Date;
   until?: Date;
-  /** Other agents, what they share of whose entries is searched, too. Without a grant: AccessDeniedError. */
+  /** Other agents whose shared entries are searched, too. Without a grant: AccessDeniedError. */
   shared?: string[];
 }
 
@@ -44,7 +44,7 @@ export interface ContextOptions {
   budget?: number;
   /** Texts that the prompt has already, which the block leaves out. */
   window?: string[];
-  /** Other agents, what they share of whose entries is recalled, too. */
+  /** Other agents whose shared entries are recalled, too. */
   shared?: string[];
 }
 

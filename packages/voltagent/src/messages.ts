@@ -52,8 +52,8 @@ export class Messages {
     turn?: OperationContext,
   ): Promise<void> {
     const items: Item[] = messages.map((message) => entryOf(message, userId, formatTime(this.#time(message, turn))));
-    for (const some of groupsOf(items, LARGEST_REQUEST, MOST_ENTRIES)) {
-      await this.#client.send("PUT", `${pathOf(conversation)}/entries`, { body: { items: some }, conversation });
+    for (const group of groupsOf(items, LARGEST_REQUEST, MOST_ENTRIES)) {
+      await this.#client.send("PUT", `${pathOf(conversation)}/entries`, { body: { items: group }, conversation });
     }
   }
 
@@ -65,9 +65,11 @@ export class Messages {
     for await (const page of this.#pages(conversation, limit || PAGE, { begins: true, roles: options.roles })) {
       const shown = page.filter((entry) => isFor(entry, userId)).flatMap(messageOf);
       const wanted = shown.filter((message) => isWanted(message, options));
+      // Pages come the newest first, and each is in order.
       found.unshift(wanted);
       count += wanted.length;
       const oldest = page[0]?.ts;
+      // All further pages are older still, so none of their messages is wanted.
       const isPast = options.after && typeof oldest === "string" && new Date(oldest) <= options.after;
       if ((limit && count >= limit) || isPast) {
         break;
@@ -79,6 +81,7 @@ export class Messages {
   /** Hide messages of a user; ids that there are not are fine. */
   async delete(ids: readonly string[], userId: string, conversation: string): Promise<void> {
     for (let at = 0; at < ids.length; at += AT_ONCE) {
+      // In groups, so that a long list does not open as many connections at once.
       await Promise.all(ids.slice(at, at + AT_ONCE).map((id) => this.#hide(entryFor(id), userId, conversation)));
     }
   }
@@ -234,7 +237,9 @@ function conditionOf({ etag }: State): Record<string, string> {
 
 function entryOf(message: UIMessage, userId: string, ts: string): Item {
   const { id, metadata, ...rest } = jsonOf(message);
+  // Not every id can be named by an address. The entry then has another one, and the message's own is in the payload.
   const own = id === entryFor(message.id) ? {} : { id: String(id) };
+  // VoltAgent passes back what `list` gave. The time is the entry's own and not part of the message.
   const { createdAt: __, ...kept } = isItem(metadata) ? metadata : {};
   const named = Object.keys(kept).length > 0 ? { metadata: kept } : {};
   const data = { ...own, ...rest, ...named, user: userId.toWellFormed() };

@@ -19,13 +19,13 @@ import {
 export type { ContextOptions, Hit, RecallOptions } from "./memory-calls.js";
 
 export interface KeepstoneRetrieverOptions extends ClientOptions, ContextOptions {
-  /** How the tool is called that a model may use instead of a retriever: `search_memory` if not given. */
+  /** The name of the tool that a model may use instead of a retriever; `search_memory` if not given. */
   toolName?: string;
   toolDescription?: string;
 }
 
 /**
- * What an agent remembers, for its prompts: what people pinned, preferences, decisions, and what matches.
+ * An agent's memory for its prompts: pinned entries, preferences, decisions, and entries that match.
  *
  * @example
  * const retriever = new KeepstoneRetriever({ agent: "coder" });
@@ -85,6 +85,7 @@ function questionOf(input: string | BaseMessage[]): string {
   if (typeof input === "string") {
     return input;
   }
+  // With tools the newest messages are calls and results, which are no question.
   const asked = input.findLast(({ role }) => role === "user") ?? input.at(-1);
   const content = asked?.content ?? "";
   return typeof content === "string" ? content : itemsIn(jsonOf({ content }).content).flatMap(textOf).join("\n");

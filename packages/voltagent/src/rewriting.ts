@@ -40,12 +40,14 @@ function linesOf(fd: number): Line[] {
   return lines;
 }
 
-/** Return whether a line is one of these entries'; a damaged one is where it names one, or a line of one begins in it. */
+/** Return whether a line is one of these entries'; a damaged one also if a line of an entry begins in it. */
 function isOf({ raw, record }: Line, ids: ReadonlySet<string>): boolean {
   if (record !== null) {
     return ids.has(idOf(record) ?? "");
   }
   const text = raw.toString();
+  // A purge removes too much rather than too little: a damaged line goes if any line of a purged entry may begin in
+  // it.
   const named = [FIRST_ID.exec(text)?.[1], ...Array.from(text.matchAll(BEGINNING), ([, id]) => id)];
   return named.some((id) => id !== undefined && ids.has(textOf(id)));
 }

@@ -124,6 +124,8 @@ export class Scan {
   /** Return the time of lines before any with a time: the file's, or the next line's if it is earlier. */
   #beforeAll(fd: number, line: Line): Microseconds {
     const changed = fstatSync(fd, { bigint: true }).mtimeNs / 1000n;
+    // Only lines before the first with a time need this, which people or other programs wrote, so reading ahead is
+    // rare.
     const ahead = new Scan();
     ahead.settled = line.offset + line.length;
     for (const { record } of ahead.#complete(fd)) {
@@ -168,9 +170,11 @@ export class Scan {
         [offset, begin, pending, held] = [offset + length, at + 1, [], 0];
       }
       held += chunk.length - begin;
+      // The bytes of a line that is too long are counted and not kept, so that memory stays bounded.
       pending = held > MAX_LINE ? [] : [...pending, chunk.subarray(begin)];
     }
     this.end = offset;
+    // A NUL stands for the bytes that were not kept: it is no JSON, and not empty.
     this.rest = held > MAX_LINE ? Buffer.from([0]) : Buffer.concat(pending);
   }
 }

@@ -62,11 +62,14 @@ export class Snapshot {
 
   /** Bring the entries to where the log is. */
   read(fd: number): void {
+    // A number has no room for nanoseconds since 1970, so a change within the same microsecond would go unseen.
     const { size, mtimeNs: mtime, ino: inode } = fstatSync(fd, { bigint: true });
     const state = this.#state;
     if (state?.size === size && state.mtime === mtime && state.inode === inode) {
       return;
     }
+    // A log that did not grow, or whose last bytes before the old end differ, was written again. Its entries are then
+    // read again.
     if (state === null || this.#provisional || state.inode !== inode || state.size >= size || this.#changed(fd)) {
       this.scan = new Scan();
       this.#entries.clear();
@@ -95,6 +98,7 @@ export class Snapshot {
         this.#lives.set(id, Math.max(lifeOf(known.entry), this.lastLife(id)));
       }
       if (known !== undefined) {
+        // The place in the order stays, so that deleting needs no search in it.
         known.entry = null;
       }
     } else if (known?.entry) {

@@ -35,8 +35,8 @@ export class Steps {
   async save(steps: readonly ConversationStepRecord[]): Promise<void> {
     for (const conversation of new Set(steps.map((step) => step.conversationId))) {
       const own = steps.filter((step) => step.conversationId === conversation).map(itemOf);
-      for (const some of groupsOf(own, LARGEST_REQUEST)) {
-        await this.#client.send("POST", pathOf(conversation), { body: { content: linesOf(some) }, conversation });
+      for (const group of groupsOf(own, LARGEST_REQUEST)) {
+        await this.#client.send("POST", pathOf(conversation), { body: { content: linesOf(group) }, conversation });
       }
     }
   }
@@ -49,6 +49,7 @@ export class Steps {
   ): Promise<ConversationStepRecord[]> {
     const steps = new Map<string, ConversationStepRecord>();
     for (const step of (await this.#read(conversation)).steps as unknown as ConversationStepRecord[]) {
+      // A Map keeps the place of the first step with a key and takes the value of the last.
       steps.set(JSON.stringify([step.id, step.type]), step);
     }
     const wanted = [...steps.values()].filter(

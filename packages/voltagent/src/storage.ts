@@ -83,6 +83,7 @@ class AgentStorage implements StorageAdapter {
   }
 
   async getMessages(userId: string, conversationId: string, options?: GetMessagesOptions): Promise<StoredMessage[]> {
+    // VoltAgent does not wait for what a turn stores, and the next turn begins by reading it.
     await this.#underWay.quiet(conversationId);
     return this.#messages.list(userId, conversationId, options);
   }
@@ -94,10 +95,11 @@ class AgentStorage implements StorageAdapter {
       return this.#clear(userId, conversationId, logger);
     }
     const own = new Set((await this.#conversations.query({ userId })).map(({ id }) => sessionFor(id)));
+    // A user may also have spoken in conversations of others, so all sessions are looked through.
     const sessions = [...new Set([...own, ...(await this.#messages.sessions())])];
     for (let at = 0; at < sessions.length; at += AT_ONCE) {
-      const some = sessions.slice(at, at + AT_ONCE);
-      await Promise.all(some.map((session) => this.#clear(userId, session, logger, !own.has(session))));
+      const group = sessions.slice(at, at + AT_ONCE);
+      await Promise.all(group.map((session) => this.#clear(userId, session, logger, !own.has(session))));
     }
   }
 
@@ -161,6 +163,7 @@ class AgentStorage implements StorageAdapter {
   /** Remove a conversation with its session, steps and working memory: no byte and no list has it any more. */
   async deleteConversation(id: string): Promise<void> {
     await this.#underWay.quiet(id); // What a turn stores in the background would bring it back.
+    // The record goes last: after a kill in between the conversation is still listed, and can be deleted again.
     const hadSession = await this.#messages.remove(id);
     await this.#steps.remove(id);
     await this.#workingMemory.remove({ scope: "conversation", conversationId: id });

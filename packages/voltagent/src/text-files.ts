@@ -101,6 +101,8 @@ export class TextFiles {
       return null;
     }
     try {
+      // A hard link may be another program's file, which could be read through it and which a write here would cut
+      // off.
       if (fstatSync(fd).nlink > 1) {
         throw new StoreError(`${join(folder.path, name)} is a hard link, and links are not followed: put a copy there`);
       }

@@ -3,7 +3,7 @@
 /** An instant in whole microseconds since 1970. */
 export type Microseconds = bigint;
 
-// The same expression as in src/keepstone/line.py: both languages read the same times (tests/packages/golden/times.json).
+// The same expression as in src/keepstone/model.py: both languages read the same times (tests/packages/golden/times.json).
 const TIME = new RegExp(
   "^(\\d{4})(-?)(\\d\\d)\\2(\\d\\d)" +
     "(?:[Tt _](\\d\\d)(?:(:?)(\\d\\d)(?:\\6(\\d\\d)(?:[.,](\\d+))?)?)?" +
@@ -41,6 +41,7 @@ function fromParts(found: RegExpExecArray): Microseconds | null {
   const [year, month, day, hour, minute, second, zoneHours, zoneMinutes] = [1, 3, 4, 5, 7, 8, 12, 13].map((at) =>
     Number(found[at] ?? 0),
   ) as [number, number, number, number, number, number, number, number];
+  // Dates have no leap seconds, so the second before stands for one.
   const leap = second === 60 ? 59 : second;
   const date = new Date(0);
   date.setUTCFullYear(year, month - 1, day);
@@ -57,6 +58,7 @@ function fromParts(found: RegExpExecArray): Microseconds | null {
 
 /** Return an instant as the log writes it: UTC with six digits of a second and `Z`. */
 export function formatTime(moment: Microseconds): string {
+  // The remainder of a time before 1970 is negative.
   const micros = ((moment % 1000n) + 1000n) % 1000n;
   const millis = Number((moment - micros) / 1000n);
   return `${new Date(millis).toISOString().slice(0, -1)}${String(micros).padStart(3, "0")}Z`;

@@ -38,8 +38,9 @@ export class KeepstoneEmbedding implements EmbeddingAdapter {
   async embedBatch(texts: string[]): Promise<number[][]> {
     const vectors: number[][] = [];
     for (let at = 0; at < texts.length; at += TEXTS_AT_ONCE) {
-      const some = texts.slice(at, at + TEXTS_AT_ONCE).map((text) => text.slice(0, LONGEST_TEXT).toWellFormed());
-      const { body } = await this.#client.send("POST", "/embed", { body: { texts: some }, begins: true });
+      const group = texts.slice(at, at + TEXTS_AT_ONCE).map((text) => text.slice(0, LONGEST_TEXT).toWellFormed());
+      const { body } = await this.#client.send("POST", "/embed", { body: { texts: group }, begins: true });
+      // The home chooses its embedder, so the server's answer is the first to tell.
       [this.#model, this.#dimensions] = [String(body.space), Number(body.dim)];
       vectors.push(...(body.vectors as number[][]));
     }
@@ -112,8 +113,8 @@ export class KeepstoneVectors implements VectorAdapter {
 
   /** Remove every byte of some vectors; ids that there are not are fine. */
   async deleteBatch(ids: string[]): Promise<void> {
-    for (const some of groupsOf(ids.map((id) => id.toWellFormed()), Infinity, 10 * VECTORS_AT_ONCE)) {
-      await this.#client.send("POST", `${this.#path}/purge`, { body: { ids: some }, allow: [NOT_FOUND] });
+    for (const group of groupsOf(ids.map((id) => id.toWellFormed()), Infinity, 10 * VECTORS_AT_ONCE)) {
+      await this.#client.send("POST", `${this.#path}/purge`, { body: { ids: group }, allow: [NOT_FOUND] });
     }
   }
 

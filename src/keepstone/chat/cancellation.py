@@ -28,11 +28,13 @@ class Stoppable(Generic[T]):
         self._queue: SimpleQueue[tuple[T] | BaseException | None] = SimpleQueue()
         self.stopped = False
         """Whether ``stop`` was called."""
+        # A daemon, since a read of a socket cannot be interrupted and must not keep the program alive.
         threading.Thread(target=self._read, daemon=True).start()
 
     def stop(self) -> None:
         """End the iteration now. Thread-safe."""
         self.stopped = True
+        # Wakes the consumer, which may be waiting for the next item.
         self._queue.put(None)
 
     def __iter__(self) -> Iterator[T]:
@@ -51,6 +53,7 @@ class Stoppable(Generic[T]):
         except BaseException as error:  # noqa: BLE001  The consumer raises it.
             self._queue.put(error)
         finally:
+            # By the thread that ran it, as no other may close a generator while it runs.
             if isinstance(self._items, Generator):
                 self._items.close()
             self._queue.put(None)

@@ -83,6 +83,7 @@ def _named(word: str, variables: Mapping[str, str], *, uses_tools: bool) -> Chat
 def _openai(name: str, variables: Mapping[str, str]) -> Endpoint:
     variable = "OPENAI_API_KEY"
     address = variables.get("OPENAI_BASE_URL")
+    # Another server at OPENAI_BASE_URL may need no key, but the package refuses an empty one.
     key = variables.get(variable) or (NO_KEY if address else "")
     return Endpoint(name, f"openai:{name}", _needed(key, variable), variable, address)
 
@@ -102,6 +103,8 @@ def _needed(key: str | None, variable: str) -> str:
 def _server(address: str, variables: Mapping[str, str]) -> Endpoint:
     parts = urlsplit(address)
     wanted = parse_qs(parts.query)
+    # A password in the address would be shown with the model's name, and other parameters would be lost
+    # without a word.
     if not parts.hostname or "@" in parts.netloc or parts.fragment or wanted.keys() != {"model"}:
         raise ValueError(
             f"a model's address must be http://HOST:PORT/v1?model=NAME; put a key into {KEY_VARIABLE}"

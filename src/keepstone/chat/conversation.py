@@ -123,6 +123,7 @@ class Conversation:
             KeepstoneError: The message or the answer could not be stored, or memory could not be read.
                 Errors of the model are deltas of kind ``"error"`` instead.
         """
+        # Stored here and not in the iterator below, which does nothing before its first ``next``.
         question = self.session.add(MESSAGE, {"role": "user", "content": text}, origin="user")
         self._stopped = False
         return self._answer(question)
@@ -158,6 +159,7 @@ class Conversation:
             turns = [entry for entry in found if entry.data.get("role") in ("user", "assistant")]
             if len(turns) >= limit or len(found) < most:
                 return turns[max(0, len(turns) - limit) :]
+            # A session may also hold messages of tools, which are no turns; how many is unknown.
             most *= 4
 
     def preview(self, question: str | None = None, sent: Iterable[Entry] = ()) -> Prompt:
@@ -184,6 +186,7 @@ class Conversation:
             yield Delta("error", answer.cut)
         finally:
             self._pieces = None
+            # Also when the consumer stops early or an error ends the answer: what was shown is kept.
             self._store(answer, question)
 
     def _rounds(self, question: Entry, answer: _ModelAnswer) -> Iterator[Delta]:
@@ -203,6 +206,7 @@ class Conversation:
                 raise ModelError(
                     f"{self.model.name} sent an empty answer. Your message is stored: /retry asks again."
                 )
+            # Stopped during a call of a tool: its result would only begin another round.
             if self._stopped or not calls:
                 answer.cut = "stopped" if self._stopped else ""
                 return
@@ -215,6 +219,7 @@ class Conversation:
 
     def _streamed(self, request: Request, answer: _ModelAnswer, calls: list[ToolCall]) -> Iterator[Delta]:
         self._pieces = Stoppable(self.model.answer(request))
+        # ``stop`` may have been called before there was anything to stop.
         if self._stopped:
             self._pieces.stop()
         try:
@@ -266,6 +271,7 @@ class Conversation:
     def _with_earlier(self, question: Entry) -> list[Entry]:
         """Return as many of the last turns as fit, ending with the question."""
         turns = self.turns()
+        # For a retry the question is an earlier turn, and what came after it is left out.
         places = [place for place, turn in enumerate(turns) if turn.id == question.id]
         left = _HISTORY
         chosen = [question]
@@ -313,6 +319,8 @@ def _alternating(turns: list[Entry]) -> list[Message]:
         if not words.strip():
             continue  # Servers reject requests with a blank message.
         if messages and messages[-1].role == role:
+            # Providers demand that roles alternate; two questions follow one another if the first had no
+            # answer.
             messages[-1] = Message(role, f"{messages[-1].text}\n\n{words}")
         elif messages or role == "user":
             messages.append(Message(role, words))

@@ -46,6 +46,7 @@ class Endpoint:
 
     def _describe(self, error: Exception) -> str:
         status = getattr(error, "status_code", None)
+        # Some servers repeat the key in their message.
         words = str(error).replace(self.key, "***")[:300].rstrip(".") or "no reason given"
         if status in _DENIED:
             return f"rejected the key ({status}): check {self.key_variable}."
@@ -72,6 +73,7 @@ def check_package(package: str) -> None:
 
 def broken_off() -> tuple[type[Exception], ...]:
     """Return the HTTP errors that the packages pass through when a stream breaks."""
+    # The packages differ in which of the two they use, and neither is imported for this.
     modules = [sys.modules[name] for name in ("httpx", "httpx2") if name in sys.modules]
     return tuple(module.HTTPError for module in modules)
 

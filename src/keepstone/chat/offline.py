@@ -33,12 +33,14 @@ class OfflineResponder:
         agent = request.tools.agent
         hits = agent.recall(question, limit=_LOOKED_AT)
         entries = [hit.entry for hit in _about(hits) if _is_quotable(hit, question)]
+        # Notes that only share some words come first unless an entry is clearly about the question.
         found: list[Entry | MemoryEntry] = (
             [*whole, *entries, *partly] if worth_telling(hits) else [*whole, *partly, *entries]
         )
         names = session_labels(agent, [entry.session for entry in entries[:_QUOTED]])
         quotes = [
-            _quoted(one, names) if isinstance(one, Entry) else _quoted_note(one) for one in found[:_QUOTED]
+            _quoted(item, names) if isinstance(item, Entry) else _quoted_note(item)
+            for item in found[:_QUOTED]
         ]
         kept, else_ = ("", "") if is_question(question) else ("Your message is stored. ", "else ")
         yield Transient(f"{OFFLINE} {kept}")
@@ -61,8 +63,8 @@ def _about(hits: Sequence[Hit]) -> list[Hit]:
     about: dict[tuple[str, str], Hit] = {}
     for hit in found:
         if hit.relevance >= least:
-            for one in (hit, *(_next_of(hit, found) if _asks(hit.entry) else ())):
-                about.setdefault((one.entry.session, one.entry.id), one)
+            for quotable in (hit, *(_next_of(hit, found) if _asks(hit.entry) else ())):
+                about.setdefault((quotable.entry.session, quotable.entry.id), quotable)
     return [*about.values()]
 
 
@@ -97,6 +99,7 @@ def _said(entry: Entry) -> str:
 
 def _notes_about(question: str, notes: list[MemoryEntry]) -> tuple[list[MemoryEntry], list[MemoryEntry]]:
     """Return the notes with all content words of a question, and those with a third of them at least."""
+    # Without stop words, which nearly every note shares with nearly every question.
     wanted = _content_stems(question)
     shared = [(len(wanted & _content_stems(note.content)), note) for note in notes] if wanted else []
     shared.sort(key=lambda pair: -pair[0])

@@ -41,6 +41,7 @@ class OpenAIModel:
             raise self._endpoint.failure(error) from None
         except NO_ANSWER as error:
             raise self._endpoint.cut(f"invalid response ({type(error).__name__})") from None
+        # A server may close the stream early without an error; only the reason says that the answer is whole.
         if finish is None:
             raise self._endpoint.cut()
         if finish == "length":
@@ -81,6 +82,7 @@ def _text_of(chunks: Iterator[Any], calls: _Calls) -> Generator[str, None, str |
     """Yield the text of a stream, collect tool calls in ``calls``, and return the finish reason."""
     finish: str | None = None
     for chunk in chunks:
+        # The last chunk may have no choice, only the usage.
         for choice in chunk.choices[:1]:
             if choice.delta.content:
                 yield choice.delta.content
@@ -99,6 +101,7 @@ def _call_of(calls: _Calls, part: Any) -> dict[str, str]:
 
 
 def _join(call: dict[str, str], part: Any) -> None:
+    # Only the first delta of a call has its id and name; later ones have pieces of the arguments.
     call["id"] = part.id or call["id"]
     if part.function is not None:
         call["name"] = part.function.name or call["name"]
@@ -109,6 +112,7 @@ def _said(message: Message) -> Iterator[dict[str, Any]]:
     """Yield a message in the API's form, where each tool result is a separate message."""
     for result in message.results:
         yield {"role": "tool", "tool_call_id": result.id, "content": result.content}
+    # A message of results has no text of its own, and the API takes no empty one.
     if message.results:
         return
     said: dict[str, Any] = {"role": message.role, "content": message.text}

@@ -44,6 +44,7 @@ class MemoryTools:
         self.notes = notes
         self._ask = ask
         self._toolbox = Toolbox(
+            # The model writes with its own trust, which is less than the user's.
             [*agent_tools(agent.on_behalf("model", "chat"), session.id), *self._own_tools()]
         )
 
@@ -110,6 +111,7 @@ class ToolBudget:
         if self._left <= 0:
             return _refused("not done: the tool results for this message are used up; answer now")
         result = self._tools.call(name, arguments)
+        # A short result always fits: the model must learn that what it wrote was written.
         if len(result) > max(self._left, _SHORT):
             return _refused(
                 f"the result has {len(result):,} characters, {self._left:,} are left for this message: "

@@ -15,6 +15,7 @@ def main() -> None:
     from keepstone.cli.command_table import COMMANDS
 
     words = sys.argv[1:]
+    # The help of the root needs only the summaries, which are in a table: nothing else is imported for it.
     if words in (["--help"], ["-h"]):
         app = outline()
     elif set(words) in ({"--version"}, {"--version", "--json"}):

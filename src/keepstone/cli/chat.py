@@ -66,6 +66,7 @@ def chat(
     Without a model the answers are quotes from memory. Keys come from the environment only:
     OPENAI_API_KEY, ANTHROPIC_API_KEY, or KEEPSTONE_CHAT_KEY for a server given by its address.
     """
+    # Before the home is read: Textual would fill a pipe with escape sequences.
     _check_terminal()
     from keepstone.chat import choose
     from keepstone.notes.notes import Notes
@@ -83,6 +84,7 @@ def chat(
     words += ["--user-file", str(Path(user_file).expanduser().absolute())] if user_file else []
     words += [] if tools else ["--no-tools"]
     again = f"Continue with: {shlex.join(words)}"
+    # On one line, however narrow the terminal is, so that it can be pasted.
     view = Text(again if ended else "The session is empty.", no_wrap=True, overflow="ignore")
     return Answer({"agent": slug, "session": ended}, view)
 
@@ -97,7 +99,8 @@ def _session_of(agent: "Agent", named: str | None, *, last: bool) -> "Session | 
         return None if named is None else agent.session(named)
     if named is not None:
         raise ValueError(f"--continue and --session {named!r:.80} exclude one another: leave one out")
-    newest = next((one.id for one in agent.session_summaries(texts=False) if one.entries), None)
+    summaries = agent.session_summaries(texts=False)
+    newest = next((summary.id for summary in summaries if summary.entries), None)
     if newest is None:
         raise ValueError(f"agent {agent.slug!r} has no session to continue: leave --continue out")
     return agent.session(newest)

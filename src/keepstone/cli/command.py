@@ -78,6 +78,8 @@ def agent_command(
                 if sys.stdin.isatty():  # A person; else a program, which may be run by a model.
                     agent = agent.on_behalf("user", "terminal")
                 found = function(agent, **given)
+                # After the function, which reads a missing home as an empty one; only then the difference
+                # matters.
                 if needs_home and not is_database(home.root) and not home.root.exists():
                     raise HomeNotFoundError(home.root)
                 return found
@@ -150,6 +152,8 @@ def _register(
     run.__doc__ = function.__doc__
     # Typer reads the signature: the function's own parameters, except the first, and the shared options.
     own = list(inspect.signature(function).parameters.values())[1:]
+    # Keyword-only, since shared options with defaults come first in the signature, and Python allows no
+    # positional parameter without a default after one.
     own = [
         parameter.replace(kind=Parameter.KEYWORD_ONLY)
         for parameter in own
@@ -170,6 +174,7 @@ def show(answer: Answer, *, as_json: bool) -> None:
 def _print(answer: Answer, *, as_json: bool) -> None:
     if as_json:
         print_document(answer.document)
+    # A pipe or a file gets the bytes as they are stored; a terminal would run the escape sequences in them.
     elif answer.exact is not None and not sys.stdout.isatty():
         typer.get_binary_stream("stdout").write(answer.exact)
     else:
@@ -181,6 +186,7 @@ def print_document(document: Document) -> None:
 
     It is pure ASCII, so that it prints in any encoding, lone surrogates included.
     """
+    # One line for programs that read a document a line, indented for a person.
     sys.stdout.write(json.dumps(document, indent=2 if sys.stdout.isatty() else None) + "\n")
 
 
@@ -195,6 +201,7 @@ def confirm(question: str, *, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise ValueError(f"{question} Standard input is not a terminal: confirm with --yes")
+    # On standard error, so that the output of the command can be redirected.
     if not typer.confirm(harmless(question), err=True):
         raise DeclinedError("nothing was changed")
 
@@ -207,6 +214,7 @@ def argument_or_input(text: str) -> str:
     """
     if text != "-":
         return text
+    # Bytes, as Python decodes standard input by the locale, and a memory is UTF-8 everywhere.
     raw = typer.get_binary_stream("stdin").read()
     try:
         return raw.decode("utf-8")

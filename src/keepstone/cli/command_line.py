@@ -25,12 +25,14 @@ class Frame(TyperGroup):
         _print_anything()
         _hide_types_of_flags(self, self.make_context("keepstone", [], resilient_parsing=True), words)
         with reported(as_json=_wants_json(words)):
+            # In its standalone mode Typer prints errors itself, with a status of its own, and exits.
             settings["standalone_mode"] = False
             status = super().main(args=words, **settings)
         raise SystemExit(status if isinstance(status, int) else 0)
 
 
 def _wants_json(words: Sequence[str]) -> bool:
+    # Looked for in the words themselves, as a usage error comes before the options are parsed.
     options = words[: words.index("--")] if "--" in words else words
     return "--json" in options
 
@@ -114,5 +116,6 @@ def keepstone(
     list without results, 1 something named was not found, 2 invalid input, 3 the
     store or the system failed.
     """
+    # The option exists at the root only for ``--version --json``.
     if as_json:
         raise typer.BadParameter("it follows the command's name", param_hint="--json")

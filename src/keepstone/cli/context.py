@@ -81,6 +81,7 @@ def context(
     block = agent.context(query, budget=budget, notes=notes, counter=counter, ids=ids, shared=shared, **shown)
     if explain:
         return Answer(context_document(block), explained(block, budget))
+    # Exact in a pipe: the block goes into a prompt, and its fences must not change.
     return Answer(context_document(block), Text(harmless(block.text)), exact=block.text.encode("utf-8"))
 
 

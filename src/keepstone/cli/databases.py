@@ -54,6 +54,7 @@ def _target(home: str | None) -> str:
 def _administration() -> ModuleType:
     from keepstone.errors import StoreError
 
+    # The driver is an extra, and only these commands need it.
     try:
         from keepstone.store.postgres import administration
     except ImportError as error:
@@ -136,6 +137,7 @@ def migrate(
     from keepstone.store.transfer import move
 
     layout = layout_of("default")
+    # Stores and not homes: a move reads and writes lines, which homes do not show.
     source_store, root = open_store(source, layout, durable=True)
     if not is_database(root) and not root.is_dir():
         raise ValueError(f"there is no home at {root}: --from names the home to copy")

@@ -99,6 +99,7 @@ def fade(root: Path) -> tuple[FadedEntry, ...]:
     days = [evening + timedelta(days=age) for age in AGES]
     with keepstone.open(root, layout="bmad") as home:
         session = home.agent(AGENT).session(sample.FADING_SESSION)
+        # The clock is set to the last day, so that age is shown without waiting for it.
         with SessionMemory(session.id, root, clock=lambda: days[-1]) as memory:
             worth = [_priorities(memory.query(as_of=day)) for day in days]
             worth_after_query = worth[-1] | [_priorities(memory.query("finding")) for _ in range(ASKED)][-1]

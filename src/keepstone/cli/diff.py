@@ -71,6 +71,7 @@ def shown_change(name: str, before: Record | None, after: Record | None) -> Text
         )
     ]
     old, new = (harmless(text_of(record)).split("\n") if record else [] for record in (before, after))
+    # Without the headings of files and places, which mean nothing for an entry.
     said = [part for part in unified_diff(old, new, lineterm="", n=2) if part[:2] not in ("--", "++", "@@")]
     lines += [Text(f"  {part[0]} {part[1:]}", _STYLES.get(part[0], "")) for part in said]
     keys = sorted({*(before or {}), *(after or {})} - _SHOWN_ELSEWHERE) if before and after else []

@@ -142,7 +142,7 @@ def supersede(
 ) -> Answer:
     """Replace an entry with a new one. The old one stays, and holds until then."""
     if text is None and data is None:
-        raise ValueError("there is nothing to add: give TEXT, - or --data JSON")
+        raise ValueError("nothing to add: give TEXT, - or --data JSON")
     keys = _keys(
         text=text,
         type=entry_type,
@@ -203,6 +203,7 @@ def purge(
 
 
 def _purge_matching(agent: "Agent", text: str, session: str | None, *, dry_run: bool, yes: bool) -> Answer:
+    # Looked for before the question, which says how much is lost; the purge looks again under its locks.
     found = agent.purge_matching(text, session, dry_run=True)
     if found and not dry_run:
         confirm(f"Purge {counts_of(found)} for good, with all history?", yes=yes)
@@ -227,6 +228,7 @@ def history(agent: "Agent", entry_id: EntryArgument, session: SessionOption = No
     versions = agent.history(entry_id, session=session)
     rows = [
         (moment(version.written), _change(before, version, agent), version.type, _text_of(version))
+        # Each version beside the one before it; the first has none.
         for before, version in zip((None, *versions), versions, strict=False)
     ]
     document = {"versions": [version_document(version) for version in versions]}
@@ -258,6 +260,7 @@ def _told(key: str, value: object) -> str:
     if value is None:
         return f"{key} taken away"
     is_short = isinstance(value, bool | int | float) or (isinstance(value, str) and len(value) <= _SHORT)
+    # ``pinned`` says more than "pinned: True".
     if value is True:
         return key
     return f"{key}: {in_words(value)}" if is_short and key != "text" else f"{key} edited"
@@ -293,6 +296,7 @@ def _changed(entry: Entry, verb: str) -> Answer:
 
 def _keys(text: str | None = None, **keys: Any) -> Record:
     given = {"text": None if text is None else argument_or_input(text), **keys}
+    # An option that was not given is None for Typer, and must not remove the key.
     return {key: value for key, value in given.items() if value is not None}
 
 

@@ -56,6 +56,7 @@ def reported(*, as_json: bool) -> Iterator[None]:
     try:
         with broken_pipe_ignored():
             yield
+    # Ctrl-C at a question is an Abort.
     except (KeyboardInterrupt, typer.Abort):
         raise SystemExit(INTERRUPTED) from None
     except _REPORTED as error:
@@ -68,6 +69,7 @@ def broken_pipe_ignored() -> Iterator[None]:
     """Exit with status 0 if the reader of standard output, such as ``head``, has closed the pipe."""
     try:
         yield
+        # Here and not at the exit of Python, where a closed pipe would print a traceback.
         sys.stdout.flush()
     except BrokenPipeError:
         # Discard what is still buffered, also at exit.
@@ -80,6 +82,7 @@ def _print(error: Exception, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({"error": {"code": code_of(error), "message": message}}), err=True)
     elif message:
+        # A message may quote memory or a path, whose control characters a terminal would obey.
         typer.echo(f"error: {harmless(message)}", err=True)
 
 

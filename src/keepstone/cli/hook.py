@@ -28,6 +28,8 @@ ProjectAgentOption = Annotated[
 
 @app.command(
     epilog="Example: cat event.json | keepstone hook claude-code SessionStart",
+    # A newer version may have written options into a client's configuration; a usage error would stop the
+    # agent.
     context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
 )
 def hook(
@@ -41,6 +43,7 @@ def hook(
 
     It takes at most two seconds, and the status is always 0: whatever goes wrong, the agent goes on.
     """
+    # A thread that can be left behind: no other way ends a read of a slow disk, or a wait for a lock.
     worker = Thread(target=_answer, args=(client, event, home, agent), daemon=True)
     worker.start()
     worker.join(_SECONDS)

@@ -23,8 +23,11 @@ def read_keys() -> list[str]:
     keyboard = sys.stdin.fileno()
     lines = termios.tcgetattr(keyboard)
     try:
+        # Not TCSAFLUSH, the default, which discards what was typed before. In cbreak mode, unlike raw mode,
+        # Ctrl-C still interrupts.
         tty.setcbreak(keyboard, termios.TCSADRAIN)
         typed = os.read(keyboard, _MOST).decode("utf-8", "replace")
     finally:
         termios.tcsetattr(keyboard, termios.TCSADRAIN, lines)
+    # One read may bring several keys, and an arrow key is several bytes.
     return _KEY.findall(typed) or [""]

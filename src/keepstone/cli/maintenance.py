@@ -60,6 +60,7 @@ def checked(home: "Home", *, deep: bool, fix: bool) -> Answer:
     """Return the answer of a check of a home."""
     with progress("checking") as bar:
         findings = home.doctor(deep=deep, fix=fix, progress=_updater(bar)) + _notes_findings()
+    # Remedies name commands, which must work on this home when they are pasted elsewhere.
     findings = [replace(finding, remedy=placed(finding.remedy, place_options())) for finding in findings]
     healthy = all(finding.level != "error" for finding in findings)
     document = {"healthy": healthy, "findings": [finding_document(finding) for finding in findings]}
@@ -215,6 +216,7 @@ def _reembed(home: "Home", embedder: str, tell: Callable[[int, int], None]) -> i
 
     made = home.reembed(embedder, tell)
     if servers.server_of(embedder) is not None:
+        # The person has just named the server. Later commands read it from the home, which allows none.
         servers.allow(embedder)
     return made
 

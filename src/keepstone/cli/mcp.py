@@ -103,12 +103,14 @@ def mcp(
     from keepstone.mcp.project import AUTO, UserNotes, agent_of
 
     chosen = _profile(profile)
+    # Each session that is open holds descriptors, and macOS allows 256 by default.
     allow_more_files()
     is_auto = agent == AUTO
     with HomeOptions(home, layout).open() as opened:
         slug = opened.agent(agent_of(folder, worktree=worktree) if is_auto else agent).slug
         from keepstone.mcp.stdio import serve
 
+        # A coding agent reads the project's own notes itself.
         notes = UserNotes(folder) if is_auto else None
         serve(opened, slug, read_only=read_only, notes=notes, profile=chosen, shared=others or ())
 
@@ -145,6 +147,7 @@ def install(
     from keepstone.mcp.clients import command_of
     from keepstone.mcp.project import AUTO, DEFAULT
 
+    # Absolute, as clients start the server in another folder.
     place = [] if home is None else ["--home", str(Path(home).expanduser().absolute())]
 
     def entry_of(client: "ClientKind") -> dict[str, Any]:
@@ -269,6 +272,8 @@ def _changes(
         entry = entry_of(client)
         edits = {(path := _file_of(client, folder)): [with_server(client, path, entry)]}
         hooks_file = _hooks_file_of(client, folder)
+        # Of Gemini the hooks are in the same file as its servers: one change with both edits, or the second
+        # would overwrite the first.
         if hooks_file is not None and (hook is not None or entry is None):
             edits.setdefault(hooks_file, []).append(with_hooks(client, hooks_file, hook))
         skill_file = _skill_file_of(client, folder)
@@ -314,6 +319,7 @@ def _show_and_write(title: str, change: "Change", *, dry_run: bool, yes: bool) -
             backup = change.write()
         except ChangedError:
             typer.echo(f"{title}: another program wrote {change.path}; this is the change of what it wrote")
+            # The client itself may write its file at any time; what a person agreed to was another change.
             change = change.again()
         else:
             kept = f", the file before is {backup}" if backup else ""

@@ -192,6 +192,7 @@ def export(
             since=since,
             force=force,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
+            # Memory may hold escape sequences; in a pipe the bytes stay exact.
             stream=cast("IO[bytes]", HarmlessStream(sys.stdout)) if sys.stdout.isatty() else None,
         )
     document = {"entries": count, "format": format_, "out": out}
@@ -251,6 +252,7 @@ def sync(
             answer_over_ssh(opened, layout_of(layout), sys.stdin.buffer, sys.stdout.buffer, most=most)
         return
     with HomeOptions(home, layout).open() as opened:
+        # A folder that exists counts, whatever its name looks like.
         if is_remote(target) and not Path(target).exists():
             options: tuple[str, ...] = () if layout == "default" else ("--layout", layout)
             options += () if max_size == _MOST else ("--max", str(max_size))

@@ -245,6 +245,7 @@ def numbers_of(answer: str, most: int) -> list[int]:
         first, dash, last = word.partition("-")
         if not (first.isdecimal() and (last.isdecimal() or not dash)):
             raise ValueError(f"{word!r:.40} is not a number or a range such as 3-5; nothing was added")
+        # Cut, so that a range such as 1-999999999 fails without filling the memory.
         found |= set(range(int(first), int(last or first) + 1)[: most + 1])
     wrong = sorted(number for number in found if not 1 <= number <= most)
     if wrong:
@@ -292,6 +293,7 @@ def _choice(*, project: bool, user: bool) -> NotesChoice:
 
 def _ask_choice() -> NotesChoice:
     typer.echo("Save it for the [P]roject or the [U]ser? Esc cancels: ", nl=False, err=True)
+    # Keys that mean nothing are ignored, and the question stays.
     keys = (key.lower() for _ in count() for key in read_keys())
     choice = next(_CHOICES.get(key) for key in keys if key in _CHOICES or key in _CANCELLING)
     typer.echo(choice or "", err=True)
@@ -307,6 +309,7 @@ def _label(note: MemoryEntry) -> str:
 def _named(notes: Notes, name: str) -> MemoryEntry:
     known = notes.entries()
     found = [note for note in known if note.content == name.strip()]
+    # The text first: a note may say ``Project:12`` itself.
     found = found or [note for note in known if _label(note).casefold() == name.strip().casefold()]
     if not found:
         raise NoteNotFoundError(name)

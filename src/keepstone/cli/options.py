@@ -44,6 +44,7 @@ class HomeOptions:
                 _PLACE.reset(before)
 
     def _named(self, home: Home) -> tuple[str, ...]:
+        # Only what was given: a command that is printed stays short where the default home is meant.
         place = () if self.home is None else ("--home", str(home.root))
         return place if self.layout == "default" else (*place, "--layout", self.layout)
 

@@ -157,6 +157,7 @@ def recall(
         notes=Notes(folder, user_file) if "notes" in (include or ()) else None,
         shared=shared,
     )
+    # A mistyped agent or home looks just like an empty memory.
     nothing = "nothing found"
     if not hits and not agent.sessions():
         nothing += f": agent {agent.slug} has no sessions here; check --home and --agent"
@@ -169,6 +170,7 @@ def _pair(word: str) -> tuple[str, Any]:
     if not key or not sign:
         raise typer.BadParameter(f"{word!r} is not KEY=VALUE", param_hint="--where")
     try:
+        # So that ``score=3`` is a number, as it is in the payload.
         return key, json.loads(value)
     except ValueError:
         return key, value
@@ -249,6 +251,7 @@ class Explained:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         """Yield the table or the blocks."""
+        # Rich calls this with the width of the screen, which is not known before.
         if options.max_width >= _WIDE:
             yield explained(self._hits)
             return

@@ -29,6 +29,7 @@ class Screen(Console):
 
     def on_broken_pipe(self) -> None:
         """Raise the error instead of exiting."""
+        # Rich exits with status 1 here; ``head`` is no error of ours.
         raise BrokenPipeError
 
 
@@ -37,6 +38,7 @@ def console(*, stderr: bool = False) -> Console:
 
     If the output is not a terminal, lines are not wrapped, so that ``grep`` sees whole lines.
     """
+    # Without a terminal Rich would wrap at 80 columns.
     width = _UNBOUNDED if _is_piped(sys.stderr if stderr else sys.stdout) else None
     return Screen(stderr=stderr, markup=False, emoji=False, highlight=False, width=width)
 
@@ -95,6 +97,7 @@ def is_narrow(columns: int) -> bool:
 @contextmanager
 def progress(title: str) -> Iterator[Progress]:
     """Show a progress bar on standard error during the block, if that is a terminal."""
+    # Late, as most commands show no bar.
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
@@ -120,6 +123,7 @@ class HarmlessStream(io.RawIOBase):
 
     def write(self, raw: Any) -> int:
         """Write bytes, and return how many they were."""
+        # The csv module writes CRLF, which a terminal shows as an escaped CR.
         text = bytes(raw).decode("utf-8", "replace")
         self._terminal.write(harmless(text.replace("\r\n", "\n")))
         return len(raw)

@@ -111,9 +111,12 @@ def _serve(home: "Home", folder: Path, notes: "Notes", listener: Listener, *, op
     tokens = tokens_of(home)
     host = listener.host
     is_local = host in LOOPBACK
+    # The link for signing in is printed on loopback only, so that without a token nobody could sign in.
     if not is_local and not tokens.alive():
         command = shlex.join(["keepstone", "token", "create", *place_options()])
         raise ValueError(f"{host} is not loopback and there is no token: run {command}")
+    # Before anything is built, so that a port in use ends the command at once; the link below needs the port
+    # that was found.
     listening = listen(host, listener.port)
     made = server.create_app(
         home,
@@ -195,4 +198,5 @@ def _tell(home: "Home", url: str, link: str, place: Sequence[str] | None) -> Non
         command = shlex.join(["keepstone", "serve", "--link", *place, *options])
         typer.echo(f"The link is valid once, for {LINK_SECONDS // 60} minutes. For a new one: {command}")
     typer.echo("Ctrl-C stops it.")
+    # A supervisor or a test that waits for the line reads from a pipe, which Python buffers.
     sys.stdout.flush()

@@ -103,6 +103,7 @@ def new(agent: "Agent", name: NameArgument = None, title: TitleOption = None) ->
 
     A session that has the name already is an error.
     """
+    # The library leaves an existing session as it is; a person who names one expects a new one.
     if name is not None and agent.session(name).info() is not None:
         raise ValueError(f"there is a session {name!r:.80} already: choose another name")
     session = agent.new_session(name, title=title)

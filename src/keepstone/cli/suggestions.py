@@ -118,6 +118,8 @@ def _undone(
     how, index = decided.pop()
     if not _was_done(agent.undo, suggestions[index], by):
         return at
+    # A rejection that is taken back is open again, and is shown once more; an acceptance that is undone stays
+    # undone.
     if how == "n":
         return index
     _say(Text(f"undone: {one_line(suggestions[index].id)}"))

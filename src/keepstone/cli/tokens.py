@@ -77,6 +77,7 @@ def create(
     secret, token = _tokens(home).create(
         slugs, read_only=read_only, lifetime=lifetime, name=name, origin=origin
     )
+    # The secret alone, so that ``TOKEN=$(keepstone token create)`` works.
     return Answer({**_document(token), "token": secret}, Text(secret))
 
 
@@ -106,6 +107,8 @@ def lifetime_of(text: str) -> timedelta:
     Raises:
         ValueError: It is not of this form.
     """
+    # At most five digits: a longer number would overflow a duration, and no zero, whose token would end at
+    # once.
     found = re.fullmatch(r"([1-9][0-9]{0,4})([mhdw])", text.strip())
     if found is None:
         raise ValueError(f"--expires must be a number with m, h, d or w, such as 30d, not {text!r:.80}")

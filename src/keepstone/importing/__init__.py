@@ -80,10 +80,13 @@ def import_memory(
         name, read = reader_of(source, origin)
         options = Options(dict(mapping or {}), branches)
         owner = AgentFrom(agent_from) if agent_from is not None else None
+        # The source is read twice instead of being kept between the passes: it may be larger than the memory.
         total = owned = 0
         for item in read(origin, options):
             total += 1
             owned += owner is not None and isinstance(item, Item) and owner.slug_of(item) is not None
+        # A field that the source lacks would otherwise put the memories of all users into one agent, without
+        # a word.
         if owner is not None and total and not owned:
             raise SourceError(f"no record of {name} says {owner}: import it without agent_from")
         result = ImportResult(name)

@@ -37,6 +37,8 @@ def read_agents_sdk(origin: Origin, options: Options) -> Items:
             if row["session_id"] not in branched:
                 yield _item(database, table, row, str(row["session_id"]))
         for session, branches in branched.items():
+            # The branch that was written to last keeps the name of the session, so that an import with
+            # ``branches`` finds the entries of one without.
             for branch in branches if options.branches else branches[:1]:
                 name = str(session) if branch == branches[0] else f"{session}/{branch}"
                 for row in _rows_of(database, table, session, branch):
@@ -49,6 +51,7 @@ def _tables(database: ForeignDatabase) -> list[str]:
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%message_data%' "
         "AND sql NOT LIKE 'CREATE VIRTUAL%'"
     )
+    # The text of the schema only narrows the choice: a comment in it may have the word as well.
     names = [str(name) for (name,) in database.rows(statement)]
     return sorted(name for name in names if set(database.columns(name)) >= _COLUMNS)
 
@@ -71,6 +74,7 @@ def _branched(database: ForeignDatabase) -> dict[Any, list[Any]]:
     """Return the branches of each session that has some, the one that was written to last first."""
     found: dict[Any, list[Any]] = {}
     if _STRUCTURE in database.tables:
+        # The SDK does not store which branch is current: that is only in the object of the running program.
         statement = f"SELECT session_id, branch_id FROM {_STRUCTURE} GROUP BY 1, 2 ORDER BY 1, MAX(id) DESC"  # noqa: S608
         for session, branch in database.rows(statement):
             found.setdefault(session, []).append(branch)

@@ -37,6 +37,7 @@ def is_claude(origin: Origin) -> bool:
 
 def _files(origin: Origin) -> list[str]:
     names = origin.names(".json")
+    # A single file may have been renamed after the download.
     if not (origin.is_folder or origin.is_zip):
         return names
     return [name for name in names if _CONVERSATIONS.fullmatch(name)]
@@ -44,6 +45,7 @@ def _files(origin: Origin) -> list[str]:
 
 def _first(origin: Origin) -> Record:
     for name in _files(origin):
+        # ``auto`` asks about every file, and a database or an archive is not read as JSON.
         if not name.lower().endswith(".json"):
             continue
         try:
@@ -98,6 +100,7 @@ def read_chatgpt(origin: Origin, options: Options) -> Items:
             if title:
                 line, title = line | {"aliases": [title]}, None
             if options.branches and (parent := _spoken_parent(tree, name)):
+                # Without branches the order of the messages says the same, and links would only repeat it.
                 line["links"] = [{"to": parent, "rel": "reply_to"}]
             yield Item(session, line, f"{place}, message {name}")
 
@@ -146,6 +149,7 @@ def _chatgpt_line(said: Any) -> Record | None:
         return None
     author, content = said["author"], said["content"]
     metadata = said.get("metadata") or {}
+    # Such as custom instructions, which ChatGPT puts at the head of each conversation.
     if metadata.get("is_visually_hidden_from_conversation"):
         return None
     text = _chatgpt_text(content)
@@ -159,6 +163,8 @@ def _chatgpt_text(content: Record) -> str:
     parts = content.get("parts")
     if isinstance(parts, list):
         return "\n".join(part if isinstance(part, str) else _part_text(part) for part in parts)
+    # Code and quotations have ``text``, what a browser displayed ``result``, a recap of reasoning
+    # ``content``.
     for key in ("text", "result", "content"):
         if isinstance(content.get(key), str):
             return str(content[key])
@@ -214,6 +220,7 @@ def _claude_branch(said: list[Any], conversation: Record) -> set[str] | None:
         for entry in said
         if isinstance(entry, dict) and isinstance(entry.get("uuid"), str)
     }
+    # Older exports have neither leaf nor parents, and one branch.
     leaf = conversation.get("current_leaf_message_uuid")
     if not isinstance(leaf, str) or leaf not in parents:
         return None
@@ -230,6 +237,7 @@ def _objects(value: Any) -> list[Record]:
 
 def _claude_content(said: Record) -> str | list[Any]:
     """Return a message's text, or its blocks if it has more than text."""
+    # Older exports have only ``text``, newer ones have blocks as well.
     blocks = _objects(said.get("content"))
     texts = [block for block in blocks if block.get("type") == "text"]
     documents = [

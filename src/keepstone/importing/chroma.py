@@ -45,6 +45,7 @@ def read_chroma(origin: Origin, _: Options) -> Items:
         if isinstance(record, Unread):
             yield record
             continue
+        # Chroma keeps the text of a document as metadata with a reserved key.
         data = {key: value for key, value in record.metadata.items() if key != _DOCUMENT}
         line: Record = {"id": record.id, "ts": _time_of(record), "type": "document"}
         if isinstance(text := record.metadata.get(_DOCUMENT), str):
@@ -104,6 +105,7 @@ def _database(origin: Origin) -> Iterator[tuple[ForeignDatabase, Path]]:
 def _collections(database: ForeignDatabase) -> list[tuple[str, str]]:
     """Return id and name of each collection; the name has its database, and its tenant, where they differ."""
     if "databases" not in database.tables or "database_id" not in database.columns("collections"):
+        # Older versions of Chroma have neither databases nor tenants.
         found = database.rows("SELECT id, name FROM collections ORDER BY name, id")
         return [(str(number), str(name)) for number, name in found]
     rows = list(
@@ -124,6 +126,7 @@ def _documents(
     database: ForeignDatabase, number: str, name: str, vectors: _Vectors
 ) -> Iterator[ChromaRecord]:
     statement = (
+        # Each collection has a segment of metadata and one of vectors; the first holds the documents.
         "SELECT e.id, e.embedding_id, e.created_at FROM embeddings e JOIN segments s ON s.id = e.segment_id "
         "WHERE s.collection = ? AND s.scope = 'METADATA' ORDER BY e.id"
     )
@@ -150,6 +153,7 @@ def _metadata(database: ForeignDatabase, row: Any) -> Record:
 
 def _value(text: Any, whole: Any, real: Any, truth: Any) -> Any:
     """Return the value that one of the columns of a kind has."""
+    # SQLite has no Booleans: the column holds 0 or 1.
     if truth is not None:
         return bool(truth)
     return next((value for value in (text, whole, real) if value is not None), None)
@@ -171,6 +175,7 @@ class _Vectors:
         found = database.rows(
             "SELECT id FROM segments WHERE collection = ? AND scope = 'VECTOR'", (collection,)
         )
+        # Without its vectors a document is still worth having, so damaged files of vectors end nothing.
         for (segment,) in found:
             try:
                 # A stranger's database names the segment: of a path only the last part is taken.
@@ -180,6 +185,8 @@ class _Vectors:
 
     def _read(self, files: Path) -> None:
         """Read where the vectors of a segment are; one that is not written to the disk yet has no files."""
+        # Chroma writes a segment to its files only after ``sync_threshold`` changes, which is 1,000 unless
+        # set; younger vectors are in the queue alone.
         if not files.is_dir():
             return
         with Folder(files, root=files.parent) as folder:
@@ -192,6 +199,7 @@ class _Vectors:
     def get(self, entry_id: Any) -> Any:
         import numpy as np
 
+        # The queue is newer than the files, which may hold an earlier vector of the same document.
         if (place := self._queued.get(str(entry_id))) is not None:
             for (blob,) in self._database.rows(
                 "SELECT vector FROM embeddings_queue WHERE seq_id = ?", (place,)
@@ -219,6 +227,7 @@ def _file(folder: Folder, name: str) -> IO[bytes]:
 def _labels(raw: bytes) -> Mapping[str, int]:
     """Return the HNSW label of each id, from the pickle that Chroma keeps; it is read as data only."""
     found = read_pickle(raw)
+    # Some versions pickle an object of their own class, others a plain mapping.
     if isinstance(found, Object):
         found = found.state
     labels = found.get("id_to_label") if isinstance(found, dict) else None
@@ -227,6 +236,7 @@ def _labels(raw: bytes) -> Mapping[str, int]:
     return {str(key): label for key, label in labels.items() if isinstance(label, int)}
 
 
+# No vector is loaded before it is asked for: a segment may have gigabytes of them.
 class _Level0:
     """The vectors in hnswlib's files: ``header.bin`` says how long an element is, and where its parts are."""
 
@@ -245,6 +255,7 @@ class _Level0:
         with _file(folder, _DATA) as file:
             for place in range(count):
                 file.seek(place * size + label_at)
+                # The order in the file is that of insertion; hnswlib finds an element by its label.
                 (label,) = struct.unpack("<Q", file.read(8))
                 self._places[label] = place
 

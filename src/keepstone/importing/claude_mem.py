@@ -40,6 +40,7 @@ def is_claude_mem(origin: Origin) -> bool:
 def _has_mark(origin: Origin) -> bool:
     """Return whether a file begins like an export: its first keys are the time and the query."""
     with origin.open(origin.path.name) as file:
+        # An export may have hundreds of megabytes, and ``auto`` asks about each file.
         head = file.read(400)
     return b'"exportedAtEpoch"' in head and b'"query"' in head
 
@@ -83,12 +84,14 @@ class _Source:
         """
 
     def items(self) -> Items:
+        # Prompts come first, as observations and summaries link to them by their number.
         for kind, word, make in (
             ("prompts", "prompt", self._prompt),
             ("observations", "observation", self._observation),
             ("summaries", "summary", self._summary),
         ):
             for row in self._rows(kind):
+                # The three tables count from 1 each, so an id needs the kind before its number.
                 number = named(row.get("id")) if isinstance(row, dict) else None
                 place = f"{self._name}: {kind} {number or '?'}"
                 if number is None:
@@ -103,6 +106,7 @@ class _Source:
 
     def _session_of(self, row: Record) -> str:
         known = self._known(row)
+        # The content session is Claude Code's own; the memory session is that of claude-mem's observer.
         found = named(row.get("content_session_id")) or named(known.get("content_session_id"))
         return found or named(row.get("memory_session_id")) or "claude-mem"
 
@@ -147,7 +151,9 @@ class _Source:
         line: Record = {"type": kind, "text": text, "data": data}
         number = named(row.get("prompt_number"))
         sessions = (named(self._known(row).get("id")), self._session_of(row))
-        prompt = next((found for one in sessions if (found := self._prompts.get((one, number)))), None)
+        prompt = next(
+            (found for session in sessions if (found := self._prompts.get((session, number)))), None
+        )
         return line | ({"links": [{"to": prompt, "rel": "derived_from"}]} if prompt else {})
 
 
@@ -161,5 +167,6 @@ def _list(value: Any) -> list[str]:
         try:
             value = json.loads(value)
         except (ValueError, RecursionError):
+            # Nothing makes the columns hold JSON: another text is one item.
             return [value] if value else []
     return [str(item) for item in value if item] if isinstance(value, list) else []

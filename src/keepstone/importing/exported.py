@@ -21,6 +21,7 @@ def is_export(origin: Origin) -> bool:
     if not origin.is_folder and is_sqlite(origin.path):
         with foreign_database(origin.path) as database:
             return next(database.rows("PRAGMA application_id"), (0,)) == (APPLICATION_ID,)
+    # A source that is a single file has its own name, whatever its extension.
     for name in [name for name in origin.names(_MARKDOWN) if name.endswith(_MARKDOWN)][:1]:
         with origin.open(name) as file:
             head, _ = split_front_matter(file.read(_LOOKED_AT).decode("utf-8", "replace"))

@@ -28,6 +28,7 @@ def split_front_matter(text: str) -> tuple[str | None, str]:
     lines = text.removeprefix("\ufeff").split("\n")
     if lines[0].rstrip() != _FENCE:
         return None, text
+    # YAML's own mark for the end of a document, ``...``, closes front matter as well.
     for number, line in enumerate(lines[1:], 1):
         if line.rstrip() in (_FENCE, "..."):
             return "\n".join(lines[1:number]), "\n".join(lines[number + 1 :])
@@ -44,6 +45,7 @@ def parse_yaml(text: str) -> dict[str, Any]:
     """
     if len(text) > _LONGEST:
         raise ValueError(f"the front matter has more than {_LONGEST:,} characters")
+    # Exports are JSON on one line a key, which the standard parser reads many times faster than PyYAML.
     found = _json_lines(text)
     if found is None:
         found = _Builder().document(_events(text))
@@ -77,6 +79,8 @@ def _events(text: str) -> Iterator[Any]:
     import yaml  # Only imports of Markdown need it.
 
     try:
+        # Only events are taken: PyYAML's constructors would read ``yes`` and dates as YAML 1.1 does, and
+        # resolve aliases without bounds. Its C parser is missing where it was built without libyaml.
         yield from yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except yaml.YAMLError as error:
         problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
@@ -117,6 +121,8 @@ class _Builder:
                 if len(self._open) >= _DEEPEST:
                     raise ValueError(f"the front matter nests deeper than {_DEEPEST} levels")
                 made: Any = {} if kind == "MappingStartEvent" else []
+                # An anchor names a list or mapping only once it is complete, so that nothing can contain
+                # itself.
                 self._open.append(_Open(made, event.anchor, self._count))
                 self._counted(1)
             elif kind in ("MappingEndEvent", "SequenceEndEvent"):
@@ -150,6 +156,7 @@ class _Builder:
         done = self._open.pop()
         if isinstance(done.value, dict):
             for more in done.defaults:
+                # The keys of the mapping itself win over merged ones, wherever ``<<`` was in it.
                 done.value = more | done.value
         self._name(done.anchor, done.value, self._count - done.begin)
         self._add(done.value, None)
@@ -157,6 +164,7 @@ class _Builder:
     def _add(self, value: Any, key: str | None) -> None:
         """Add a value to the list or mapping that is open; ``key`` is what it is called as a key."""
         if not self._open:
+            # An empty document, such as two fences without a line between them, is one null.
             self._root = {} if value is None else value
             return
         inner = self._open[-1]
@@ -166,6 +174,7 @@ class _Builder:
             if key is None:
                 raise ValueError("the front matter has a list or mapping as a key")
             inner.key = key
+        # ``<<`` with another value than mappings is an ordinary key.
         elif inner.key == "<<" and (merged := _mappings(value)):
             inner.key = None
             inner.defaults += merged

@@ -47,6 +47,7 @@ def read_hindsight(origin: Origin, _: Options) -> Items:
             document = str(found["id"])
             facts[document] = _fact_ids(document, found.get("facts"))
             yield from _document(found, facts[document], bank, name)
+    # After the documents, as observations name facts by their places in these.
     if _OBSERVATIONS in names:
         with origin.open(_OBSERVATIONS) as file:
             observations = whole(file, _OBSERVATIONS)
@@ -57,8 +58,11 @@ def read_hindsight(origin: Origin, _: Options) -> Items:
                 continue
             sources = _objects(observation.get("sources"))
             links = [
-                {"to": _fact_id(facts, one.get("document_id"), one.get("fact_index")), "rel": "derived_from"}
-                for one in sources
+                {
+                    "to": _fact_id(facts, source.get("document_id"), source.get("fact_index")),
+                    "rel": "derived_from",
+                }
+                for source in sources
             ]
             own = named(observation.get("source_id"))
             line = {"type": "observation", **_said(observation, _OBSERVATION_KEYS)}
@@ -106,6 +110,7 @@ def _fact_ids(document: str, facts: Any) -> list[str]:
 
 
 def _fact_id(facts: Mapping[str, Sequence[str]], document: Any, number: Any) -> str:
+    # A link to a document that the archive lacks names the fact by its place, as its own import will.
     ids = facts.get(str(document), ())
     return ids[number] if isinstance(number, int) and 0 <= number < len(ids) else f"{document}#{number}"
 

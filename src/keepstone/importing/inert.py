@@ -60,6 +60,8 @@ def read_pickle(raw: bytes) -> Any:
 
 def _check_tree(found: Any) -> None:
     """Raise ValueError unless each container is reached once, and depth and number of values are bounded."""
+    # Level by level and not by recursion, which a deep tree would exhaust. Nothing is freed before the end,
+    # so that an identity stands for one container.
     reached: set[int] = set()
     count = 0
     level = [found]
@@ -67,6 +69,8 @@ def _check_tree(found: Any) -> None:
         if not level:
             return
         count += len(level)
+        # Empty containers unfold to nothing, and CPython has only one empty tuple, which any number of places
+        # share.
         containers = [value for value in level if _parts(value)]
         identities = set(map(id, containers))
         if count > _MOST or len(identities) < len(containers) or not identities.isdisjoint(reached):
@@ -83,6 +87,7 @@ def _parts(value: Any) -> Sequence[Any]:
     if isinstance(value, list | tuple):
         return value
     if isinstance(value, Object):
+        # Names and arguments are mostly texts, which are shared without harm.
         return [part for part in (value.name, value.args, value.state) if isinstance(part, _CONTAINERS)]
     return ()
 
@@ -98,9 +103,11 @@ _CONSTANTS: dict[str, Callable[[], Any]] = {
     "EMPTY_LIST": list,
     "EMPTY_TUPLE": tuple,
     "EMPTY_DICT": dict,
+    # JSON has no sets.
     "EMPTY_SET": list,
     "MARK": lambda: _MARK,
 }
+# The version, and the lengths of parts for readers of streams.
 _NOTHING = frozenset({"PROTO", "FRAME"})
 
 
@@ -137,6 +144,8 @@ def _set_items(stack: list[Any], _: Any) -> None:
 
 
 def _set(target: Any, key: Any, value: Any) -> None:
+    # A class of mappings is an ``Object`` here, which keeps none of its items. Other keys may not be
+    # hashable.
     if isinstance(target, dict) and isinstance(key, str | int | float | None):
         target[key] = value
 
@@ -175,6 +184,8 @@ def _marked(make: Callable[[list[Any]], Any]) -> Callable[[list[Any], Any], None
 
 
 def _object(stack: list[Any], _: Any) -> None:
+    # REDUCE calls a function and NEWOBJ a class. Both have the name below the arguments, and neither is
+    # called here.
     args, name = stack.pop(), stack.pop()
     stack.append(Object(name, args))
 
@@ -190,6 +201,7 @@ def _global(stack: list[Any], argument: Any) -> None:
 
 
 def _stack_global(stack: list[Any], _: Any) -> None:
+    # The name was pushed after the module.
     name, module = stack.pop(), stack.pop()
     stack.append(Object(f"{module} {name}"))
 
@@ -209,6 +221,7 @@ _ACTIONS: dict[str, Callable[[list[Any], Any], None]] = {
     "TUPLE3": _tuple(3),
     "TUPLE": _marked(tuple),
     "LIST": _marked(list),
+    # As for EMPTY_SET: JSON has no sets.
     "FROZENSET": _marked(list),
     "DICT": _marked(lambda items: dict(zip(items[::2], items[1::2], strict=True))),
     "REDUCE": _object,
@@ -256,6 +269,7 @@ class _Msgpack:
 
     def value(self, depth: int) -> Any:
         self._count += 1
+        # The bound on depth is far below Python's own on recursion, which this method would otherwise meet.
         if depth > _DEEPEST or self._count > _MOST:
             raise ValueError("the msgpack nests too deep, or has too many values")
         first = self._number(">B")
@@ -276,10 +290,12 @@ class _Msgpack:
         return self._long(kind, self._number(form), depth)
 
     def _long(self, kind: type, length: int, depth: int) -> Any:
+        # The length that a blob says is not believed: no memory is set aside for values before they are read.
         if kind is list:
             return [self.value(depth + 1) for _ in range(length)]
         if kind is dict:
             pairs = [(self.value(depth + 1), self.value(depth + 1)) for _ in range(length)]
+            # The keys of msgpack may be lists or mappings, which Python cannot hash and JSON cannot say.
             return {key: value for key, value in pairs if isinstance(key, str | int)}
         if kind is Object:
             code = self._number(">b")
@@ -294,6 +310,7 @@ class _Msgpack:
 
     def _bytes(self, length: int) -> bytes:
         found = self._raw[self._at : self._at + length]
+        # A slice does not fail at the end of the blob; it is only shorter.
         if len(found) < length:
             raise IndexError("it is truncated")
         self._at += length

@@ -64,6 +64,7 @@ def time_of(value: object) -> str | None:
         >>> time_of(1768141860.12), time_of("2026-01-11 14:31:00")
         ('2026-01-11T14:31:00.120000Z', '2026-01-11T14:31:00.000000Z')
     """
+    # Python counts a Boolean as the number 0 or 1, which would be a time in 1970.
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, str):
@@ -116,6 +117,7 @@ _ROLES = {"human": "user", "ai": "assistant", "bot": "assistant", "model": "assi
 
 def content_digest(line: Record) -> str:
     """Return an id made of what a record says, for sources whose records have none."""
+    # An import with vectors and another without them give a record the same id.
     said = {key: value for key, value in line.items() if key != "embedding"}
     coded = json.dumps(said, sort_keys=True, default=str).encode()
     return hashlib.sha256(coded).hexdigest()[:32]

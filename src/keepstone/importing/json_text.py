@@ -33,10 +33,12 @@ def numbered_lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | None]]:
     while raw := file.readline(MAX_LINE + 1):
         number += 1
         is_long = len(raw) > MAX_LINE
+        # The rest of a line that is too long is skipped in pieces, as it may be as large as the file.
         while len(raw) > MAX_LINE and not raw.endswith(b"\n"):
             raw = file.readline(MAX_LINE + 1)
         if is_long:
             yield number, None
+        # Windows programs write a byte order mark, also before an empty first line.
         elif raw.removeprefix(BOM).strip():
             yield number, raw
 
@@ -69,6 +71,8 @@ def whole(file: IO[bytes], name: str) -> Any:
 
 def _check_values(text: str, name: str) -> None:
     """Raise if a text may have too many values: all but the first one follow one of three marks."""
+    # Marks inside of texts count as well, which errs on the side of refusing; counting takes a small part of
+    # the time of parsing.
     if len(text) > MOST_VALUES and sum(map(text.count, "[{,")) > MOST_VALUES:
         raise SourceError(f"{name} has more than {MOST_VALUES:,} values in one piece: export it in parts")
 
@@ -83,6 +87,8 @@ def documents(origin: Origin, damaged: Record) -> Iterator[tuple[str, Any]]:
     """
     for name in origin.names(*JSON_FILES):
         with origin.open(name) as file:
+            # The extension does not say it: exports of lines are often named ``.json``, and a file with line
+            # breaks in its one value has no whole object in its first line.
             first = next(objects(file), (1, None))[1]
         with origin.open(name) as file:
             if first is None:
@@ -116,6 +122,7 @@ def elements(file: IO[bytes], name: str) -> Iterator[Any]:
         raise SourceError(f"{name} is not a JSON array")
     text.at += 1
     while (character := text.next_character()) != "]":
+        # A missing or repeated comma is let pass: it does not make the elements ambiguous.
         if character == ",":
             text.at += 1
         elif character in _BEGINNINGS:
@@ -133,6 +140,7 @@ class _Window:
     def __init__(self, file: IO[bytes], name: str) -> None:
         self._file = file
         self._name = name
+        # Incremental, since a chunk may end inside of a character.
         self._decode = codecs.getincrementaldecoder("utf-8-sig")().decode
         self._text = ""
         self._before = 0
@@ -184,6 +192,7 @@ class _Window:
             new = self._decode(raw, self._ended)
         except UnicodeDecodeError as error:
             raise SourceError(f"{self._name} is not UTF-8: {error}") from error
+        # What is parsed is dropped, so that memory holds one element and a chunk.
         self._before += self.at
         self._text, self.at = self._text[self.at :] + new, 0
         _check_values(self._text, self._name)

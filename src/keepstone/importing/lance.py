@@ -39,11 +39,13 @@ def read_lance(origin: Origin, _: Options) -> Items:
     """
     if find_spec("lancedb") is None:
         raise SourceError(f"the package lancedb reads Lance files: {install_command('lancedb')}")
+    # Only its package can read the format, whose layout changes with its versions.
     lancedb = import_module("lancedb")  # An extra, and large.
 
     for folder, name in _tables(origin.path.resolve()):
         try:
             table = lancedb.connect(str(folder)).open_table(name)
+            # In batches, as a table may be larger than the memory.
             batches = table.search().limit(None).to_batches(_BATCH)
             for number, row in enumerate((row for batch in batches for row in batch.to_pylist()), 1):
                 yield _item(name, row, number)
@@ -78,4 +80,5 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_plain(item) for item in value]
+    # Arrow has types that JSON lacks, such as times, decimals and bytes.
     return value if isinstance(value, str | int | float | bool | None) else str(value)

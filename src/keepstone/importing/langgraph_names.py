@@ -47,6 +47,7 @@ def namespace_of(session: str) -> Namespace | None:
     if not session.startswith(_HEAD):
         return None
     labels = session.removeprefix(_HEAD).split("/") if session != _HEAD else []
+    # The percent sign last, in the reverse of the order in which it was written.
     return tuple(label.replace("%2F", "/").replace("%25", "%") for label in labels)
 
 
@@ -57,6 +58,7 @@ def id_of(key: str) -> str:
         >>> id_of("theme"), id_of(""), id_of("=")
         ('theme', '=', '==')
     """
+    # One more sign on keys of only ``=`` keeps them apart from the empty key, whose id is ``=``.
     return key if key.strip("=") else f"{key}="
 
 

@@ -45,7 +45,9 @@ def _items(database: ForeignDatabase) -> Items:
         except (ValueError, TypeError, RecursionError) as error:
             yield Unread(place, f"its value is not JSON: {error}")
             continue
+        # LangGraph joins labels with points, and its ``put`` refuses labels that have one, so this is exact.
         namespace = tuple(prefix.split(".")) if prefix else ()
+        # LangGraph's type of values is a mapping, but SQLite's column takes any JSON.
         data = value if isinstance(value, dict) else {"value": value}
         line: Record = {"id": id_of(key), "ts": time_of(row.get("created_at")), "type": TYPE, "data": data}
         line |= kept_with(namespace) | _times(row)
@@ -74,6 +76,7 @@ def _vectors(database: ForeignDatabase, prefix: str, key: str) -> Record:
     """Return the vectors of an item's fields; empty if there are none of one dimension."""
     statement = f"SELECT embedding FROM {_VECTORS} WHERE prefix = ? AND key = ? ORDER BY field_name"  # noqa: S608
     found = [blob for (blob,) in database.rows(statement, (prefix, key)) if isinstance(blob, bytes)]
+    # Vectors of two dimensions are of two models; what made which is not stored.
     sizes = {len(blob) for blob in found}
     if len(sizes) != 1 or sizes == {0} or len(found[0]) % 4:
         return {}

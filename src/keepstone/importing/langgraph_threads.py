@@ -64,6 +64,7 @@ class _Thread:
         self._database = database
         self._key = (thread, namespace)
         self._session = f"{thread}/{namespace}" if namespace else str(thread)
+        # Messages have no time of their own; the oldest checkpoint that has a message says when it came.
         self._first_seen: dict[str, str | None] = {}
         self._owner: Record = {}
 
@@ -74,6 +75,7 @@ class _Thread:
             if isinstance(newest, _Checkpoint):
                 for said in self._said(newest):
                     self._seen(said)
+        # Of a damaged checkpoint before the newest nothing is said, as later ones repeat its messages.
         if isinstance(newest, Unread):
             yield newest
         elif newest is not None and newest.messages is not None:
@@ -83,6 +85,7 @@ class _Thread:
 
     def _checkpoints(self, only: str | None = None) -> Iterator[_Checkpoint | Unread]:
         """Yield the checkpoints, the oldest first."""
+        # Columns that older versions of the saver lack are read as null.
         parent = "parent_checkpoint_id" if self._has(_CHECKPOINTS, "parent_checkpoint_id") else "NULL"
         metadata = "metadata" if self._has(_CHECKPOINTS, "metadata") else "NULL"
         # The ids are UUIDs of version 6, which sort by the time at which they were made.
@@ -140,6 +143,7 @@ class _Thread:
         at, ts = newest.parent, newest.ts
         while at is not None:
             found = next(self._checkpoints(at), None)
+            # In a damaged file a checkpoint may be its own ancestor.
             if not isinstance(found, _Checkpoint) or at in path:
                 yield Unread(newest.place, f"checkpoint {at}, which older messages are in, cannot be read")
                 break
@@ -161,6 +165,7 @@ class _Thread:
         path = "task_path" if self._has(_WRITES, "task_path") else "''"
         statement = (
             f"SELECT type, value, task_id, idx FROM {_WRITES} WHERE thread_id = ? AND checkpoint_ns = ? "  # noqa: S608
+            # LangGraph applies the writes of parallel tasks in the order of their paths, not of their ends.
             f"AND checkpoint_id = ? AND channel = ? ORDER BY {path}, task_id, idx"
         )
         for kind, blob, task, index in self._database.rows(statement, (*self._key, number, _CHANNEL)):
@@ -179,9 +184,11 @@ def _checkpoint(checkpoint: _Checkpoint, state: Any) -> _Checkpoint:
     checkpoint.ts = time_of(state.get("ts"))
     if isinstance(values, dict) and _CHANNEL in values:
         found = values[_CHANNEL]
+        # An extension holds msgpack inside of msgpack.
         if isinstance(found, Object) and found.name == _SNAPSHOT:
             found = read_msgpack(found.args)
         checkpoint.messages = found if isinstance(found, list) else []
+    # A channel without a value but with a version is one whose messages are elsewhere, and not empty.
     checkpoint.has_channel = isinstance(versions, dict) and _CHANNEL in versions
     return checkpoint
 
@@ -209,6 +216,8 @@ def _apply(messages: dict[str, _Said], write: _Said) -> None:
         )
         if keys.get("type") != "remove":
             before = messages.get(_id_of(made), made)
+            # A message with the id of another one takes its place in the order, as LangGraph's
+            # ``add_messages`` does.
             messages[_id_of(made)] = made._replace(ts=before.ts)
         elif keys.get("id") == _REMOVE_ALL:
             messages.clear()
@@ -234,6 +243,7 @@ def _decoded(kind: Any, blob: Any) -> Any:
         return json.loads(blob)
     if kind == "msgpack":
         return read_msgpack(blob)
+    # LangGraph's serializer can be told to fall back to pickle.
     raise ValueError(f"it is stored as {kind!r:.40}, which is not read, as it can run code")
 
 
@@ -257,6 +267,8 @@ def _keys_of(message: Any) -> Record | None:
     if isinstance(message, Object):
         made = _made_of(message)
         message = made[2] if made is not None else None
+    # LangChain accepts messages as objects, texts, pairs of role and content, and mappings, and keeps what it
+    # got.
     if isinstance(message, str):
         return {"role": "user", "content": message}
     if isinstance(message, list) and len(message) == _ROLE_AND_CONTENT and isinstance(message[0], str):

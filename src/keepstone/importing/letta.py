@@ -25,6 +25,7 @@ def read_letta(origin: Origin, _: Options) -> Items:
             found = whole(file, name)
         if not isinstance(found, dict):
             raise SourceError(f"{name} is not a Letta agent file: it is not an object")
+        # Since version 2 agents share blocks by id; before it each agent has its own.
         shared = {named(block.get("id")): block for block in _objects(found.get("blocks"))}
         # Before version 2 of the format the whole file is one agent.
         agents = _objects(found.get("agents")) or [found]
@@ -66,6 +67,7 @@ def _message(said: Any, number: int, session: str, place: str) -> Item | Unread:
     if not isinstance(said, dict) or not isinstance(said.get("role"), str):
         return Unread(place, "it is not a message with a role")
     content = said.get("content", said.get("text"))
+    # A list of blocks that are all text is one text, which reads and searches better.
     blocks = _objects(content)
     if blocks and all(block.get("type") == "text" for block in blocks):
         content = "\n".join(str(block.get("text") or "") for block in blocks)

@@ -22,6 +22,8 @@ _RESERVED = frozenset({"index.md", "log.md"})
 _LONGEST = 8 << 20
 _MOST_LINKS = 1000
 _TIMES = ("timestamp", "created", "created_at", "date", "generated", "updated", "modified")
+# All repetitions that could overlap are possessive: a note of 60 kB of blanks or brackets held an import for
+# minutes before.
 _WIKI = re.compile(r"\[\[([^\]\[|#^\n]++)(?:[#^][^\]\[|\n]*+)?(?:\|[^\]\[\n]*+)?\]\]")
 _LINK = re.compile(r"\]\(([^()\s#]+\.md)(?:#[^()\s]*)?\)")
 _RELATION = re.compile(r"^[ \t]*+[-*] ++([^\[\]\n]*+)\[\[([^\]\n]++)\]\]", re.MULTILINE)
@@ -43,8 +45,10 @@ def is_okf(origin: Origin) -> bool:
     names = _names(origin)
     if "index.md" in names and "okf_version" in _keys(origin, "index.md"):
         return True
+    # The first twenty are enough to recognise a bundle, and a vault may have tens of thousands of notes.
     concepts = [name for name in names if basename(name) not in _RESERVED][:20]
     found = [_keys(origin, name) for name in concepts]
+    # Notes of basic-memory have a type, too, but also a permalink.
     return bool(found) and all(named(keys.get("type")) and "permalink" not in keys for keys in found)
 
 
@@ -95,12 +99,14 @@ class _Note:
     @property
     def time(self) -> str:
         given = (self.keys.get(key) for key in _TIMES)
+        # OKF 0.2 has the time below ``generated.at``.
         found = (time_of(value.get("at") if isinstance(value, dict) else value) for value in given)
         return next((moment for moment in found if moment), self.modified)
 
     @property
     def tags(self) -> list[str]:
         given = self.keys.get("tags")
+        # Obsidian also reads a text of tags that are divided by commas or blanks.
         words = given.replace(",", " ").split() if isinstance(given, str) else given
         return [str(tag).removeprefix("#") for tag in words if tag] if isinstance(words, list) else []
 
@@ -136,6 +142,7 @@ def _concept(note: _Note, session: str) -> Item | Unread:
     kind = named(note.keys.get("type"))
     if note.problem or kind is None:
         return Unread(note.name, note.problem or "its front matter has no type, which OKF requires")
+    # A concept that ``keepstone export`` wrote is read as the entry that it was, with all of its keys.
     ours = note.keys.get("keepstone")
     if isinstance(ours, dict):
         return exported_item(ours, note.body.removesuffix("\n"), note.name)
@@ -153,7 +160,10 @@ def _concept(note: _Note, session: str) -> Item | Unread:
         if "://" not in path
     )
     targets = dict.fromkeys(
-        path.lstrip("/").removesuffix(_MARKDOWN) for path in found if not path.startswith("..")
+        # A path that leads out of the bundle names no concept of it.
+        path.lstrip("/").removesuffix(_MARKDOWN)
+        for path in found
+        if not path.startswith("..")
     )
     line |= {"links": [{"to": target, "rel": "links"} for target in targets]} if targets else {}
     return Item(session, line, note.name)
@@ -169,6 +179,7 @@ def exported_item(ours: Record, text: str, place: str) -> Item | Unread:
         return Unread(place, str(error))
     if session is None:
         return Unread(place, "what is kept beside the text names no session")
+    # A copy through JSON: aliases in YAML make two keys share one list, and keys may be numbers.
     return Item(session, json.loads(json.dumps(line)), place, exported=True)
 
 
@@ -191,6 +202,7 @@ def read_obsidian(origin: Origin, _: Options) -> Items:
 def _linked_notes(origin: Origin, id_key: str, links_of: Any) -> Items:
     if not (origin.is_folder or origin.is_zip):
         raise SourceError(f"{origin.path} is a file; notes are a folder or a zip archive")
+    # All notes are read twice: a link may lead to one that comes later.
     targets = _targets(origin, id_key)
     for note in _notes(origin):
         if isinstance(note, Unread):
@@ -199,6 +211,7 @@ def _linked_notes(origin: Origin, id_key: str, links_of: Any) -> Items:
         if not note.body.strip() and not note.keys:
             yield Unread(note.name, "the file is empty")
             continue
+        # Imported by its path, it would get another id once its front matter is mended, and be there twice.
         if note.problem and id_key:
             yield Unread(note.name, note.problem)
             continue
@@ -216,6 +229,8 @@ def _linked_notes(origin: Origin, id_key: str, links_of: Any) -> Items:
         tags = [*note.tags, *(_tags_in(note.body))]
         line |= {"tags": list(dict.fromkeys(tags))} if tags else {}
         called = ((rel, _target(targets, names)) for rel, *names in links_of(note))
+        # A mapping keeps the order and drops repetitions in linear time; a list would be searched for each
+        # link.
         found = dict.fromkeys((to, rel) for rel, to in called if to not in (None, line["id"]))
         links = [{"to": to, "rel": rel} for to, rel in islice(found, _MOST_LINKS)]
         line |= {"links": links} if links else {}
@@ -239,6 +254,8 @@ def _targets(origin: Origin, id_key: str) -> dict[str, str]:
             calls = [path, basename(path), note.keys.get("title"), note.keys.get("permalink")]
             for call in [*calls, *(aliases if isinstance(aliases, list) else [])]:
                 if (name := named(call)) is not None:
+                    # Obsidian compares names without regard to case. Of two notes with one name, links lead
+                    # to the first.
                     found.setdefault(name.lower(), _id_of(note, id_key))
     return found
 
@@ -255,6 +272,7 @@ def _note_links(note: _Note) -> Iterator[tuple[str, ...]]:
         path = unquote((quoted or plain).partition("#")[0])
         if path.endswith(_MARKDOWN) and "://" not in path:
             path = path.removesuffix(_MARKDOWN)
+            # Obsidian has a setting for which of the three it writes, and reads all of them.
             yield "links", normpath(join(dirname(note.name), path)), path.lstrip("/"), basename(path)
 
 
@@ -269,7 +287,9 @@ def _relations(note: _Note) -> Iterator[tuple[str, ...]]:
 
 def _tags_in(body: str) -> list[str]:
     """Return the tags and the categories of observations in a body, outside of code."""
+    # A line such as ``#include`` or ``# comment`` in code is not a tag.
     text = _CODE.sub("", body)
     categories = [name for name in _OBSERVATION.findall(text) if name not in _CHECKBOXES]
+    # A tag of Obsidian has at least one character that is not a digit, so ``#42`` is none.
     tags = [tag for tag in _INLINE_TAG.findall(text) if not tag.isdigit()]
     return [*tags, *categories]

@@ -26,7 +26,9 @@ def is_memory_graph(origin: Origin) -> bool:
     with origin.open(origin.path.name) as file:
         first = [line for _, line in islice(objects(file), 3)]
     return bool(first) and all(
-        line is not None and line.get("type") in _GRAPH and {"name", "from"} & line.keys() for line in first
+        # The file has no mark of its own, so the first three lines must all fit.
+        line is not None and line.get("type") in _GRAPH and {"name", "from"} & line.keys()
+        for line in first
     )
 
 
@@ -51,6 +53,7 @@ def read_memory_graph(origin: Origin, _: Options) -> Items:
                 elif line.get("type") != "relation":
                     yield Unread(place, f"neither entity nor relation: {line.get('type')!r:.80}")
         for source in sorted(links.keys() - known):
+            # A link needs an entry to begin at.
             yield Unread(name, f"relations from {source!r:.80}, which is not an entity")
 
 
@@ -90,6 +93,7 @@ def read_memory_service(origin: Origin, _: Options) -> Items:
         vectors = _Vectors(database)
         for row in database.records(_MEMORIES, "id"):
             place = f"{database.name}: {_MEMORIES} {row['id']}"
+            # Deletions are tombstones there, which its synchronization between devices needs.
             if row.get("deleted_at") is not None:
                 continue
             if not isinstance(row["content"], str):
@@ -113,7 +117,7 @@ def read_memory_service(origin: Origin, _: Options) -> Items:
 def _metadata(value: Any) -> Record:
     try:
         found = json.loads(value) if isinstance(value, str) else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return {"metadata": value}
     return found if isinstance(found, dict) else {}
 
@@ -135,7 +139,10 @@ class _Vectors:
         place = f'SELECT chunk_id, chunk_offset FROM "{_VECTORS}_rowids" WHERE rowid = ?'  # noqa: S608
         for chunk, offset in self._database.rows(place, (row,)):
             if chunk != self._chunk[0]:
+                # Rows of one chunk follow one another, so the last chunk is kept: it has 1,024 vectors by
+                # default.
                 self._chunk = chunk, self._load(chunk)
+            # The offset is a stranger's number, and may lie outside of the chunk.
             rows = self._chunk[1]
             return rows[offset] if rows is not None and 0 <= offset < len(rows) else None
         return None

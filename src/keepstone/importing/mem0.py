@@ -35,6 +35,7 @@ def is_mem0(origin: Origin) -> bool:
 
 
 def _databases(origin: Origin, is_wanted: Any) -> Iterator[Path]:
+    # SQLite cannot open a member of an archive.
     if origin.is_zip:
         return
     paths = [origin.path / name for name in origin.names()] if origin.is_folder else [origin.path]
@@ -62,6 +63,7 @@ def read_mem0(origin: Origin, _: Options) -> Items:
         if payload is None:
             yield Unread(place, name)
             continue
+        # The vector store has the current text; the history of the same memory only adds earlier ones.
         known.add(name)
         yield Item(_session_of(payload), _line(name, payload, vector), place)
     for path in _databases(origin, _is_history):
@@ -114,6 +116,7 @@ def _point(raw: bytes) -> tuple[str, Record, Any]:
     if isinstance(vector, dict):
         # Named vectors: the memory's has no name, others are sparse, or of other models.
         dense = [part for part in vector.values() if isinstance(part, list)]
+        # Of several dense vectors without a nameless one it is unclear which is the memory's.
         vector = vector.get("") or (dense[0] if len(dense) == 1 else None)
     return name, payload, vector if isinstance(vector, list) and vector else None
 
@@ -154,6 +157,7 @@ def _history(database: ForeignDatabase, known: set[str]) -> Items:
     for (memory,) in list(database.rows(statement)):
         text = created = who = None
         is_deleted = False
+        # The events are replayed: the last text counts, and a deletion unless the memory was added again.
         for event, new, at, deleted, role, actor in database.rows(events, (memory,)):
             created = created or at
             is_deleted = event == "DELETE" or bool(deleted)

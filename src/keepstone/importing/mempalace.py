@@ -43,6 +43,7 @@ def read_mempalace(origin: Origin, _: Options) -> Items:
         for collection, record in chroma_records(origin):
             if isinstance(record, Unread):
                 yield record
+            # Databases and tenants of Chroma may come before the name of the collection.
             elif collection.rpartition("/")[2] == _DRAWERS:  # Other collections are made of the drawers.
                 text = record.metadata.pop(_DOCUMENT, None)
                 yield _drawer(record.id, text, record.metadata, record.vector, record.created, record.place)
@@ -73,9 +74,10 @@ def _exact(path: Path) -> Items:
             place = f"{database.name}: {name}"
             try:
                 found = json.loads(metadata or "{}")
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 yield Unread(place, f"its metadata is not JSON: {error}")
                 continue
+            # A vector of another length is damaged; the drawer is imported without it.
             floats = np.frombuffer(vector, "<f4") if vector and len(vector) % 4 == 0 else None
             yield _drawer(str(name), text, found if isinstance(found, dict) else {}, floats, created, place)
 
@@ -84,6 +86,7 @@ def _facts(path: Path) -> Items:
     with foreign_database(path) as database:
         if "triples" not in database.tables:
             return
+        # Triples refer to entities by ids; an entity that is missing keeps its id as its name.
         names = {row["id"]: row["name"] for row in database.records("entities")}
         for row in database.records("triples"):
             parts = [

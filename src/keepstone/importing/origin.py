@@ -44,15 +44,17 @@ class Origin:
         """Files that are not read, such as links; known once ``names`` has ended."""
         try:
             status = path.stat()
+            self.is_zip = stat.S_ISREG(status.st_mode) and _is_zip(path)
         except OSError as error:
             raise SourceError(f"{path} cannot be read: {error.strerror}") from error
         self.is_folder = stat.S_ISDIR(status.st_mode)
         if not (self.is_folder or stat.S_ISREG(status.st_mode)):
             raise SourceError(f"{path} is neither a file nor a folder")
         self.mtime = format_time(datetime.fromtimestamp(status.st_mtime, UTC))
-        self.is_zip = not self.is_folder and _is_zip(path)
         self._closing = ExitStack()
         if self.is_zip:
+            # If a check refuses the archive, no ``with`` statement of a caller is there yet to close its
+            # file.
             with ExitStack() as opened:
                 self._archive = _opened(path, opened.enter_context(_ArchiveFile(path)))
                 self._members = _checked(path, self._archive.infolist())
@@ -67,6 +69,7 @@ class Origin:
     @property
     def name(self) -> str:
         """The name of the file without its extension, or of the folder."""
+        # The path may be ``.`` or end in ``..``, which name nothing.
         path = self.path.resolve()
         return (path.name if self.is_folder else path.stem) or "imported"
 
@@ -87,6 +90,7 @@ class Origin:
 
     def near(self, name: str) -> list[Path]:
         """Return the files of a name in a folder, or in a folder right below it, that no link leads to."""
+        # The pattern ``*/`` also finds links to folders, which may lead out of the source.
         folders = [self.path, *sorted(self.path.glob("*/"))]
         places = [folder / name for folder in folders if folder == self.path or not folder.is_symlink()]
         return [path for path in places if path.is_file() and not path.is_symlink()]
@@ -95,10 +99,13 @@ class Origin:
         if sub.count("/") > _DEEPEST:
             self.refused.append(Unread(sub, f"more than {_DEEPEST} folders deep"))
             return
+        # A list, so that the folder is closed before those below it are opened: depth costs no descriptors.
         for entry in list(folder.scan(sub)):
             name = f"{sub}/{entry.name}" if sub else entry.name
             status = folder.stat(name)
             if stat.S_ISDIR(status.st_mode):
+                # Such as ``.git``, ``.obsidian`` and ``.trash``: a tool's own files, and notes that were
+                # thrown away.
                 if not entry.name.startswith("."):
                     yield from self._below(folder, name)
             elif stat.S_ISREG(status.st_mode):
@@ -123,6 +130,9 @@ class Origin:
             else:
                 with self.path.open("rb") as file:
                     yield file
+        # Members are unpacked while the caller reads, so that damage shows inside of its ``with`` block.
+        # zipfile raises RuntimeError for an encrypted member, NotImplementedError for an unknown method of
+        # compression, and passes on the errors of zlib.
         except (OSError, zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, *_ZLIB) as error:
             if isinstance(error, KeepstoneError):
                 raise SourceError(str(error)) from error
@@ -141,6 +151,7 @@ class Origin:
         Raises:
             ValueError: It is longer.
         """
+        # One byte more than is allowed shows whether there is more, without a size that could be wrong.
         with self.open(name) as file:
             raw = file.read(limit + 1)
         if len(raw) > limit:
@@ -158,6 +169,8 @@ _ZLIB = (_zlib_error(),)
 
 
 def _is_zip(path: Path) -> bool:
+    # Not zipfile.is_zipfile: that looks for the end of a directory anywhere in the last 64 KiB, where any
+    # other file may have the same bytes. The second beginning is that of an archive without members.
     with path.open("rb") as file:
         return file.read(4) in (b"PK\x03\x04", b"PK\x05\x06")
 
@@ -200,11 +213,14 @@ def _opened(path: Path, file: _ArchiveFile) -> zipfile.ZipFile:
 
 def _checked(path: Path, members: Sequence[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
     """Return the files of an archive by name, after checking all of its members."""
+    # Members that share bytes, or that overstate their packed size, would pass the check of each one's ratio.
+    # Python refuses overlapping members itself only since 3.11.8.
     if sum(member.compress_size for member in members) > path.stat().st_size:
         raise SourceError(f"{path} is a zip bomb: its members say that they are longer than the archive")
     found: dict[str, zipfile.ZipInfo] = {}
     for member in members:
         _check_member(path, member)
+        # Programs differ in whether the first or the last of two equal names is read.
         if member.filename in found:
             raise SourceError(
                 f"{path} has two members {member.filename!r:.80}: which one is meant is unclear"
@@ -220,10 +236,12 @@ def _check_member(path: Path, member: zipfile.ZipInfo) -> None:
         check_path(name.removesuffix("/"))
     except (KeepstoneError, ValueError) as error:
         raise SourceError(f"{path} has a member with a dangerous path: {error}") from error
+    # Archives made on Unix keep the mode of the file in the upper half.
     if stat.S_ISLNK(member.external_attr >> 16):
         raise SourceError(f"{path} has a link as member {name!r:.80}; links are not followed")
     if member.flag_bits & 1:
         raise SourceError(f"{path} is encrypted: unpack it, then import the folder")
+    # A small member may compress to any ratio: it can do no harm.
     is_bomb = member.file_size > _SUSPECT and member.file_size > _MOST_RATIO * max(member.compress_size, 1)
     if member.file_size > LARGEST_MEMBER or is_bomb:
         raise SourceError(

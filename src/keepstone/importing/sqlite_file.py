@@ -38,7 +38,9 @@ class ForeignDatabase:
         self._connection = connection
         self.name = name
         self._steps = _STEPS + _STEPS_PER_BYTE * size
+        # First of all, since reading the schema of a hostile file can already take for ever.
         connection.set_progress_handler(self._is_exhausted, _STEPS_BETWEEN)
+        # A virtual table has no page of its own: its root page is 0 or null.
         found = self.rows("SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0")
         self.tables = frozenset(str(name) for (name,) in found)
         # Of generated columns, 2 marks those that are computed when they are read; 3 marks stored ones.
@@ -48,6 +50,7 @@ class ForeignDatabase:
                 "WHERE t.type = 'table' AND t.rootpage > 0 AND c.hidden = 2"
             )
         )
+        # After the schema was read, as the authorizer needs its tables and computed columns.
         connection.authorizer = self._authorize
 
     def _is_exhausted(self) -> bool:
@@ -55,6 +58,8 @@ class ForeignDatabase:
         return self._steps < 0
 
     def _authorize(self, action: int, table: str | None, column: str | None, *_: str | None) -> int:
+        # ``query_only`` refuses writes already. The schema's table has this name also when it is asked as
+        # ``sqlite_schema``.
         if action != apsw.SQLITE_READ or table == "sqlite_master":
             return apsw.SQLITE_OK
         is_stored = table in self.tables and (table, column) not in self._computed
@@ -82,6 +87,8 @@ class ForeignDatabase:
     def records(self, table: str, order: str = "rowid") -> Iterator[dict[str, Any]]:
         """Yield the rows of a table as mappings."""
         names = self.columns(table)
+        # Names and not a star: a star would include computed columns, and the authorizer would refuse the
+        # whole query.
         chosen = ", ".join(map(_quoted, names))
         for row in self.rows(f"SELECT {chosen} FROM {_quoted(table)} ORDER BY {order}"):  # noqa: S608
             yield dict(zip(names, row, strict=True))
@@ -113,6 +120,7 @@ def foreign_database(path: Path) -> Iterator[ForeignDatabase]:
     Raises:
         SourceError: It is not an SQLite file, cannot be read, or has an unfinished transaction.
     """
+    # Files beside the database are named after its real path, not after a link to it.
     path = path.resolve()
     if not is_sqlite(path):
         raise SourceError(f"{path} is not an SQLite database")
@@ -128,6 +136,7 @@ def foreign_database(path: Path) -> Iterator[ForeignDatabase]:
             yield database
         return
     with TemporaryDirectory(prefix="keepstone-import-") as folder:
+        # Without ``-shm``, which SQLite makes again from the WAL as it opens the copy.
         for file in (path, wal):
             shutil.copyfile(file, Path(folder) / file.name)
         copy = Path(folder) / path.name
@@ -138,6 +147,8 @@ def foreign_database(path: Path) -> Iterator[ForeignDatabase]:
 def _is_filled(path: Path) -> bool:
     """Return whether a file beside a database is there and not empty; a link is refused."""
     try:
+        # Of the link itself: one that leads to another file would be copied and read as a part of the
+        # database.
         status = path.lstat()
     except FileNotFoundError:
         return False
@@ -149,6 +160,7 @@ def _is_filled(path: Path) -> bool:
 @contextmanager
 def _opened(path: Path, address: str) -> Iterator[ForeignDatabase]:
     flags = apsw.SQLITE_OPEN_URI | (
+        # To read a WAL, SQLite makes a file ``-shm`` beside it.
         apsw.SQLITE_OPEN_READONLY if "immutable" in address else apsw.SQLITE_OPEN_READWRITE
     )
     try:
@@ -174,4 +186,5 @@ def _distrust(connection: apsw.Connection) -> None:
     ):
         connection.config(setting, value)
     connection.limit(apsw.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
+    # ``cell_size_check`` finds a damaged page as it is loaded, before its cells are used.
     connection.execute("PRAGMA query_only = ON; PRAGMA cell_size_check = ON")

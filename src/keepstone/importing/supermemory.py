@@ -66,6 +66,7 @@ def _within(place: str, value: Any, document: Record, depth: int = 0) -> Iterato
         for number, item in enumerate(value, 1):
             yield from _within(f"{place}, {number}", item, document, depth + 1)
     elif isinstance(value, dict):
+        # supermemory's client for Python has names in snake case where the API has them in camel case.
         record = {_SNAKE.sub(lambda found: found[1].upper(), key): part for key, part in value.items()}
         kind = _kind(record)
         if kind == "memory" and document:

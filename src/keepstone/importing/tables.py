@@ -58,7 +58,9 @@ def _stem(name: str) -> str:
 def _as_line(found: Record, session: str, place: str) -> Item | Unread:
     """Return an object with the keys of a log line; other keys are its payload."""
     line = dict(found)
+    # It tells lines that were written together, and is of no meaning in another log.
     line.pop("batch", None)
+    # An export of several agents says the agent in each line.
     if is_ours := {"id", "ts", "type"} <= line.keys():
         line.pop("agent", None)
     name = named(line.pop("session", None)) if is_ours or isinstance(line.get("session"), str) else None
@@ -75,6 +77,8 @@ def _as_line(found: Record, session: str, place: str) -> Item | Unread:
     if not isinstance(line.get("type"), str):
         kind = line.pop("type", None)
         line = (
+            # A foreign ``type`` that is not a text stays in the payload, under a name that logs do not
+            # reserve.
             {"type": "message" if "role" in line else "event"}
             | line
             | ({} if kind is None else {"kind": kind})
@@ -95,6 +99,7 @@ def _check(mapping: Mapping[str, str]) -> None:
 def _mapped(found: Mapping[str, Any], mapping: Mapping[str, str], session: str, place: str) -> Item | Unread:
     """Return a record of mapped columns; the columns that are not mapped are its payload."""
     columns = {field: mapping.get(field, field) for field in _FIELDS}
+    # JSON objects may lack any key; without text or id the record would be another one.
     for field, column in mapping.items():
         if column not in found and field in ("text", "id"):
             return Unread(place, f"there is no column {column!r:.80} for {field}")
@@ -135,18 +140,23 @@ def read_csv(origin: Origin, options: Options) -> Items:
     csv.field_size_limit(MAX_LINE)
     for name in origin.names(*_TABLES):
         with origin.open(name) as file:
+            # Excel writes a byte order mark. The csv module needs line ends as they are, as a quoted cell may
+            # have some.
             text = io.TextIOWrapper(file, "utf-8-sig", newline="")
             try:
                 yield from _rows(text, name, options.mapping)
             except UnicodeDecodeError as error:
                 raise SourceError(f"{name} is not UTF-8 (byte {error.start}): convert it first") from error
             finally:
+                # The wrapper would close the file, which its own ``with`` closes.
                 text.detach()
     yield from origin.refused
 
 
 def _rows(text: io.TextIOWrapper, name: str, mapping: Mapping[str, str]) -> Items:
     first = text.readline(MAX_LINE)
+    # Excel writes semicolons where a comma is the decimal sign. csv.Sniffer guesses from the data, which may
+    # be prose.
     delimiter = max(",;\t", key=first.count)
     heading = next(csv.reader([first], delimiter=delimiter), [])
     if not any(column.strip() for column in heading):
@@ -154,6 +164,7 @@ def _rows(text: io.TextIOWrapper, name: str, mapping: Mapping[str, str]) -> Item
     missing = [column for column in mapping.values() if column not in heading]
     if missing:
         raise SourceError(f"{name} has no column {missing[0]!r:.80}; it has {', '.join(heading):.400}")
+    # Strict, so that text after a closing quotation mark is an error, and not a wrong division into cells.
     rows = csv.reader(text, delimiter=delimiter, strict=True)
     for row in _without_damage(rows, name):
         place = f"{name}:{rows.line_num + 1}"
@@ -161,6 +172,7 @@ def _rows(text: io.TextIOWrapper, name: str, mapping: Mapping[str, str]) -> Item
             yield row
         elif len(row) > len(heading):
             yield Unread(place, f"the row has {len(row)} cells, the heading {len(heading)}")
+        # Such a table is an export of ours: its cells are escaped against formulas of spreadsheets.
         elif heading == list(CSV_HEADING) and not mapping:
             yield _exported(dict(zip(heading, map(unescaped_cell, row), strict=False)), place)
         elif any(row):
@@ -171,6 +183,7 @@ def _without_damage(rows: Iterator[list[str]], name: str) -> Iterator[list[str] 
     while True:
         try:
             row = next(rows, None)
+        # The reader goes on after an error: a damaged row costs no other row.
         except csv.Error as error:
             yield Unread(f"{name}:{rows.line_num + 1}", str(error))  # type: ignore[attr-defined]
         else:

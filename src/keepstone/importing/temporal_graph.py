@@ -94,6 +94,7 @@ def _within(place: str, value: Any, depth: int = 0) -> Iterator[tuple[str, Recor
         for number, item in enumerate(value, 1):
             yield from _within(f"{place}, {number}", item, depth + 1)
     elif isinstance(value, dict):
+        # APOC wraps each node and each relationship, and has Graphiti's keys below ``properties``.
         if value.get("type") in _APOC and isinstance(value.get("properties"), dict):
             yield place, {**value["properties"], "labels": value.get("labels") or []}
             return
@@ -102,6 +103,7 @@ def _within(place: str, value: Any, depth: int = 0) -> Iterator[tuple[str, Recor
         if _kind(value) or not lists:
             yield place, value
             return
+        # An answer of the API may say once, around its list, whose the records are.
         shared = {key: value[key] for key in ("group_id", "user_id", "thread_id") if key in value}
         for key, item in lists.items():
             for inner, record in _within(f"{place}, {key}", item, depth + 1):
@@ -114,6 +116,7 @@ def _has_objects(value: list[Any]) -> bool:
 
 def _kind(record: Record) -> str:
     """Return what a record is; empty if it is none of these."""
+    # In this order: a fact of Graphiti has a name as entities have, and an episode may have one as well.
     if isinstance(record.get("fact"), str) and any(key in record for key in _FACT):
         return "fact"
     if isinstance(record.get("content"), str) and _uuid(record) is not None:
@@ -176,6 +179,7 @@ def _episode(record: Record, _: dict[str, str]) -> Record | None:
         return None
     moments = ("reference_time", "valid_at", "created_at")
     ts = next((found for key in moments if (found := time_of(record.get(key)))), None)
+    # Zep's messages are episodes with a role.
     if isinstance(record.get("role"), str):
         name = record.get("name") or record.get("role_name")
         return {"ts": ts, **message(record["role"], record["content"], name=name)}

@@ -30,6 +30,7 @@ def _first_lines(origin: Origin) -> list[Record]:
     names = origin.names(*_LINES)[:_LOOKED_AT]
     found: list[Record] = []
     for name in names:
+        # A source that is a single file has its own name, whatever its extension.
         if name.lower().endswith(_LINES):
             with origin.open(name) as file:
                 found += [line for _, line in islice(objects(file), _LOOKED_AT) if line is not None]
@@ -58,6 +59,7 @@ def _claude_line(line: Record) -> Record | None:
         return None
     item: Record = {"id": named(line.get("uuid")), "ts": time_of(line.get("timestamp"))}
     parent = named(line.get("parentUuid"))
+    # Only for the messages of a subagent: in the main chain their order says the same.
     links = {"links": [{"to": parent, "rel": "reply_to"}]} if parent and line.get("isSidechain") else {}
     return item | {"type": "message", "data": {"role": line["type"]} | said} | links
 
@@ -99,4 +101,5 @@ def _codex_line(line: Record, payload: Any) -> Record | None:
         return None  # Only its encrypted form is there.
     if item["type"] == "message" and isinstance(item.get("content"), str):
         return message(item.get("role"), item["content"])
+    # Tool calls and reasoning keep Codex's own form, which is that of OpenAI's Responses API.
     return {"type": "message", "data": item}

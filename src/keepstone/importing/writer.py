@@ -39,6 +39,7 @@ _BATCH_BYTES = 4 << 20
 _OPEN_SESSIONS = 64
 _Key = tuple[str, str]
 """An agent's slug and a session's id."""
+# The home sets or changes these keys itself, or they say who wrote and not what.
 _UNCOMPARED = frozenset({"ts", "modified", "access", "embedding", "life", "origin"})
 
 
@@ -105,12 +106,15 @@ class Writer:
             slug = self._agent_from.slug_of(item) if self._agent_from else None
             key = slug or self._agent.slug, _session_name(item.session)
             record = self._record(key, item.line, is_ours=item.exported)
+            # Logs may hold entries without content, which other programs wrote, and an export brings them
+            # back.
             if not item.exported:
                 check_content(record)
             size = len(dump(record))
         except (ValueError, TypeError) as error:
             self._fail(item.place, str(error))
             return
+        # A message without a time takes that of the one before it, so that a conversation keeps its order.
         self._last = (key, record["ts"])
         self._pending.setdefault(key, []).append(_Pending(record, item.place))
         self._count, self._bytes = self._count + 1, self._bytes + size
@@ -132,6 +136,8 @@ class Writer:
             self._result.failed.append(Unread("…", f"{self._unread:,} more failures"))
 
     def _fail(self, place: str, reason: str) -> None:
+        # A source of the wrong kind may fail in each of millions of lines, and all of them would stay in
+        # memory.
         if len(self._result.failed) < MOST_FAILURES:
             self._result.failed.append(Unread(place, reason))
         else:
@@ -144,9 +150,12 @@ class Writer:
             line = self._vectors.checked(self._owner(key[0]), line)
         if line.get("ts") is None:
             line = line | {"ts": self._last[1] if self._last[0] == key else self._mtime}
+        # Only now, as the id of a record without one follows from all of its content.
         if line.get("id") is None:
             line = line | {"id": self._id_of(key, line)}
         record = record_of(line | {"origin": self._origin_of(line, is_ours=is_ours)}, system_clock)
+        # Before records are compared: a second run finds the masked text here, and masked text must be equal
+        # to it.
         record = record if self._guard is None else self._guard(key[1], [record])[0]
         return record | ({"life": life} if (life := life_of(line)) > 1 else {})
 
@@ -162,10 +171,12 @@ class Writer:
             said = said_by(data) if is_message and isinstance(data, dict) else PROGRAM
         try:
             origin = origin_of(said)
+        # An origin that a stranger wrote badly gets the least trust instead of ending the import.
         except (TypeError, ValueError):
             origin = {"by": LEAST}
         if not self._keep_origin:
             origin = {**origin, "by": least((origin["by"], "import"))}
+            # A person vouched for the entry in the other home, not here.
             origin.pop("vouched", None)
         return {"via": f"import/{self._result.source}"} | origin
 
@@ -217,6 +228,7 @@ class Writer:
         agent = self._agent
         if slug == agent.slug:
             return agent
+        # Made directly, since an agent does not know its home.
         return Agent(agent._shared, agent._store.check_agent(slug))  # noqa: SLF001
 
     def _session(self, key: _Key) -> tuple[Agent, Session, Container[str]]:
@@ -226,6 +238,7 @@ class Writer:
             session = agent.session(name)
             self._sessions[key] = agent, session, session.gone()
             if len(self._sessions) > _OPEN_SESSIONS:
+                # Each session holds the ids that are gone from it; a source may have any number of sessions.
                 self._sessions.popitem(last=False)
         return self._sessions[key]
 
@@ -244,6 +257,8 @@ class Writer:
             # Written together, the later line of one id replaces the earlier one, and keeps its time.
             return None if _says_same(before, record) else before | record | {"ts": before["ts"]}
         if (versions := self._tried.get(hash((agent.slug, session.id, entry_id)))) is not None:
+            # A real run would compare with the entry's history; a dry run has only the versions that it
+            # noted.
             said = _content(record).items()
             return None if self._resume or any(said <= version.items() for version in versions) else record
         try:
@@ -255,6 +270,7 @@ class Writer:
             return None
         if _says_same(stored, record) and ("embedding" not in record or "embedding" in stored):
             return None
+        # An entry keeps the time at which it was remembered first.
         return {key: value for key, value in record.items() if key != "ts"}
 
     def _was_edited_here(self, agent: Agent, session: Session, stored: Record, record: Record) -> bool:
@@ -314,6 +330,7 @@ class _Vectors:
     def _is_kept(self, agent: Agent, space: Space, *, names_space: bool) -> bool:
         """Return whether a vector is kept; raise InvalidEmbeddingError if the agent cannot use it."""
         own = self._spaces.get(agent.slug) or agent.vectors().space()
+        # Two models may have vectors of one length, whose distances mean nothing.
         if own is not None and not space.is_given and space.id != own.id:
             raise InvalidEmbeddingError(f"they are of {space.id!r:.80}, this agent's of {own.id!r:.80}")
         if own is not None and space.dim != own.dim:
@@ -333,6 +350,8 @@ def _says_same(stored: Record, record: Record) -> bool:
     """Return whether an entry says what a record says; keys that the record does not name do not count."""
     if stored["type"] != record["type"] or not same(body_of(stored), body_of(record)):
         return False
+    # Tags or links that a person added here would else count as a change, and the next import would undo
+    # them.
     keys = record.keys() - _UNCOMPARED - body_of(record).keys() - {"id", "type"}
     return all(same(stored.get(key), record[key]) for key in keys)
 
@@ -347,4 +366,5 @@ def _guard(secrets: str) -> Callable[[str, list[Record]], list[Record]] | None:
 
 def _session_name(name: str) -> str:
     """Return a session's id: the source's own name, unless that is too long for a file's name."""
+    # JSON may hold half of a surrogate pair, which no file's name can have.
     return session_id_of(name.encode("utf-8", "replace").decode())

@@ -114,12 +114,14 @@ class KeepstoneMemoryService(BaseMemoryService):
     def _put(self, scope: Record, items: Sequence[Record]) -> None:
         parts = [scope["app_name"], scope["user_id"], scope["session_id"]]
         session = opened_session(self._agent, *(part for part in parts if part is not None))
+        # Of a session without a log nothing can have been deleted, so that no history is read.
         is_new = session.info() is None
         live = {record["id"]: record.get("data") for record in session.records()}
         changed = [item for item in items if item["id"] not in live or item["data"] != live[item["id"]]]
         session.put_many(
             item
             for item in changed
+            # A memory is added on purpose; the events of a session are added again and again by the runner.
             if is_new or item["type"] == "memory" or not self._was_deleted(session, item["id"])
         )
 
@@ -130,6 +132,7 @@ class KeepstoneMemoryService(BaseMemoryService):
             return False
 
     def _search(self, scope: Record, query: str) -> SearchMemoryResponse:
+        # Twice as many, as hits that only come beside a match are left out below.
         hits = self._agent.recall(query, limit=2 * self._limit, where=scope) if query.strip() else ()
         # Neighbours of a match in its session are left out, unless no hit is clearly about the query.
         found = [hit for hit in hits if hit.why.words or hit.relevance >= RELEVANT] or hits[:WEAK]
@@ -172,6 +175,7 @@ def _content(entry: Entry, author: str | None) -> Content:
         content = Content.model_validate(entry.data.get("content"))
     except ValidationError:
         return Content(parts=[Part(text=entry.text)])
+    # A person who corrects an entry changes its text, and not the content in its payload.
     if entry.line.get("text") == content_text(content, author):
         return content
     return Content(role=content.role, parts=[Part(text=entry.text)])

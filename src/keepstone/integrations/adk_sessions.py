@@ -82,6 +82,7 @@ class KeepstoneSessionService(BaseSessionService):
         Raises:
             AlreadyExistsError: The user has a session with this id.
         """
+        # ADK's own services strip the ids of sessions, and take a blank one for none.
         place = _Place(app_name, user_id, (session_id or "").strip() or new_id())
         return await write_in_thread(self._create, place, state or {})
 
@@ -119,6 +120,8 @@ class KeepstoneSessionService(BaseSessionService):
         """
         if event.partial:
             return event
+        # The order of ADK's BaseSessionService: temporary state reaches the running session, and is taken out
+        # before the event is stored.
         self._apply_temp_state(session, event)
         event = self._trim_temp_delta_state(event)
         place = _Place(session.app_name, session.user_id, session.id)
@@ -128,6 +131,7 @@ class KeepstoneSessionService(BaseSessionService):
         return event
 
     def _create(self, place: _Place, state: Mapping[str, Any]) -> AdkSession:
+        # Values that JSON cannot say are refused here, before the session is created.
         app, user, own = _parted(to_jsonable_python(state))
         created = time.time()
         head = {
@@ -143,6 +147,8 @@ class KeepstoneSessionService(BaseSessionService):
                 raise AlreadyExistsError(f"Session with id {place.session_id} already exists.")
             return [head]
 
+        # The check for an existing session and its creation are one step, so that of two callers one gets the
+        # error.
         revise(_session(self._agent, place), line, [_ID], lines=[head])
         self._share(place, app, user)
         return AdkSession(
@@ -157,6 +163,8 @@ class KeepstoneSessionService(BaseSessionService):
         stored = [record["data"]["event"] for record in records if record["type"] == _EVENT]
         own = dict(head["state"])
         for event in stored:
+            # The state is what the events made of it; it is stored nowhere else, so that both cannot
+            # disagree.
             own.update(_parted(event.get("actions", {}).get("state_delta", {}))[2])
         changed = stored[-1]["timestamp"] if stored else head["created"]
         events = [*map(Event.model_validate, _chosen(stored, config))]
@@ -167,6 +175,7 @@ class KeepstoneSessionService(BaseSessionService):
         where = {"app_name": app_name} | ({} if user_id is None else {"user_id": user_id})
         heads = self._agent.iter_entries(types=[_HEAD], where=where, include_superseded=True)
         places = [_Place(*(head.data[name] for name in _Place._fields)) for head in heads]
+        # ADK asks for lists without events.
         nothing = GetSessionConfig(num_recent_events=0)
         found = [session for place in places if (session := self._read(place, nothing)) is not None]
         found.sort(key=lambda session: (session.last_update_time, session.user_id, session.id))
@@ -190,8 +199,10 @@ class KeepstoneSessionService(BaseSessionService):
                 raise SessionNotFoundError(f"Session {place.session_id} not found.")
             before = live.get(event.id)
             is_new = before is None or before.data != data
+            # Only the same event again is a retry; one with the id of another event is kept beside it.
             return [{"id": event.id if before is None else new_id(), **line}] if is_new else []
 
+        # Not created: an event that arrives after the session was deleted must not bring it back.
         written = revise(_session(self._agent, place), lines, [_ID, event.id], create=False)
         if is_new and not written:
             raise SessionNotFoundError(f"Session {place.session_id} not found.")
@@ -210,6 +221,7 @@ class KeepstoneSessionService(BaseSessionService):
         ts = now(clock_of(self._agent))
 
         def line(live: LiveSession) -> Sequence[Record]:
+            # Under the lock, so that two sessions that set different keys at the same time lose neither.
             before = live.get(_STATE_ID)
             merged = {**(before.data["state"] if before else {}), **delta}
             return [{"id": _STATE_ID, "ts": ts, "type": _SHARED, "data": {"state": merged}, **STATE}]

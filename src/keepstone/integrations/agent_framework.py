@@ -88,6 +88,7 @@ class KeepstoneHistoryProvider(HistoryProvider):
         given = [message.to_dict() for message in messages]
         with self._saving:  # Two calls with one transcript must not both add it.
             session = self._session(session_id)
+            # A long id is a digest in the name of the file, and cannot be read from it.
             named = {} if session_id in (session.id, None) else {"session_id": session_id}
             start = _overlap(_stored(session), given)
             session.add_many(
@@ -114,14 +115,17 @@ def _overlap(stored: Sequence[Record], given: Sequence[Record]) -> int:
     """
     if not stored or not given:
         return 0
+    # Only the end of the stored messages can overlap, so that the length of the history does not matter.
     known, ids = [*map(_identity, stored[-len(given) :])], [*map(_identity, given)]
     is_plain_input = stored[-1]["role"] == "user" and stored[-1].get("message_id") is None
     if len(stored) <= len(given):
         for start in range(len(ids) - len(known) + 1):
             if ids[start : start + len(known)] == known:
+                # Someone who says "yes" twice says it twice: without an id the second is a new message.
                 if is_plain_input and start == 0 and len(known) == 1:
                     break
                 return start + len(known)
+    # The longest overlap first, as a short one may be a coincidence.
     for length in range(min(len(known), len(ids)), 0, -1):
         if known[-length:] == ids[:length] and not (is_plain_input and length == 1):
             return length

@@ -45,6 +45,8 @@ class _Commands:
             lines = [f"{_size(item.size)}\t{item.path}" for item in self._files.listing(path, _LEVELS)]
             levels = f"up to {_LEVELS} levels deep in {path}, excluding hidden items:"
             return "\n".join([f"Here're the files and directories {levels}", *lines])
+        # Not splitlines, which also divides at form feeds and other signs that the model does not count as
+        # lines.
         lines = seen.text.split("\n")
         if len(lines) > _MOST_LINES:
             raise ToolError(f"File {path} exceeds maximum line limit of {_MOST_LINES:,} lines.")
@@ -59,6 +61,7 @@ class _Commands:
 
     def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
         path, old, new = (_text(command, name) for name in ("path", "old_str", "new_str"))
+        # Filled inside of the locked step: afterwards another writer could have changed the lines around it.
         snippet: list[str] = []
 
         def change(seen: Seen) -> str:
@@ -86,6 +89,7 @@ class _Commands:
                     f"Invalid `insert_line` parameter: {at}. It should be within the range [0, {len(lines)}]."
                 )
             changed = "\n".join([*lines[:at], text.rstrip("\n"), *lines[at:]])
+            # The file ends in one line break, as Anthropic's own tool writes it.
             return changed.removesuffix("\n") + "\n"
 
         self._files.edit(path, change)
@@ -229,6 +233,7 @@ def _text(command: object, name: str) -> str:
 
 def _number(command: object, name: str) -> int:
     value = getattr(command, name, None)
+    # A model's JSON is not checked before it comes here, and ``true`` is a number for Python.
     if isinstance(value, bool) or not isinstance(value, int):
         raise ToolError(f"The parameter `{name}` must be a whole number.")
     return value
@@ -253,8 +258,10 @@ def _replaced(content: str, old: str, new: str, path: str) -> tuple[str, int]:
     """Return a content with a text replaced that occurs once, and the line of the change, from 1."""
     places: list[int] = []
     place = content.find(old)
+    # An empty text is found everywhere; one place is enough for the error.
     while place >= 0 and (old or not places):
         places.append(place)
+        # One character on, so that the error also names occurrences that overlap.
         place = content.find(old, place + 1)
     if not places:
         raise ToolError(f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}.")

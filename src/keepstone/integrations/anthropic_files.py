@@ -88,6 +88,7 @@ class MemoryFiles:
             seen = _seen(folder, path)
             data = file_bytes(change(seen))
             assert folder is not None  # noqa: S101  There is a file in it.
+            # An edit keeps the rights that a person gave to the file.
             mode = folder.stat(seen.name).st_mode
             self._files._replace(folder, seen.name, data, mode)
 
@@ -104,6 +105,7 @@ class MemoryFiles:
                 name = _resolved(folder, path)
                 if not name or (folder is not None and _kind(folder, name) == "folder"):
                     raise exists
+            # The check runs under the lock: of two callers that create one file, the second gets the error.
             self._files.write(name, text, check=refuse)
 
     def listing(self, path: str, levels: int) -> list[Listed]:
@@ -151,6 +153,7 @@ class MemoryFiles:
         with _told(ROOT), self._files.folder(locked=True) as folder:
             if folder is not None:
                 for name in [entry.name for entry in folder.scan()]:
+                    # Our own lock and temporary files are in the folder, too. Some file systems ignore case.
                     if not name.casefold().startswith(RESERVED):
                         _remove(folder, name)
                 folder.sync()
@@ -173,6 +176,7 @@ def _told(path: str) -> Iterator[None]:
         raise ToolError("The memory is locked by another process; nothing was changed, try again.") from error
     except AccessDeniedError as error:
         raise ToolError(f"Permission denied for {path}.") from error
+    # Below the errors of ours, many of which are ValueErrors, too.
     except ValueError as error:  # Of our own, about the path or the text.
         raise ToolError(f"Invalid: {error}") from error
     except (KeepstoneError, OSError) as error:
@@ -199,6 +203,7 @@ def _resolved(folder: Folder | None, path: str) -> str:
     if path != ROOT and not path.startswith(f"{ROOT}/"):
         raise ToolError(f"Path must start with {ROOT}, got: {path}")
     names = [name for name in path.removeprefix(ROOT).split("/") if name not in ("", ".")]
+    # ``..`` is allowed here as long as it stays inside; the check of names would refuse it.
     if plain := [name for name in names if name != ".."]:
         check_path("/".join(plain))
     found = _followed(folder, names)
@@ -228,6 +233,7 @@ def _followed(folder: Folder | None, names: list[str]) -> str:
         if links > _MOST_LINKS:
             raise PathEscapeError("too many links")
         # The target's names are followed one by one, too: each may be a link itself.
+        # An absolute link that stays inside begins again at the root.
         if target.is_absolute():
             done = []
         left.extendleft(reversed(_inside(folder, target)))

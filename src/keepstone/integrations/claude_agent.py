@@ -127,6 +127,7 @@ class KeepstoneSessionStore(SessionStore):
 
         def change(live: LiveSession) -> list[Record]:
             head = live.get(_HEAD)
+            # Decided under the lock: the SDK sends a batch again when it has got no answer.
             new = list(_unknown(lines, live))
             if not new:
                 return []
@@ -146,11 +147,14 @@ class KeepstoneSessionStore(SessionStore):
             return data | {"subpath": subpath}
         previous = None if head is None else _summary_of(head.data)
         identity: SessionKey = {"project_key": project, "session_id": session}
+        # The SDK's own function, whose result is opaque. It is folded under the lock, as a summary that
+        # misses a line would stay wrong.
         folded = fold_session_summary(previous, identity, cast("list[SessionStoreEntry]", new))
         return data | {"summary": plain(folded["data"])}
 
     def _begin_stamps(self) -> None:
         """Let this process's times of writing begin after all that are stored."""
+        # Once for each process: reading the heads of all transcripts is too much for each append.
         if self._root not in _stamps:
             last = max(
                 map(_mtime, self._agent.iter_entries(types=[_HEAD_TYPE], include_superseded=True)), default=0
@@ -162,12 +166,15 @@ class KeepstoneSessionStore(SessionStore):
         """Return the time of writing in milliseconds, later than any before in this home."""
         with _stamping:
             now = (instant(self._clock(), "the clock's time") - EPOCH) // _MILLISECOND
+            # Strictly later than each one before, since the SDK sorts by it and two appends may share a
+            # millisecond.
             stamp = max(now, _stamps[self._root] + 1, _mtime(head) + 1)
             _stamps[self._root] = stamp
         return stamp
 
     def _load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
         records = self._session(_checked(key)).records()
+        # The SDK tells a transcript that was never written (None) from one without lines.
         if not any(record["id"] == _HEAD for record in records):
             return None
         lines = (record["data"] for record in records if record["id"] != _HEAD and _is_line(record))
@@ -187,6 +194,7 @@ class KeepstoneSessionStore(SessionStore):
         project, session, subpath = checked = _checked(key)
         heads = self._heads(project, session) if subpath is None else []
         below = [(project, session, head["subpath"]) for head in heads if not _is_main(head)]
+        # The main transcript last: a kill in between leaves it, and the same call again removes the rest.
         for place in [*below, checked]:
             self._session(place).remove()
 

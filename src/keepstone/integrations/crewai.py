@@ -67,6 +67,7 @@ class KeepstoneStorage:
         """
         vectors = [_vector(record.embedding) for record in records]
         dims = [*self._dim(), *(len(vector) for vector in vectors if vector is not None)]
+        # Before anything is written: a session with vectors of two dimensions could not be searched.
         for dim in dims:
             if dim != dims[0]:
                 raise EmbeddingDimensionMismatchError(dims[0], dim)
@@ -79,6 +80,7 @@ class KeepstoneStorage:
     @plain_errors()
     def touch_records(self, record_ids: list[str]) -> None:
         """Set the time of the last access of records to now."""
+        # CrewAI's own times are in UTC without a zone, and Python compares them with none that has one.
         now = datetime.now(UTC).replace(tzinfo=None).isoformat()
         wanted = set(record_ids)
         touched = [
@@ -113,6 +115,7 @@ class KeepstoneStorage:
             score = min(max(cosine, 0.0), 1.0)
             if score >= min_score:
                 scored.append((score, line))
+        # By the score alone: lines of equal scores are mappings, which have no order, and keep theirs.
         scored.sort(key=lambda pair: -pair[0])
         return [(_record(line), score) for score, line in scored[:limit]]
 
@@ -137,6 +140,7 @@ class KeepstoneStorage:
             self._agent.delete_where(
                 ids=ids[at : at + _MOST],
                 types=[_TYPE],
+                # Checked again, as an id may have been given to another entry since it was listed.
                 where={"scope": {"exists": True}},
                 include_superseded=True,
             )

@@ -56,6 +56,7 @@ def opened_home(home: Target) -> Home:
         return home
     asked = os.environ.get("KEEPSTONE_HOME", "") if home is None else home
     if isinstance(asked, str) and is_database(Path(asked)):
+        # A database is looked up by its URL first: two homes of it would have two pools of connections.
         return _homes.get(asked) or _kept(asked, open_home(home))
     opened = open_home(home)  # Reads nothing yet, and says which folder is meant now.
     return _kept(str(opened.root), opened)
@@ -64,6 +65,7 @@ def opened_home(home: Target) -> Home:
 def _kept(name: str, opened: Home) -> Home:
     """Return the home that is open under a name, which is a new one if there is none."""
     with _guard:
+        # Two threads may have opened it; the one that came first counts, and the other's is closed below.
         home = _homes.setdefault(name, opened)
         _homes.move_to_end(name)
         if len(_homes) > _KEPT_HOMES:
@@ -119,10 +121,12 @@ def revise(
     def guarded(live: LiveSession) -> Sequence[Record]:
         return revision(live) if guard is None else guard(session.id, revision(live))
 
+    # As every write of a session does: it records the home's embedder, and that the agent may lack vectors.
     shared.meaning.claim(session.agent)
     if store.session(session.agent, session.id) is None:
         if not create:
             return []
+        # A session is created before its lock can be taken, so that what cannot be stored is found here.
         for line in lines:
             dump(line)
         store.create(session.agent, session.id)
@@ -149,6 +153,8 @@ async def write_in_thread(call: Callable[P, T], *args: P.args, **keys: P.kwargs)
 
     What the caller reads next then shows the write.
     """
+    # A thread cannot be stopped. Without the shield a cancelled caller would go on while the write is still
+    # under way, and read the state before it.
     task = asyncio.ensure_future(in_thread(call, *args, **keys))
     try:
         return await asyncio.shield(task)
@@ -165,6 +171,8 @@ class _PlainErrors(ContextDecorator):
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, KeepstoneError):
+            # Frameworks catch built-in errors; ours are subclasses of them, but their names mean nothing
+            # there.
             kind = next(kind for kind in type(error).__mro__ if kind.__module__ == "builtins")
             raise (OSError if kind is Exception else kind)(str(error)) from error
 

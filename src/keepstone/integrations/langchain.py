@@ -146,6 +146,7 @@ def _item(message: BaseMessage) -> Record:
         "type": _TYPE,
         "text": f"{_ROLES.get(message.type, message.type)}: {said}",
         "data": data,
+        # The role decides how far a message is trusted: what a tool returned is not what the user said.
         "origin": said_by(data),
     }
 

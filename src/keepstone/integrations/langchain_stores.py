@@ -302,6 +302,7 @@ class KeepstoneVectorStore(VectorStore):
             filter: Values that the metadata must have, as ``where`` of ``Agent.recall``.
         """
         found = self._similar(embedding, fetch_k, filter)
+        # All found ones have a vector, so that places in this list are places in that one.
         vectors = [memory.embedding.tolist() for memory in found if memory.embedding is not None]
         chosen = maximal_marginal_relevance(np.asarray(embedding), vectors, lambda_mult, k)
         return [_document(found[place]) for place in chosen]

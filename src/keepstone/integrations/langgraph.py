@@ -123,6 +123,7 @@ class KeepstoneStore(BaseStore):
         checked, puts = _checked(ops)
         asked = {query: self._embeddings().embed_query(query) for query in self._queries(checked)}
         with plain_errors():
+            # Reads see the state before the puts of their batch, as LangGraph's own stores do.
             results = self._read(checked, asked)
             if puts:
                 texts = self._texts(puts)
@@ -134,6 +135,7 @@ class KeepstoneStore(BaseStore):
         """Run operations like ``batch``, without blocking the event loop."""
         checked, puts = _checked(ops)
         asked = {query: await self._embeddings().aembed_query(query) for query in self._queries(checked)}
+        # A batch of puts alone needs no thread for reading.
         results: list[Result] = [None] * len(checked)
         if len(puts) < len(checked):
             results = await in_thread(self._read, checked, asked)
@@ -167,6 +169,7 @@ class KeepstoneStore(BaseStore):
         if self._sweeper is None or not self._sweeper.is_alive():
             configured = (self.ttl_config or {}).get("sweep_interval_minutes")
             minutes = sweep_interval_minutes or configured or _SWEEP_MINUTES
+            # A sweeper that was stopped left the event set.
             self._stop_sweeping.clear()
             self._sweeper = threading.Thread(
                 target=self._sweep_on, args=(minutes * 60, done), name="keepstone-ttl", daemon=True
@@ -237,6 +240,8 @@ class KeepstoneStore(BaseStore):
         )
         if vector is not None:
             return ranked([*passing], vector)[offset : offset + limit]
+        # One session has its items in their order already. Pages must join up, so that the order may not
+        # change.
         in_order = passing if len(spaces) < 2 else sorted(passing, key=Found.made)  # noqa: PLR2004
         return [(found, None) for found in islice(in_order, offset, offset + limit)]
 
@@ -245,6 +250,7 @@ class KeepstoneStore(BaseStore):
         listed: dict[Namespace, None] = {}
         for namespace, session in self._namespaces.below(()):
             shown = namespace[: op.max_depth]
+            # The namespaces come sorted, so that later ones cannot be on this page.
             if len(listed) >= offset + limit:
                 break
             wanted = shown not in listed and is_selected(namespace, op.match_conditions)
@@ -259,10 +265,12 @@ class KeepstoneStore(BaseStore):
             vectors = [embedded[text] for text in self._texts_of(op)]
             line = line_of(key, op.value, op.ttl, vectors, kept_with(namespace), now)
             lines.setdefault(namespace, []).append(line)
+        # A batch is all or nothing, but each namespace is a session with a lock of its own.
         if len(lines) > 1:
             for line in chain.from_iterable(lines.values()):
                 dump(line.body)  # What cannot be stored is refused before any session is made or written.
         for namespace, put in lines.items():
+            # Deleting what is not there must not create a namespace.
             has_items = any(line.body for line in put)
             ids = [line.entry_id for line in put]
             bodies = (line.body for line in put)
@@ -273,6 +281,7 @@ class KeepstoneStore(BaseStore):
         """Give items that were read their time to live again, where that is worth a line."""
         due: dict[str, list[str]] = {}
         for item in found:
+            # Looked at without a lock first: most reads lengthen no life by enough to be written.
             if renewed(item.record, now) is not None:
                 due.setdefault(item.session, []).append(item.record["id"])
         for name, ids in due.items():
@@ -284,7 +293,10 @@ class KeepstoneStore(BaseStore):
         def expired(live: LiveSession) -> list[Record]:
             nonlocal swept
             outdated = [
-                entry for entry in map(live.get, ids) if entry is not None and not is_valid(entry.line, now)
+                # Under the lock again: a read may have renewed an item since it was found.
+                entry
+                for entry in map(live.get, ids)
+                if entry is not None and not is_valid(entry.line, now)
             ]
             swept = len(outdated)
             return [{"id": entry.id, "ts": format_time(now), "deleted": True} for entry in outdated]
@@ -314,6 +326,8 @@ def _checked(ops: Iterable[Op]) -> tuple[list[Op], _Puts]:
     for op in ops:
         validate_op_namespace(op)
         if isinstance(op, GetOp):
+            # The convenience methods give tuples and texts; direct calls of ``batch`` may give lists and
+            # numbers.
             is_plain = type(op.namespace) is tuple and type(op.key) is str
             named = op if is_plain else op._replace(namespace=tuple(op.namespace), key=str(op.key))
             checked.append(named)

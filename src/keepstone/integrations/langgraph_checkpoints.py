@@ -106,6 +106,8 @@ class Thread:
             blobs: dict[str, Record] = {}
             channels = {
                 name: known[name]
+                # LangGraph gives a channel a new version whenever its value changes, so that an equal version
+                # is an equal value.
                 if name in known and known[name]["version"] == version is not None
                 else {"version": version, **self._stored(value, blobs)}
                 for name, (version, value) in values.items()
@@ -127,6 +129,7 @@ class Thread:
         lines: dict[int, Record] = {}
         now = format_time(self._now())
         for number, (channel, value) in enumerate(writes):
+            # Errors, interrupts and the like have fixed negative places, so that a retry replaces them.
             index = WRITES_IDX_MAP.get(channel, number)
             said = {"task_id": task_id, "task_path": task_path, "index": index, "channel": channel}
             lines[index] = {
@@ -149,6 +152,8 @@ class Thread:
     def remove(self, places: Iterable[Place]) -> None:
         """Purge checkpoints with their writes, and the values that no other checkpoint has."""
         removed = set(places)
+        # Writes and checkpoints first, then blobs: a kill in between leaves blobs that nothing uses, and not
+        # the reverse.
         if removed:
             self._session.purge_many(
                 record["id"]
@@ -162,6 +167,7 @@ class Thread:
         ids = [record["id"] for record in self._records()]
         self._session.purge_many(ids)
         if self._session.info() is not None and not self._session.entry_count():
+            # A run may have begun the thread again since its entries were counted.
             with suppress(_NotEmptyError):
                 self._session.remove(check=_check_is_empty)
 
@@ -178,6 +184,7 @@ class Thread:
             _BlobGoneError: A line refers to a blob that is neither given nor in the session.
         """
         made = [{**line, **STATE, **self._named} for line in [*blobs.values(), *lines]]
+        # Looked up under the lock, since ``prune`` of another process may purge a blob at any moment.
         used = {blob for line in lines for blob in _blobs(line)}
 
         def revision(live: LiveSession) -> list[Record]:
@@ -195,17 +202,20 @@ class Thread:
         """
         kind, raw = self._serde.dumps_typed(value)
         # Base64 would hide a secret from every later look.
+        # Before base64, in which no pattern of a secret would match.
         text = raw.decode(errors="replace")
         if self._session.guarded({"text": text})["text"] != text:
             raise ValueError(
                 "a checkpoint has a suspected secret, which this home masks; a serialized value cannot be "
                 "masked: keep the secret out of the graph's state, or use a serializer that encrypts"
             )
+        # A small value costs less in its line than as an entry of its own.
         if len(raw) <= _INLINE:
             return {"type": kind, "base64": base64.b64encode(raw).decode()}
         ids = []
         for at in range(0, len(raw), _PIECE):
             piece = raw[at : at + _PIECE]
+            # Named by its content: equal values of a thread's checkpoints are stored once.
             ids.append(f"blob/{hashlib.sha256(piece).hexdigest()}")
             data = {"base64": base64.b64encode(piece).decode()}
             blobs[ids[-1]] = {"id": ids[-1], "ts": format_time(self._now()), "type": BLOB, "data": data}
@@ -231,6 +241,7 @@ class Thread:
         if not unused:
             return
         self._session.purge_many([*unused])
+        # A checkpoint may have referred to a blob between the look and the purge.
         taken = set(chain.from_iterable(map(_blobs, self._records()))) & unused.keys()
         if taken:
             self._session.put_many(unused[blob] for blob in sorted(taken))

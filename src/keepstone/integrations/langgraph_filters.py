@@ -73,6 +73,7 @@ def _sign(value: Any, bound: Any) -> int | None:
     """Compare as numbers, also numbers in strings, else as strings; None for what has no order."""
     # Integers of JSON have no bound, and too large ones have no float.
     try:
+        # LangGraph's own stores compare with float() as well, so that "10" is more than "9".
         numbers = float(value), float(bound)
     except (TypeError, ValueError, OverflowError):
         if isinstance(value, str) and isinstance(bound, str):

@@ -99,6 +99,7 @@ class Line(NamedTuple):
     def records(self, old: Entry | None, now: datetime) -> Iterator[Record]:
         """Yield the lines that put the item at a time, over an old entry."""
         head = {"id": self.entry_id, "ts": format_time(now)}
+        # An expired item is deleted first, so that the new one has a time of creation of its own.
         if old is not None and old.type == TYPE and (not self.body or not is_valid(old.line, now)):
             yield head | {"deleted": True}
             old = None
@@ -129,6 +130,7 @@ def line_of(
         body["text"] = "{}"  # An entry needs a text or a payload that is not empty.
     if vectors:
         rows = np.asarray(vectors, dtype="<f4")
+        # NaN has no order, so that no ranking with it would hold.
         if rows.ndim != 2 or not np.isfinite(rows).all():  # noqa: PLR2004
             raise ValueError(f"the embeddings of {key!r:.80} are not finite vectors of one dimension")
         body["vectors"] = kept_vectors(rows.shape[1], rows.tobytes())
@@ -199,6 +201,7 @@ class Namespaces:
         found: list[tuple[Namespace, Session]] = []
         for at in range(bisect_left(listed, prefix, key=itemgetter(0)), len(listed)):
             space, name = listed[at]
+            # The listing is sorted, so that namespaces with one prefix follow one another.
             if space[: len(prefix)] != prefix:
                 break
             found.append((space, self._agent.session(name)))
@@ -214,6 +217,7 @@ class Namespaces:
         kept, changed = self._kept, self._changed()
         if kept is not None and kept[0] == changed:
             return kept[1]
+        # Before the listing: a session that is made during it changes the folder's time after this.
         began = time.time_ns()
         known = [(self._namespace_of(info.id), info.id) for info in self._agent.sessions()]
         listed = sorted((space, name) for space, name in known if space is not None)
@@ -253,6 +257,7 @@ class Namespaces:
             return namespace
         if name.startswith(_HEAD_OF_DIGESTS) and name not in self._of_digests:
             for entry in self._agent.session(name).entries(1, [TYPE], include_superseded=True):
+                # A line that was edited by hand may name any namespace; the id of its session decides.
                 named = entry.line.get("namespace")
                 if isinstance(named, list) and self.session(tuple(named)).id == name:
                     self._of_digests[name] = tuple(named)

@@ -65,6 +65,7 @@ def _item(entry: Entry, score: float | None) -> SearchItem:
     return SearchItem(
         namespace=(ROOT, entry.session),
         key=entry.id,
+        # An entry may have a text and no payload.
         value=entry.data or {"text": entry.text},
         created_at=entry.ts,
         updated_at=entry.modified,

@@ -72,6 +72,7 @@ class KeepstoneSaver(BaseCheckpointSaver[str]):
             checkpoints = thread.checkpoints()
             if not place.checkpoint_id:
                 ids = [at.checkpoint_id for at in checkpoints if at.namespace == place.namespace]
+                # Ids are UUIDs of version 6, which sort by time; a thread has no other order.
                 place = place._replace(checkpoint_id=max(ids, default=""))
             if place not in checkpoints:
                 return None
@@ -117,6 +118,7 @@ class KeepstoneSaver(BaseCheckpointSaver[str]):
         new_versions: ChannelVersions,  # noqa: ARG002  Values are compared with the parent's.
     ) -> RunnableConfig:
         """Store a checkpoint after the one that the config names, and return the config that names it."""
+        # A copy, since ``pop`` below would take the values out of the running graph's checkpoint.
         state: dict[str, Any] = dict(checkpoint)
         versions = checkpoint["channel_versions"]
         values = {name: (versions.get(name), value) for name, value in state.pop("channel_values").items()}
@@ -248,6 +250,7 @@ class KeepstoneSaver(BaseCheckpointSaver[str]):
     def _threads(self) -> Iterable[Thread]:
         """Return all threads that have checkpoints."""
         found: dict[str, None] = {}
+        # State is written as expired, so that no search returns it; ``include_superseded`` finds it here.
         for entry in self._agent.iter_entries(types=[CHECKPOINT], include_superseded=True):
             found[str(entry.line.get("thread_id", entry.session))] = None
         return map(self._named, found)
@@ -306,6 +309,8 @@ def _latest(checkpoints: Mapping[Place, Record]) -> set[Place]:
     kept: set[Place] = set()
     for namespace, checkpoint_id in newest.items():
         place = Place(namespace, checkpoint_id)
+        # A DeltaChannel is rebuilt from an ancestor's snapshot: without that ancestor its messages would be
+        # lost.
         missing = set(checkpoints[place]["deltas"])
         while place in checkpoints and place not in kept:
             kept.add(place)

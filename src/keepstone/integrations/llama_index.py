@@ -69,6 +69,7 @@ class KeepstoneMemoryBlock(BaseMemoryBlock[str]):
 
     def _context(self, messages: Sequence[ChatMessage]) -> str:
         asked = [text for message in messages[-_WINDOW:] if (text := message.content)]
+        # In the form that entries of messages have, by which the context knows what the prompt has already.
         window = [f"{MessageRole(message.role).value}: {message.content}" for message in messages]
         query = "\n".join(asked) or None
         return self._agent.context(query, budget=self.budget, window=window).text
@@ -78,6 +79,7 @@ class KeepstoneMemoryBlock(BaseMemoryBlock[str]):
         for message in messages:
             name = str(message.additional_kwargs.get(_SESSION_KEY) or self.name)
             item = _item(message)
+            # ``Memory`` puts it there on the way to a block; the message itself does not have it.
             item["data"]["additional_kwargs"].pop(_SESSION_KEY, None)
             items.setdefault(name, []).append(item)
         for name, group in items.items():
@@ -172,6 +174,8 @@ class KeepstoneChatStore(BaseChatStore):
             deleted: list[Record] = []
 
             def change(live: LiveSession) -> list[Record]:
+                # Chosen without the lock, so that another caller may have deleted some; nobody gets one
+                # twice.
                 present = [entry for entry_id in chosen if (entry := live.get(entry_id)) is not None]
                 deleted.extend(entry.line for entry in present)
                 return [*({"id": entry.id, "ts": ts, "deleted": True} for entry in present), *lines]

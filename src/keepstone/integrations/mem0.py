@@ -113,6 +113,7 @@ class KeepstoneVectorStore(VectorStoreBase):
                     for memory in similar
                 ]
                 found = [stored for stored in passing if _passes(stored.payload, filters)]
+                # Fewer than were asked for are all that there are.
                 if len(found) >= top_k or len(similar) < asked:
                     return found[:top_k]
                 asked *= 4  # What filters leave out makes place for memories further away.
@@ -168,6 +169,7 @@ class KeepstoneVectorStore(VectorStoreBase):
 
     def _item(self, name: str, payload: Mapping[str, Any], vector: Any) -> Record:
         data = {key: value for key, value in payload.items() if key != "data"}
+        # mem0 makes a second store for entities, whose name it derives from that of the first.
         kind = _ENTITY if self.collection_name.endswith("_entities") else _MEMORY
         item: Record = {"id": name, "type": kind, "text": str(payload.get("data") or ""), "data": data}
         return item if vector is None else item | {"embedding": vector}
@@ -232,9 +234,12 @@ def _ordered(value: Any, wanted: Any) -> bool:
 
 def _register() -> None:
     """Make ``provider: keepstone`` known to mem0's configuration and factory."""
+    # mem0 imports the configuration of a provider from a module of its name in its own package, where only an
+    # entry of ``sys.modules`` can put ours.
     module = ModuleType(f"{_configs}.{_PROVIDER}")
     vars(module)["KeepstoneConfig"] = KeepstoneConfig
     sys.modules[module.__name__] = module
+    # The mapping is a private attribute of a pydantic model, whose default is shared by all instances.
     configs = VectorStoreConfig.__private_attributes__["_provider_configs"].default
     configs[_PROVIDER] = "KeepstoneConfig"
     VectorStoreFactory.provider_to_class[_PROVIDER] = f"{__name__}.KeepstoneVectorStore"

@@ -95,6 +95,7 @@ class KeepstoneSession:
             items = [entry for entry in found if entry.data or "data" in entry.line]
             if limit is None or asked is None or len(items) >= limit or len(found) < asked:
                 return items[-limit:] if limit else items
+            # Entries that are not items do not count for the limit, and how many there are is unknown.
             asked *= 2
 
     def _pop(self) -> TResponseInputItem | None:

@@ -107,6 +107,8 @@ class KeepstoneConversationStore(ConversationStore):
         known = {entry.id for entry in new}
         try:
             if record.head_id is not None and record.head_id not in known:
+                # The head may be a message of another conversation: a fork shares messages instead of copying
+                # them.
                 self._agent.get(record.head_id)
         except EntryNotFoundError:
             raise ConversationConflict(record.conversation_id) from None
@@ -117,6 +119,7 @@ class KeepstoneConversationStore(ConversationStore):
                 raise ConversationConflict(record.conversation_id)
 
         data = _records.dump_python(record, mode="json")
+        # One write for record and messages: a kill leaves none of them, or all.
         items = [*map(_item, new), {"id": _RECORD, "type": _RECORD, "data": data, **STATE}]
         self._session(record.conversation_id).put_many(items, check=check)
 
@@ -133,6 +136,7 @@ class KeepstoneConversationStore(ConversationStore):
             if entry.id not in shared
         ]
         try:
+            # The record first, under the check: another writer's save after it finds no record, and fails.
             session.delete(_RECORD, check=check)
         except EntryNotFoundError:
             raise ConversationConflict(conversation_id) from None
@@ -166,6 +170,8 @@ class KeepstoneConversationStore(ConversationStore):
         read: dict[str, Entry] = {}
         while head_id is not None and (limit is None or limit > 0):
             if head_id not in read:
+                # A session is read whole once: its messages follow one another, and each lookup by id would
+                # be a query.
                 session = self._agent.session(self._agent.get(head_id).session)
                 read |= {
                     entry.id: entry for entry in session.entries(types=[_MESSAGE], include_superseded=True)

@@ -86,6 +86,7 @@ class KeepstoneSessionManager(RepositorySessionManager, SessionRepository):
         previous = self.read_agent(session_id, session_agent.agent_id)
         if previous is None:
             raise SessionException(f"Agent {session_agent.agent_id} in session {session_id} does not exist")
+        # Strands gives a new time to each object; its own session managers keep the first one.
         session_agent.created_at = previous.created_at
         self.create_agent(session_id, session_agent)
 
@@ -127,6 +128,7 @@ class KeepstoneSessionManager(RepositorySessionManager, SessionRepository):
             for record in records
             if record["type"] == _MESSAGE and _is_message(record.get("data"), agent_id)
         ]
+        # By number and not by time: an update of a message changes its time.
         found.sort(key=lambda data: int(data["message_id"]))
         end = None if limit is None else offset + limit
         return [SessionMessage.from_dict(data) for data in found[offset:end]]
@@ -202,6 +204,7 @@ def _is_message(data: Any, agent_id: str) -> bool:
 
 def _text(session_message: SessionMessage) -> str:
     """Return what a message says, its redaction if it has one, for the search."""
+    # Strands puts the redaction in the place of the message here; the original text must not be searched.
     message = session_message.to_message()
     return text_of_blocks(map(_block, message["content"]), message["role"])
 

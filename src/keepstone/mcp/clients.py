@@ -154,6 +154,7 @@ def client_of(name: str) -> ClientKind:
 def is_present(client: ClientKind) -> bool:
     """Return whether a client seems to be installed: its configuration or the folder of it exists."""
     path = client.user_file()
+    # The user's own folder is always there, and says nothing about a client whose file is right in it.
     return path.exists() or (path.parent != Path.home() and path.parent.is_dir())
 
 

@@ -85,6 +85,8 @@ class Change:
         Raises:
             ChangedError: The file is not what it was when it was read.
         """
+        # Many people keep such files in a repository and link to them; a rename over the link would part the
+        # two.
         path = self.path.resolve()
         if self.removes and not self.after:
             self._remove(path)
@@ -92,6 +94,7 @@ class Change:
         with Folder(path.parent, create=True) as folder:
             self._check_unchanged(path)
             mode = FILE_MODE if self.before is None else stat.S_IMODE(path.stat().st_mode)
+            # The bytes that were read and shown, and not those that are there now.
             backup = None if self.before is None else self._back_up(folder, path, self.before, mode)
             temporary = f".{path.name}.{NAME}.tmp"
             with temporary_file(folder, temporary) as fd:
@@ -144,6 +147,7 @@ def with_server(client: ClientKind, path: Path, entry: dict[str, Any] | None) ->
         if client.is_toml:
             return _with_table(client, path, text, entry)
         keys = (client.key, NAME)
+        # First, for its messages: they name the file, and say what to do.
         _loaded(path, text)
         try:
             return jsonc.remove(text, keys) if entry is None else jsonc.put(text, keys, entry)
@@ -204,11 +208,13 @@ def _with_table(client: ClientKind, path: Path, text: str, entry: dict[str, Any]
     else:
         if servers is None:
             document[client.key] = servers = tomlkit.table(is_super_table=True)
+        # tomlkit keeps the comments and the layout of the rest of the file.
         table = tomlkit.table()
         table.update(entry)
         servers[NAME] = table
     shown = tomlkit.dumps(document)
     if "\r\n" in text:
+        # tomlkit writes what it adds with line feeds alone, also into a file with CRLF.
         shown = re.sub(r"(?<!\r)\n", "\r\n", shown)
     return (_BOM if text.startswith(_BOM) else "") + shown
 
@@ -228,6 +234,7 @@ def with_hooks(client: ClientKind, path: Path, command: Sequence[str] | None) ->
             groups = hooks.get(event, []) if isinstance(hooks, dict) else None
             if not isinstance(groups, list):
                 raise ValueError(f"{path}: hooks.{event} is not an array; nothing was changed")  # noqa: TRY004
+            # Ours is replaced and not edited, so that a newer version changes its command.
             others = [group for group in groups if not _is_ours(group, client, event)]
             if command is not None:
                 line = shlex.join([*command, client.name, event])
@@ -247,6 +254,7 @@ def with_skill(path: Path, *, wanted: bool) -> Edit:
 
     def edit(text: str) -> str:
         ours = SKILL.read_text(encoding="utf-8")
+        # Our skill of any version begins alike, up to its description.
         if text and not text.startswith(ours.partition("description")[0]):
             raise ValueError(f"{path} is another skill of that name; rename it, nothing was changed")
         return ours if wanted else ""
@@ -257,4 +265,5 @@ def with_skill(path: Path, *, wanted: bool) -> Edit:
 def _is_ours(group: object, client: ClientKind, event: str) -> bool:
     hooks = group.get("hooks") if isinstance(group, dict) else None
     commands = [hook.get("command") for hook in hooks or () if isinstance(hook, dict)]
+    # A group with a second command is a person's own arrangement, and stays.
     return len(commands) == 1 and str(commands[0]).endswith(f" hook {client.name} {event}")

@@ -84,6 +84,7 @@ def _text(payload: Mapping[str, Any], key: str) -> str:
 
 def _context(memory: Agent) -> str:
     found = memory.context(budget=_BUDGET, ids=True)
+    # Without any memory the block would only be its own introduction, at the start of every conversation.
     return found.text if found.sources else ""
 
 
@@ -106,6 +107,7 @@ def _store(memory: Agent, session: str, transcript: Path) -> None:
     kept = memory.session(session)
     known = {entry.id for entry in kept.entries(include_superseded=True)}
     new = (turn for turn in turns(transcript) if turn.id not in known)
+    # Clients end a hook after some seconds; what was written before stays, and the next event goes on.
     while batch := list(islice(new, _AT_ONCE)):
         kept.add_many(
             {
@@ -123,6 +125,7 @@ def turns(transcript: Path) -> Iterator[Turn]:
     """Yield the messages in a transcript of any of the clients, without tools' calls and results."""
     seen: set[str] = set()
     for record in _records(transcript.read_text("utf-8", "replace")):
+        # What Claude Code notes for itself, and what subagents said, are not turns of the conversation.
         if record.get("isMeta") or record.get("isSidechain"):
             continue
         inner = next(
@@ -132,6 +135,7 @@ def turns(transcript: Path) -> Iterator[Turn]:
         text = "\n".join(_texts(inner.get("content"))).strip()[:_LONGEST_TURN]
         if role is None or not text:
             continue
+        # Claude Code has ``uuid``, other clients ``id``; a line without either is known by its content.
         name = record.get("uuid") or record.get("id") or inner.get("id") or _digest(record)
         if isinstance(name, str) and name not in seen:
             seen.add(name)

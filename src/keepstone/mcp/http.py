@@ -49,6 +49,8 @@ class _Endpoint:
             await error.response()(scope, receive, send)
             return
         scope[_VIEW], manager = await anyio.to_thread.run_sync(self._prepared, agent, access)
+        # A manager of mcp 2.3 can be run once only, so that each request has one. It keeps no state between
+        # requests.
         async with manager.run():
             await manager.handle_request(scope, receive, send)
 
@@ -61,6 +63,7 @@ class _Endpoint:
         found = found.on_behalf(access.origin, may_cite=False)
         view = View(found, McpTools(found, read_only=read_only), self._home)
         server = _server(READ_ONLY if read_only else INSTRUCTIONS)
+        # ``Bodies`` has bounded the body already; the package's own bound is lower.
         return view, manager(app=server, stateless=True, max_request_body_size=Limits().body)
 
 

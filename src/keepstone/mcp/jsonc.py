@@ -94,10 +94,13 @@ def remove(text: str, path: Sequence[str]) -> str:
     place = node.members.index(gone)
     end = gone.node.end if gone.comma is None else gone.comma + 1
     start = gone.start
+    # With its line, so that no blank line is left where the member was.
     while text[start - 1] in " \t":
         start -= 1
     if text[start - 1] == "\n":
         start -= 2 if text[start - 2 : start] == "\r\n" else 1
+    # The last member has no comma after it; then the one before it goes, as strict readers refuse a trailing
+    # comma.
     comma = node.members[place - 1].comma if place and gone.comma is None else None
     head = text[:start] if comma is None else text[:comma] + text[comma + 1 : start]
     return head + text[end:]
@@ -113,6 +116,7 @@ def _appended(text: str, node: _Node, member: str, indent: str, unit: str, newli
     member = f"{newline}{indent}{unit}{member}"
     if last is None:
         return text[:at] + member + tail
+    # A trailing comma is the style of this file, and is kept.
     if last.comma is not None:
         return f"{text[:at]}{member},{tail}"
     return f"{text[: last.node.end]},{text[last.node.end : at]}{member}{tail}"

@@ -82,6 +82,7 @@ class KnowledgeGraph:
                 before = entities[name]["observations"]
                 added = [text for text in addition["contents"] if text not in before]
                 entities[name] = {**entities[name], "observations": [*before, *added]}
+                # The keys are those of the reference server, whose clients read them.
                 results.append({"entityName": name, "addedObservations": added})
 
         self._change(change)
@@ -156,6 +157,7 @@ class KnowledgeGraph:
         ts = now(clock_of(self._agent))
 
         def lines(live: LiveSession) -> list[Record]:
+            # Read under the lock, so that several servers on one home lose none of one another's changes.
             entries = [*live.select(_ENTITY, ()), *live.select(_RELATION, ())]
             before, stored = _parts(entries), {entry.id: entry for entry in entries}
             after = (dict(before[0]), dict(before[1]))
@@ -204,6 +206,7 @@ def _parts(entries: Iterable[Entry]) -> tuple[dict[str, Record], dict[str, Recor
             name = _name_of(entry)
             texts = [str(text) for text in data.get("observations") or [entry.text]]
             kind = str(data.get("entityType") or _ENTITY)
+            # An entity may have no observation, while an entry must have a text, which is its name then.
             observations = [] if data.get("observations") == [] else texts
             entities[name] = {"name": name, "entityType": kind, "observations": observations}
             for link in entry.links:

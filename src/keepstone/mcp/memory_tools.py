@@ -58,6 +58,7 @@ class McpTools:
         What it saves says that a model said it, through the client of this name.
         """
         writer = self._writer(client)
+        # Made for each call, as the origin of what it saves names its client.
         own = (memory_tool.tool for memory_tool in self._own_tools(writer))
         if self.graph is None:
             return Toolbox(own).call(name, arguments)

@@ -43,6 +43,7 @@ def agent_of(folder: Path, *, worktree: bool = False) -> str:
     resolved = folder.resolve()
     top = work_tree_of(resolved)
     root = resolved if top is None else (top if worktree else _main_folder(top))
+    # Clients that know no project start servers there.
     if top is None and root in (Path.home().resolve(), Path(root.anchor)):
         return DEFAULT
     digest = hashlib.sha256(str(root).encode("utf-8", "surrogateescape")).hexdigest()[:_DIGEST]
@@ -65,6 +66,8 @@ def _main_folder(top: Path) -> Path:
     shared = (own / common.read_text("utf-8", "surrogateescape").strip()).resolve()
     # git keeps in it the way back: the folder alone, which may come from anywhere, decides nothing.
     back = own / "gitdir"
+    # A file ``.git`` that a stranger made could otherwise name any other repository, and so read its agent's
+    # memory.
     if own.parent != shared / "worktrees" or not back.is_file():
         return top
     if Path(back.read_text("utf-8", "surrogateescape").strip()).resolve() != git.resolve():

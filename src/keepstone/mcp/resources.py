@@ -143,6 +143,7 @@ def _text(view: View, kind: str, name: str) -> str | None:
             return None
     if view.notes is None or name not in _NOTES:
         return None
+    # Not fenced: notes are what people wrote for the agent.
     entries = view.notes.entries(name.capitalize())
     return "".join(f"- {entry.content}\n" for entry in entries)
 

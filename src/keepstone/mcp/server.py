@@ -74,6 +74,7 @@ def create_server(
         on_subscriptions_listen=handlers.listen,
         **older,
     )
+    # In place of the SDK's own, whose spans hold what clients say.
     server.middleware = [traced]
     return server
 
@@ -143,6 +144,7 @@ class _Handlers:
             view = self._view_of(ctx.request)
             try:
                 return answer(view)
+            # Returned and raised outside: a task group of anyio would wrap it into an exception group.
             except MCPError as error:
                 return error
             except (KeepstoneError, ValueError, OSError) as error:
@@ -168,6 +170,8 @@ async def _with_progress(ctx: _Context, call: Callable[[], T]) -> T:
     """
     async with anyio.create_task_group() as group:
         group.start_soon(_report, ctx)
+        # A client that cancels waits for nothing more; the thread goes on, so that a write is never half
+        # done.
         found = await anyio.to_thread.run_sync(call, abandon_on_cancel=True)
         group.cancel_scope.cancel()
     return found
@@ -202,6 +206,7 @@ def _definition(tool: MemoryTool) -> types.Tool:
 def _result(view: View, answer: ToolAnswer) -> types.CallToolResult:
     text = _sendable(answer.text)
     if not answer.data["ok"]:
+        # Over HTTP the client is on another machine, and should not learn how this one is laid out.
         text = _without_paths(view, text)
         return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
     data = {key: value for key, value in answer.data.items() if key != "ok"}

@@ -42,6 +42,7 @@ def trouble_of(entry: Mapping[str, Any], *, shared: bool = False, start: bool = 
     if shutil.which(command) is None:
         return f"{command} is missing or not executable: run keepstone mcp install again"
     line = [command, *map(str, words)]
+    # A cloned repository may name any command, and a check must not run it without a question.
     if not start and not is_written_by_install(line, shared=shared):
         return (
             f"not started, as keepstone mcp install writes another command: {shlex.join(line)}. "
@@ -54,6 +55,7 @@ def _trouble_of_server(line: Sequence[str]) -> str | None:
     try:
         done = subprocess.run(  # noqa: S603  Our own command, or one that the user chose to start.
             line,
+            # The input ends after the request, and with it the server.
             input=f"{json.dumps(_REQUEST)}\n",
             capture_output=True,
             text=True,

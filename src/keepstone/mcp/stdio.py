@@ -45,6 +45,7 @@ def serve(
     found.count(shared=shared, ids=())  # Raises unless all of them share something.
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="keepstone: %(message)s")
     instructions = instructions_of(profile, read_only=read_only)
+    # Before anything else is imported, as any library may print to standard output.
     wire = _Wire()
 
     import anyio
@@ -92,6 +93,7 @@ class _Wire:
         import anyio
         from anyio.to_thread import run_sync
 
+        # A blocked read cannot be cancelled; the thread is left behind when the server ends.
         while line := await run_sync(self._line, abandon_on_cancel=True):
             if _has_lone_surrogate(line):
                 await run_sync(self._refuse, line)
@@ -145,6 +147,7 @@ class _Wire:
 
 def _claimed(fd: int, mode: str, diversion: int) -> BinaryIO:
     """Return a private stream in the place of a standard one, which is diverted."""
+    # Descriptors and not sys.stdout: C libraries and child processes write to the descriptor.
     kept = os.dup(fd)
     os.dup2(diversion, fd)
     os.close(diversion)
@@ -161,6 +164,7 @@ def _object(text: str | bytes) -> dict[str, Any]:
 
 def _has_lone_surrogate(line: bytes) -> bool:
     """Return whether a message has a lone surrogate, which JSON can escape and the package cannot parse."""
+    # Nearly all messages end here, without being parsed a second time.
     if b"\\ud" not in line and b"\\uD" not in line:
         return False
     try:

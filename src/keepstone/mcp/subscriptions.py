@@ -63,6 +63,7 @@ class Subscriptions:
         if not self._is_watching:
             self._is_watching = True
             bus = InMemorySubscriptionBus()
+            # Without a bound: the bus calls ``send_nowait``, which a full stream refuses.
             sending, events = anyio.create_memory_object_stream[ServerEvent](float("inf"))
             bus.subscribe(sending.send_nowait)
             await self._group.start(_publish, view, bus)
@@ -87,6 +88,7 @@ async def _publish(
         return view.home.watch([view.agent.slug])
 
     try:
+        # The watch begins before the sessions are listed, so that none can come between the two.
         changes = await anyio.to_thread.run_sync(watch)
         known = {info.id for info in await anyio.to_thread.run_sync(view.agent.sessions)}
         task_status.started()
@@ -98,4 +100,4 @@ async def _publish(
             if view.tools.graph is not None and change.session == view.tools.graph.session:
                 await bus.publish(ResourceUpdated(GRAPH))
     except (KeepstoneError, OSError) as error:
-        logger.warning("changes are not told any more: %s", type(error).__name__)
+        logger.warning("change notifications stopped: %s", type(error).__name__)

@@ -27,6 +27,7 @@ async def traced(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Ha
         called = (ctx.params or {}).get("name")
         attributes["gen_ai.tool.name"] = tool = called if called in TOOL_NAMES else "other"
         name = f"{method} {tool}"
+    # MCP has no headers over stdio: clients send the parent's trace in ``_meta``.
     headers = {key: value for key, value in (ctx.meta or {}).items() if isinstance(value, str)}
     with span(name, "mcp.server.operation.duration", attributes, headers=headers):
         result = await call_next(ctx)

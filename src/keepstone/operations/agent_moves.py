@@ -26,6 +26,8 @@ def move_entry(entry: Entry, agent: Agent, target: Agent) -> Entry:
         if live.get(entry.id) is not None:
             raise ValueError(f"agent {target.slug!r} has an entry {entry.id!r:.80} already: it stays here")
 
+    # Added there before it is deleted here: a kill between the two leaves two copies, and never none. The
+    # check runs under the target's lock, so that no writer can add the id between check and write.
     [moved] = target.session(entry.session).put_many([_item(entry)], check=check)
     agent.delete(entry.id, entry.session)
     return moved
@@ -54,11 +56,13 @@ def move_session(session: Session, agent: Agent, target: Agent) -> Session:
         )
     [summary] = agent.session_summaries([session.id])
     moved.put_many(map(_item, session.entries(archived=True, include_superseded=True)))
+    # A title is a line of the log without an entry, so that the entries do not bring it along.
     if summary.named:
         moved.set_title(summary.title)
     try:
         session.remove(check=lambda now: _check_same(before, now))
     except ValueError:
+        # The check runs under the session's lock: it found a write that the copy lacks, so the copy goes.
         moved.remove()
         raise
     return moved

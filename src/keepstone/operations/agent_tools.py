@@ -170,6 +170,7 @@ class AgentMemory:
     ) -> ToolAnswer:
         """Save a memory."""
         _check_words(text)
+        # A model that could write messages could make up what a user said.
         if type == "message":
             raise ValueError("type 'message' is for the turns of a conversation; take fact or note")
         keys: dict[str, Any] = ({"tags": [*tags]} if tags else {}) | ({"pinned": True} if pinned else {})
@@ -209,6 +210,7 @@ class AgentMemory:
         else:  # A session has no filter by trust, and its newest entries may all have less.
             every = reversed(self.agent.session(session).entries(types=types))
             newest = [entry for entry in every if is_at_least(entry.trust, trust)][:_NEWEST]
+        # The newest entries may be superseded or expired, and a search would not return those either.
         shown = [entry for entry in newest if entry.text and self.agent.holds(entry)]
         return [Hit(entry, 0.0, Why({})) for entry in shown[:weak]], NOTHING_FOUND if shown else None
 

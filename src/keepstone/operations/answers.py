@@ -16,6 +16,7 @@ from keepstone.model import TRUST
 _MOMENT = "2026-01-11T14:31:00.120000Z"
 
 
+# The types are used by commands, which must start without pydantic, whose import is slow.
 class Schema:
     """Keywords for a field's JSON schema, read by pydantic without importing it."""
 
@@ -56,6 +57,7 @@ class Entry(TypedDict):
     tags: NotRequired[list[str]]
     links: NotRequired[list[Any]]
     aliases: NotRequired[list[str]]
+    # These times are stored as they were given, unlike ``ts``, and other programs give dates alone.
     valid_from: NotRequired[AnyTime]
     valid_to: NotRequired[AnyTime]
     expires: NotRequired[AnyTime]
@@ -63,6 +65,7 @@ class Entry(TypedDict):
     embedding: NotRequired[Embedding]
     origin: NotRequired[dict[str, Any]]
     trust: NotRequired[Annotated[str, Schema(enum=[*TRUST])]]
+    # Neither this key nor ``trust`` is in the log: both are worked out when an entry is read.
     stale: NotRequired[str]
 
 

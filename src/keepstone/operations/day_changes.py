@@ -45,6 +45,7 @@ def changes(agent: Agent, since: datetime, until: datetime | None = None) -> lis
     found = [
         change
         for info in agent.sessions()
+        # A log that was not written since then has no such line, and is not read.
         if info.modified >= since
         for change in _of_session(agent, info.id)
         if since <= change.ts and (until is None or change.ts < until)
@@ -63,10 +64,12 @@ def _of_session(agent: Agent, session: str) -> Iterator[Changed]:
         state.pop(name, None)
         if after is not None:
             state[name] = after
+        # Lines of access counts change nothing that a person would call a change.
         if at is None or digest(before) == digest(after):
             continue
         yield Changed(at, session, name, _kind(before, after), before, after, _origin(line))
         edited = read_time(line.get("modified"))
+        # After a compaction the line is the entry as it was edited last: its earlier text is in the archive.
         if before is None and edited is not None and edited > at:
             yield Changed(edited, session, name, "edited", None, after, _origin(line))
 

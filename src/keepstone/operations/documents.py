@@ -47,6 +47,7 @@ def entry_document(entry: Entry) -> answers.Entry:
     It has its trust unless that is ``program``, and the reason if it is stale. A flat payload with one of
     these keys of its own is nested under ``data``.
     """
+    # The document is flat: a payload's own ``trust`` would look like ours, and could say what it likes.
     line = entry.line if _JUDGED.isdisjoint(entry.line) else _nested(entry.line)
     judged = {"trust": None if entry.trust == PROGRAM else entry.trust, "stale": entry.stale}
     shown = {key: value for key, value in judged.items() if value is not None}
@@ -83,6 +84,7 @@ def record_document(agent: str, session: str, record: Record) -> answers.Entry:
 
 def line_document(agent: str, session: str, record: Record) -> Record:
     """Return a log line with its agent and session, as exports have it: also with the number of its life."""
+    # As above: a payload must not change whose entry the document says that it is.
     if "agent" in record or "session" in record:
         record = _nested(record)
     return {"agent": agent, "session": session, **record}

@@ -77,6 +77,7 @@ def erase(text: str, root: Path, agents: Iterable[Agent], notes: Notes | None) -
         ValueError: The text is blank.
         PurgePendingError: As for ``Agent.purge_matching``.
     """
+    # Searched and purged in two passes, and the caller may give an iterator.
     chosen = list(agents)
     found = holders_of(text, root, chosen, notes)
     for agent in chosen:
@@ -91,6 +92,8 @@ def erase(text: str, root: Path, agents: Iterable[Agent], notes: Notes | None) -
 def _beyond(root: Path, notes: Notes | None, noted: tuple[MemoryEntry, ...], text: str) -> Iterable[str]:
     contains = containing(text)
     for source in notes.sources() if notes else ():
+        # A file of notes is a person's own Markdown: what is outside of its bullets is named, and not
+        # changed.
         is_in_a_note = any(note.type == source.kind for note in noted)
         if contains(source.bullets.text) and not is_in_a_note:
             yield f"{source.path} has it outside of its notes: edit the file."

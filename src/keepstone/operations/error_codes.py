@@ -40,6 +40,7 @@ def code_of(error: BaseException) -> str:
         >>> code_of(EntryNotFoundError("no entry 'x'"))
         'entry_not_found'
     """
+    # Many errors of ours are ValueErrors as well, so that their own code comes first.
     if isinstance(error, KeepstoneError) and not isinstance(error, SourceError):
         return word_of(type(error))
     return "invalid_argument" if isinstance(error, WRONG) else "system"

@@ -34,6 +34,8 @@ def merge_log(base: Path, ours: Path, theirs: Path, path: str) -> None:
     if place.name == SUGGESTIONS:
         # Suggestions are beside the folder of the sessions, which has the journal of purges.
         folder = folder / "sessions"
+    # git gives only the path in the work tree; the layout of the home may have other folders, but the name of
+    # the file says the session.
     session = Layout("sessions", "files", place.suffix or ".ndjson").session_of(place.name) or place.stem
     heads = _other_heads()
     # The other side's journal may not be merged yet: what it purged must not come back by its older lines.
@@ -68,6 +70,7 @@ def _first(contents: Iterable[bytes]) -> bytes:
 def _base_of(heads: Iterable[str]) -> str:
     """Return the commit that both sides began with; HEAD where git does not know it."""
     for head in heads:
+        # A head that is named may be missing, such as MERGE_HEAD during a rebase.
         with suppress(StoreError):
             return os.fsdecode(git(Path(), "merge-base", "HEAD", head)).strip()
     return "HEAD"

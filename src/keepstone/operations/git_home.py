@@ -60,9 +60,12 @@ def init(root: Path, layout: Layout) -> list[str]:
             f"{sessions}/*{extension} merge={DRIVER} -text",
             f"{sessions}/{ARCHIVE}/*{extension} merge={DRIVER} -text",
             f"/{TESTS} merge=union -text",
+            # git's own driver ``union`` keeps the lines of both sides. ``-text`` keeps git from changing line
+            # ends, which digests and offsets count.
             *(f"{sessions}/{name} merge=union -text" for name in (PURGED, DROPPED)),
             f"/{VANISHED}/*/{ERASED} merge=union -text",
         ]
+        # Without a folder for each agent there is no place beside the sessions that belongs to one agent.
         if "{agent}" in layout.sessions:
             suggestions, grants = (
                 layout.template_beside(name).replace("{agent}", "*") for name in (SUGGESTIONS, GRANTS)
@@ -82,6 +85,7 @@ def init(root: Path, layout: Layout) -> list[str]:
         with Folder(root) as folder:
             written = [name for name, lines in blocks.items() if _write_block(folder, name, lines)]
         merge_driver.register(root)
+    # Once a home can have clones, a purge must leave a digest, or a merge would bring the entry back.
     for agent in layout.agents(root):
         written += _begin_recording(root, layout, agent)
     return written
@@ -101,6 +105,7 @@ def _write_block(folder: Folder, name: str, lines: Iterable[str]) -> bool:
     block = "\n".join((_BEGIN, *lines, _END)) + "\n"
     old, mode = "", FILE_MODE
     with suppress(FileNotFoundError), os.fdopen(folder.open(name, os.O_RDONLY), "rb") as file:
+        # The file may be a person's own, whose mode stays as it was.
         old, mode = file.read().decode(), stat.S_IMODE(os.fstat(file.fileno()).st_mode)
     found = re.search(rf"^{_BEGIN}\n.*?^{_END}\n", old, re.DOTALL | re.MULTILINE)
     gap = "" if not old or old.endswith("\n") else "\n"

@@ -43,6 +43,8 @@ def items(home: Home, agent: Agent) -> Iterator[Item]:
     for pair in agent.conflicts(since=newest[-1].ts) if newest else ():
         proposal = proposal_of(pair)
         made = _made(proposal, waiting)
+        # A pair that a person decided to keep is a rejected suggestion. After an undo it is open, and waits
+        # again.
         if made is not None or proposal.key not in known:
             yield Item(pair.kind, proposal.why, tuple(pair), proposal, made)
     for entry in newest:
@@ -52,6 +54,7 @@ def items(home: Home, agent: Agent) -> Iterator[Item]:
             proposal = Proposal("delete", (entry.id,), None, why, (_looked_at(entry),))
             made = _made(proposal, waiting)
             yield Item("secret", kinds, (entry,), proposal, made)
+        # An entry that was superseded needs no check of its sources any more.
         if (stale := entry.stale) and agent.holds(entry):
             yield Item("stale", stale, (entry,))
     tests = [test for test in tests_of(home) if test.agent == agent.slug]
@@ -69,8 +72,10 @@ def _made(proposal: Proposal, suggestions: Iterable[Suggestion]) -> str | None:
     """Return the id of our own suggestion that says just what a proposal says."""
     do, entries, item, _, evidence = proposal
     said = do, entries, item, evidence, BY
-    found = (one.id for one in suggestions if (one.do, one.entries, one.item, one.evidence, one.by) == said)
-    return next(found, None)
+    for suggestion in suggestions:
+        if (suggestion.do, suggestion.entries, suggestion.item, suggestion.evidence, suggestion.by) == said:
+            return suggestion.id
+    return None
 
 
 def _cleared(agent: Agent) -> set[tuple[str, str]]:

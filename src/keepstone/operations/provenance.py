@@ -33,6 +33,7 @@ class Origins:
 
 def origins_of(agent: Agent, entry: Entry) -> Origins:
     """Return the sources of an entry, and the entries derived from it; each entry is followed once."""
+    # Each way has its own set: an entry can be a source of one and come from another.
     sources, derived = ([*_branches(entry, find, set(), 0)] for find in (agent.sources, agent.derived))
     source_ids = {branch.entry.id for branch in sources}
     named = (entry.origin or {}).get("from", ())

@@ -88,6 +88,7 @@ def _failure_of_never(wanted: str, hits: Sequence[Hit]) -> str | None:
 def _matching(wanted: str, hits: Sequence[Hit]) -> list[Hit]:
     """Return the hits of an id; if no hit has it, those whose text contains it, ignoring case."""
     by_id = [hit for hit in hits if hit.entry.id == wanted]
+    # An id that is no hit may still be a text: a test may name either, and the line does not say which.
     return by_id or [hit for hit in hits if wanted.casefold() in hit.text.casefold()]
 
 

@@ -81,11 +81,13 @@ def _revision(root: Path, path: Path, name: str) -> Mapping[str, Record]:
         raise ValueError(
             f"{name!r:.80} is neither a time nor a revision of git: give --from 2026-01-11, or a commit"
         ) from None
+    # The path begins at the home, which may be a folder within the work tree.
     place = f"{commit}:./{path.relative_to(root).as_posix()}"
     try:
         raw = git(root, "cat-file", "blob", place)
     except StoreError:
         return {}
+    # The scanner of logs reads from a descriptor; an old version of a log exists only in git.
     with TemporaryFile() as file:
         file.write(raw)
         file.flush()

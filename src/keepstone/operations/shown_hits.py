@@ -31,6 +31,7 @@ _NEAREST = 10
 
 def by_relevance(hits: Sequence[Hit]) -> list[Hit]:
     """Return hits sorted by the one number that people see, of two digits; ties keep their order."""
+    # Rounded as it is shown: by a third digit that nobody sees, a lesser answer could come first.
     return sorted(hits, key=lambda hit: round(hit.relevance, 2), reverse=True)
 
 

@@ -53,6 +53,7 @@ def proposal_of(pair: ConflictingPair) -> Proposal:
     if pair.kind == "contradiction":
         why = "these contradict one another: the newer one holds"
         return Proposal("merge", (older.id, newer.id), {"type": newer.type, "text": newer.text}, why, ())
+    # A pin is a person's decision, which outweighs the later time.
     gone, stays = (newer, older) if older.pinned and not newer.pinned else (older, newer)
     why = f"says the same as {stays.id}: {clipped(stays.text, 200)}"
     return Proposal("delete", (gone.id,), None, why, (stays.id,))
@@ -67,6 +68,8 @@ def known_of(agent: Agent) -> set[Key]:
     return {
         (suggestion.do, frozenset(suggestion.entries))
         for suggestion in every
+        # An undone suggestion may be made again; a suspected secret says nothing about whether two entries
+        # agree.
         if suggestion.state != "undone" and not is_suspicion(suggestion)
     }
 

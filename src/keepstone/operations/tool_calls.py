@@ -136,6 +136,7 @@ class ToolCalls(AgentMemory):
         entry = self._readable(id)
         text = shortened(entry.text, LONGEST_FILE)
         document = _document(entry, text) | self._whose(entry.agent)
+        # A payload has no place to be cut at.
         if len(json.dumps(entry.data)) <= LONGEST_FILE:
             document["data"] = entry.data
         return ToolAnswer(document, AS_DATA + fenced([line_of("1", entry, text, with_id=True)]))

@@ -101,6 +101,7 @@ class Tool:
         arguments = {
             name: value
             for name, value in given.items()
+            # Models often send null for an argument that they leave out.
             if name in self.arguments and (value is not None or name in self.required)
         }
         wrong += [
@@ -159,6 +160,7 @@ class Toolbox:
         return ToolAnswer({"ok": True, **data}, text)
 
     def _tool(self, name: object) -> Tool | None:
+        # A model may send anything as the name, also a list, which no mapping can look up.
         return self._tools.get(name, self._unlisted.get(name)) if isinstance(name, str) else None
 
     def _checked(self, tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -188,6 +190,7 @@ def string(description: str, longest: int | None = None) -> dict[str, Any]:
 def _mapping_of(arguments: object) -> Mapping[str, Any]:
     if isinstance(arguments, str | bytes):
         try:
+            # OpenAI's API gives arguments as JSON text, which models leave empty for a tool without any.
             arguments = json.loads(arguments or "{}")
         except (ValueError, RecursionError) as error:
             raise ValueError(f"the arguments are not JSON: {error}; send one JSON object") from None

@@ -93,13 +93,17 @@ def create_app(
     )
     app.state.home, app.state.notes, app.state.place = home, notes, tuple(place)
     app.state.gate, app.state.metrics = Gate(tokens), Metrics()
+    # A server that was killed while it packed a backup left a copy of the whole memory behind.
     packing.sweep()
     problems.install(app)
+    # Before the routes, as the pages at their end match every path.
     if mcp is not None:
         mcp(app)
     _add_routes(app, notes, web)
     app.openapi = lambda: description_of(app)  # type: ignore[method-assign]
-    # The middleware added last runs first.
+    # The middleware added last runs first: ids, so that every response has one; then counting, also of what
+    # is refused; then access, which sets the largest body; then the whole body, so that a slow one holds no
+    # slot of its agent; then the slot; then keys of retries, which read the body as one message.
     app.add_middleware(Heads)
     app.add_middleware(Retries, answers=answers_of(home))
     app.add_middleware(Concurrency)
@@ -140,6 +144,7 @@ async def _unknown(request: Request) -> Response:
     ]
     if not allowed:
         raise HTTPException(404)
+    # No route names HEAD: ``Heads`` makes it of every GET.
     if "GET" in allowed:
         allowed.append("HEAD")
     raise HTTPException(405, headers={"Allow": ", ".join(sorted(allowed))})
@@ -157,6 +162,7 @@ async def _refuse_unknown(request: Request) -> None:
     Raises:
         ProblemError: A parameter is unknown, or is given twice.
     """
+    # Nearly all requests end here, so that the check costs them nothing.
     if not request.scope["query_string"]:
         return
     known = dict(_parameters(request.scope["route"].dependant))

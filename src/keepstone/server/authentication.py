@@ -76,6 +76,8 @@ class Gate:
         key = _key(value)
         session = self._sign_ins.session(key)
         access = None if session is None else self._access(session[0], key)
+        # The token was revoked or has expired, so that the session would be looked up in vain with each
+        # request.
         if session is not None and access is None:
             self._sign_ins.end(key)
         return access
@@ -96,6 +98,7 @@ class Gate:
         Raises:
             ProblemError: The secret is missing or another one.
         """
+        # Bytes, as compare_digest refuses texts with other characters than ASCII, and a client may send any.
         if not hmac.compare_digest(self.page_secret(value).encode(), secret.encode("utf-8", "surrogatepass")):
             raise ProblemError(
                 403,
@@ -125,6 +128,8 @@ class Gate:
             ProblemError: The secret is unknown, used or expired.
         """
         with self._reading_tokens():
+            # The first is a link that this server printed at its start, the second one of ``keepstone serve
+            # --link``.
             taken = self._sign_ins.take_link(_key(secret)) or self._tokens.take_link(secret)
         if not taken:
             self._count_failure(address)
@@ -161,6 +166,8 @@ class Gate:
         if digest is None:
             return Access(holder=key, reader=key)
         with self._reading_tokens():
+            # Looked up with each request, so that a revocation ends the browser sessions of its token at
+            # once.
             alive = [token for token in self._tokens.alive() if token.digest == digest]
         return _access_of(alive[0], key) if alive else None
 
@@ -170,6 +177,7 @@ class Gate:
         try:
             yield
         except (KeepstoneError, OSError) as error:
+            # Each request meets the same damaged file, and would fill the log with it.
             if self._reported != str(error):
                 self._reported = str(error)
                 _log.error("no token is accepted: %s", error)
@@ -178,6 +186,8 @@ class Gate:
 
     def _count_failure(self, address: str) -> None:
         """Count a failure, or refuse the address that has failed too often."""
+        # Refused attempts are not counted, so that the wait ends a minute after the failures, not after the
+        # last try.
         wait = self._sign_ins.wait(address, MOST, WINDOW)
         if wait:
             headers = {"Retry-After": str(int(wait) + 1)}

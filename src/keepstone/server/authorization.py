@@ -41,6 +41,7 @@ class Access:
             AgentNotFoundError: The agent may not be accessed.
         """
         if not self.sees(agent):
+            # Not 403: a holder of a token would learn from it which agents exist.
             raise AgentNotFoundError(f"this token has access to no agent {agent!r:.80}")
 
     def only_agent(self) -> str:

@@ -52,6 +52,8 @@ class Bodies:
         if scope["type"] != "http" or not _may_have_body(scope):
             await self._app(scope, receive, send)
             return
+        # The share is held until the response is complete, as the body and the objects made of it live that
+        # long.
         share = _Share()
         try:
             await self._pass_on(share, scope, receive, send)
@@ -71,6 +73,7 @@ class Bodies:
     async def _read(self, headers: Headers, receive: Receive, most: int, share: _Share) -> bytes | None:
         """Return the body; None if the client has disconnected."""
         declared = headers.get("content-length", "0")
+        # An honest client is refused before it sends anything; what another one sends is counted below.
         if declared.isdecimal() and int(declared) > most:
             raise _too_large(most)
         try:
@@ -82,6 +85,7 @@ class Bodies:
     async def _pieces(self, receive: Receive, most: int, share: _Share) -> bytes | None:
         pieces = []
         while True:
+            # A new limit for each chunk: a large body may take a minute as long as it arrives.
             async with asyncio.timeout(self._limits.pause):
                 message = await receive()
             if message["type"] == "http.disconnect":
@@ -107,6 +111,7 @@ def _busy() -> ProblemError:
     return ProblemError(503, "busy", text, {"Retry-After": "1", **_CLOSE})
 
 
+# The rest of the body is still to come, and would be read as the next request.
 _CLOSE = {"Connection": "close"}
 
 

@@ -51,6 +51,8 @@ class Concurrency:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on once its agent has a free slot, or respond that the server is busy."""
         if scope["type"] in ("http", "websocket"):
+            # A context variable, which the threads of the routes inherit. The library's own limit of five
+            # seconds would let a few requests for one locked session hold all threads.
             WAIT_LIMIT.set(LOCK_SECONDS)
         key = _key(scope)
         if key is None:
@@ -65,6 +67,7 @@ class Concurrency:
     @asynccontextmanager
     async def _slot(self, key: _Key) -> AsyncIterator[None]:
         queue = self._queues.setdefault(key, _Queue())
+        # A bound, since each request that waits holds its body in memory.
         if queue.size >= AT_ONCE + QUEUED:
             raise _BusyError
         queue.size += 1
@@ -76,6 +79,7 @@ class Concurrency:
                 queue.free.release()
         finally:
             queue.size -= 1
+            # Agents come and go, and each would leave two queues for as long as the server runs.
             if not queue.size:
                 del self._queues[key]
 

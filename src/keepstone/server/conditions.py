@@ -79,11 +79,14 @@ def _split(line: str, name: str) -> list[str]:
 
 def etag_of_text(content: str) -> str:
     """Return the ETag of a text."""
+    # Made of the content and not of the file's time: any editor may write a file, twice within a tick of the
+    # clock.
     return f'"{hashlib.sha256(content.encode("utf-8", "surrogateescape")).hexdigest()[:32]}"'
 
 
 def etag_of_session(info: SessionInfo) -> str:
     """Return the ETag of a session, which every write to its log changes."""
+    # Time and size, without reading the log: two writes within a tick of the clock still differ in size.
     state = f"{format_time(info.modified)} {info.size}"
     return f'"{hashlib.sha256(state.encode()).hexdigest()[:32]}"'
 

@@ -32,6 +32,7 @@ class Strangers:
             oldest = next(iter(self._open))
             self.discard(oldest)
             if not oldest.is_known():
+                # Not ``close``, which waits until the client has read what is in the buffer.
                 oldest.transport.abort()
 
     def discard(self, connection: BoundedProtocol) -> None:
@@ -68,6 +69,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse received bytes; refuse headers or trailers above the limit."""
+        # httptools collects headers without a bound, and has no callback for a part of them; so bytes are
+        # counted until the parser reports the end of headers or a chunk.
         self._unread += len(data)
         super().data_received(data)
         if self._unread > HEAD and not self.transport.is_closing():
@@ -82,6 +85,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """Start a request unless its headers are too large."""
         self._stop_waiting()
         self._unread = 0
+        # Again, as all of the headers may come with one read, after which the count is zero.
         if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > HEAD:
             self._is_too_large = True
             raise ValueError("the headers are too large")  # Stops the parser, which calls send_400_response.
@@ -106,6 +110,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def handle_websocket_upgrade(self) -> None:
         """Hand the connection to the WebSocket protocol, which ``Guard`` closes if it has no token."""
+        # Sockets are long-lived, and must not be closed as the oldest connections.
         self.strangers.discard(self)
         super().handle_websocket_upgrade()
 

@@ -30,6 +30,7 @@ def decode(kind: str, cursor: str, shape: tuple[type, ...]) -> list[Any]:
         found = json.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True))
     except (ValueError, RecursionError):
         found = None
+    # Exact types, as isinstance takes ``true`` for a number.
     if not isinstance(found, list) or [type(part) for part in found] != [str, *shape] or found[0] != kind:
         raise ValueError(f"{cursor!r:.80} is not a cursor of this list: start without one")
     return found[1:]
@@ -37,5 +38,6 @@ def decode(kind: str, cursor: str, shape: tuple[type, ...]) -> list[Any]:
 
 def page_of(items: Iterable[T], limit: int) -> tuple[list[T], T | None]:
     """Return the first items, and the last of them if more follow."""
+    # One more item than the page shows whether there is a next page, without counting the list.
     page = list(islice(items, limit + 1))
     return page[:limit], page[limit - 1] if len(page) > limit else None

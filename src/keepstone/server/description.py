@@ -52,5 +52,7 @@ def _problem() -> dict[str, Any]:
     """Return the schema of a problem document and those that it references."""
     made = TypeAdapter(shapes.Problem).json_schema(ref_template="#/components/schemas/{model}")
     inner = made.pop("$defs")
+    # All codes, so that a generated client can name them; a test compares them with docs/http.md and
+    # docs/json.md.
     made["properties"]["code"]["enum"] = sorted({*codes(), *get_args(HttpCode)})
     return {"Problem": made, **inner}

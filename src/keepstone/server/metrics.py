@@ -95,6 +95,8 @@ class Counting:
                 if status >= _SERVER_ERROR:
                     attributes[ERROR] = str(status)
             finally:
+                # Only now: the route is known once the request was matched, and the name of the span begins
+                # without it.
                 attributes["http.route"] = _route(scope)
                 current.update_name(f"{method} {_route(scope)}")
 
@@ -112,6 +114,7 @@ class Counting:
         try:
             await self._app(scope, receive, sending)
         except BaseException:
+            # An exception before the response began becomes a 500 outside of this middleware.
             status = 500 if status == _CLIENT_LEFT else status
             raise
         finally:
@@ -121,6 +124,7 @@ class Counting:
 
 
 def _method(scope: Scope) -> str:
+    # A client may send any word as its method, and each would be another series of numbers for good.
     return scope["method"] if scope["method"] in _METHODS else "other"
 
 

@@ -78,12 +78,16 @@ class Guard:
         headers = Headers(scope=scope)
         if len(headers.getlist("host")) > 1:
             raise ProblemError(400, "invalid_argument", "send one Host header, not several")
+        # Before the token is looked at: a page that was rebound to this address must not even learn whether
+        # it is valid.
         self._origins.check_host(headers)
         method = scope.get("method", "WEBSOCKET")
         self._origins.check_origin(headers, method)
         is_open = scope["path"] in OPEN
         try:
             access = self._access(scope, headers, method)
+        # The check of health must answer although no token can be read, and the sign-in page shows the
+        # problem.
         except TokensUnusableError:
             if not is_open:
                 raise
@@ -95,11 +99,13 @@ class Guard:
         return access
 
     def _access(self, scope: Scope, headers: Headers, method: str) -> Access | None:
+        # A browser never sends a bearer token by itself, so that no other page can send such a request.
         if "authorization" in headers:
             return self._gate.bearer(headers["authorization"], address_of(scope))
         value = cookies_of(headers).get(cookie_name(scope))
         access = None if value is None else self._gate.cookie(value)
         if value is not None and access is not None and method not in SAFE:
+            # A cookie goes with every request to this host, whichever page made it.
             self._origins.check_own_page(headers)
             if scope["path"] not in _FORMS:
                 self._gate.check_page(value, _page_secret(scope, headers))
@@ -107,6 +113,7 @@ class Guard:
 
     async def _again(self, scope: Scope) -> Access | None:
         try:
+            # As GET: only the access is looked up again, and not which page sent the request that began it.
             return await self._gate.apart(partial(self._access, scope, Headers(scope=scope), "GET"))
         except ProblemError:
             return None
@@ -141,6 +148,7 @@ def is_secure(scope: Scope) -> bool:
 
 async def _refuse(error: ProblemError, scope: Scope, receive: Receive, send: Send) -> None:
     if scope["type"] == "websocket":
+        # ASGI sends ``websocket.connect`` first. Closing before it is accepted makes uvicorn answer 403.
         await receive()
         await send({"type": "websocket.close", "code": 1008})
         return
@@ -154,6 +162,7 @@ def _page_of(error: ProblemError, scope: Scope) -> Response:
     if error.status == HTTPStatus.UNAUTHORIZED:
         was_in = cookie_name(scope) in cookies_of(Headers(scope=scope))
         query = {"ended": "1"} if was_in else {}
+        # After signing in the browser goes there with a GET; a form that was sent is not repeated.
         if scope["path"] != "/" and scope["method"] in SAFE:
             page_query = scope["query_string"].decode("latin-1")
             query["next"] = quote(scope["path"]) + (f"?{page_query}" if page_query else "")
@@ -195,8 +204,10 @@ class Heads:
                 message = {**message, "body": b""}
             await send(message)
 
+        # A copy, as the middleware around this counts and logs the method that the client sent.
         get_scope = {**scope, "method": "GET"}
         try:
             await self._app(get_scope, receive, sending)
         finally:
+            # The router wrote the route into the copy, and the metrics look for it in the original.
             scope.update({key: get_scope[key] for key in ("route", "path_params") if key in get_scope})

@@ -48,7 +48,9 @@ class Origins:
         origin = headers.get("origin")
         if origin is not None and not _is_own(origin, headers):
             raise _foreign()
+        # Programs send neither header, and a browser says ``none`` where a person typed the address.
         site = headers.get("sec-fetch-site", "none")
+        # A link on another site may open a page: it cannot read the response.
         opens_page = method == "GET" and headers.get("sec-fetch-mode") == "navigate"
         if site not in ("none", "same-origin") and not opens_page:
             raise _foreign()
@@ -60,6 +62,7 @@ class Origins:
         Raises:
             ProblemError: It does not state so.
         """
+        # Either header is enough: Safari before 16.4 sends no Sec-Fetch-Site.
         if _is_own(headers.get("origin", ""), headers) or headers.get("sec-fetch-site") == "same-origin":
             return
         raise _foreign()
@@ -71,12 +74,14 @@ def _foreign() -> ProblemError:
 
 def _is_own(origin: str, headers: Mapping[str, str]) -> bool:
     scheme, _, authority = origin.lower().partition("://")
+    # Both schemes, as a proxy may end TLS before this server.
     return scheme in ("http", "https") and authority == headers.get("host", "").lower()
 
 
 def _name_in(host: str) -> str:
     """Return the name in a Host header without its port; empty if the header is malformed."""
     found = _HOST.fullmatch(host.lower())
+    # A name may be written with the dot of the root, as in ``localhost.``.
     return "" if found is None else (found["address"] or found["name"]).rstrip(".")
 
 

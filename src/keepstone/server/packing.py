@@ -28,6 +28,7 @@ def pack(home: Home, *, vectors: bool = False) -> BinaryIO:
     """
     with transfer_folder() as folder:
         home.backup(folder / "home", vectors=vectors)
+        # An open file stays readable after its name and its folder are removed.
         return Path(make_archive(str(folder / "packed"), "zip", folder / "home")).open("rb")
 
 
@@ -55,6 +56,8 @@ def transfer_folder() -> Iterator[Path]:
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
         try:
             with _locked(folder):
+                # Between ``mkdtemp`` and the lock a sweep cannot tell a new folder from one that was left
+                # behind.
                 if folder.exists():  # Otherwise another server's sweep removed it before it was locked.
                     yield folder
                     return
@@ -71,6 +74,7 @@ def _locked(folder: Path) -> Iterator[None]:
     Raises:
         OSError: Another process holds it, or the folder cannot be opened.
     """
+    # All users may write to the folder of temporary files, and could put a link with our prefix there.
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -24,6 +24,7 @@ def fitting(documents: Iterable[Document], most: int = PAGE_BYTES) -> list[str]:
     found: list[str] = []
     size = 0
     for document in documents:
+        # json.dumps escapes all but ASCII, so that the characters counted here are the bytes that are sent.
         text = json.dumps(document)
         size += len(text)
         if found and size > most:
@@ -34,6 +35,8 @@ def fitting(documents: Iterable[Document], most: int = PAGE_BYTES) -> list[str]:
 
 def listed(key: str, items: Sequence[str], **others: Any) -> Response:
     """Return a JSON object as a response: the other keys, then a list of items that are JSON texts."""
+    # The items are JSON already, as their size was measured; to parse and dump them again would double the
+    # work.
     begin = json.dumps(others)[:-1] + (", " if others else "")
     return Response(f'{begin}"{key}": [{", ".join(items)}]}}', media_type="application/json")
 

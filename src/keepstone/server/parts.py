@@ -101,6 +101,7 @@ async def _writing(request: Request, agent: AgentName) -> Agent:
     access = access_of(request)
     access.check_agent(agent)
     access.check_write()
+    # A request comes from another machine: citing files of this one would show whether a text is in them.
     return _home_of(request).agent(agent).on_behalf(access.origin, may_cite=False)
 
 
@@ -109,6 +110,7 @@ async def _shared_reading(request: Request, agent: AgentName, of: OfQuery = None
 
 
 async def _shared_writing(request: Request, agent: AgentName, of: OfQuery = None) -> Agent:
+    # A grant may end before a retry, which would then show the shared entry once more.
     if of is not None:
         keep_no_response(is_reading=False)
     return view_of(await _writing(request, agent), of)

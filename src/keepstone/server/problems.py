@@ -127,6 +127,7 @@ def install(app: FastAPI) -> None:
 async def _foreseen(request: Request, error: Exception) -> Response:
     code, status = code_of(error), status_of(error)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        # The code alone: messages may quote memory, which must not reach a log.
         logger.warning("request %s: %s", request_id_of(request.scope), code)
     return problem(status, code, message_of(error), {"Retry-After": "1"} if code in _RETRIED else {})
 
@@ -138,6 +139,7 @@ async def _own(_: Request, error: Exception) -> Response:
 
 async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101  It is registered for this class.
+    # FastAPI takes a body of another type for a text, and would complain about its value instead of its type.
     if _is_other_media(request) and any(found["loc"][:1] == ("body",) for found in error.errors()):
         return problem(415, "unsupported_media_type", "the body must be JSON: Content-Type: application/json")
     # The input is not repeated, as it may be long or a memory; keys are clipped.
@@ -177,4 +179,6 @@ async def _unforeseen(request: Request, _: Exception) -> Response:
     name = request_id_of(request.scope)
     logger.error("request %s: internal", name)
     detail = f"internal server error; the server's log has the details under request {name}"
+    # Starlette calls the handler of ``Exception`` outside of all other middleware, so that the header with
+    # the id is set here.
     return problem(500, "internal", detail, {HEADER: name})

@@ -25,6 +25,8 @@ class Failures:
         self.total += 1
         times = self._times.setdefault(address, deque(maxlen=MOST))
         times.append(self._clock())
+        # The address that failed longest ago is forgotten first; one host may have any number of IPv6
+        # addresses.
         self._times.move_to_end(address)
         while len(self._times) > _MOST_ADDRESSES:
             self._times.popitem(last=False)
@@ -34,4 +36,6 @@ class Failures:
         times = self._times.get(address)
         if times is None or len(times) < MOST:
             return 0.0
+        # The deque holds the last ``MOST`` failures: the oldest of them decides when fewer are within the
+        # window.
         return max(0.0, times[0] + WINDOW - self._clock())

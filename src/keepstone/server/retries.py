@@ -144,6 +144,8 @@ class Answers:
         self._holders: dict[str, _Holder] = {}
         self._by_age: OrderedDict[Name, Kept] = OrderedDict()
         self._size = 0
+        # Reentrant, as dropping a response forgets its key. A lock at all, since purges run in the threads of
+        # the routes.
         self._guard = threading.RLock()
 
     def find(self, name: Name) -> Kept | None:
@@ -162,12 +164,15 @@ class Answers:
     async def claim(self, name: Name, agent: str, request: bytes) -> Kept:
         """Return the request that has a key, see ``Claims``."""
         while True:
+            # Read before the request begins, so that a purge by another process while it runs is noticed at
+            # its retry.
             erasures = await asyncio.to_thread(self._erasures, agent)
             kept = self._found(name, erasures)
             if kept is None:
                 return self.begin(name, request, agent, erasures)
             if kept.request != request or kept.ended.is_set():
                 return kept
+            # Then once more: if the earlier request failed, its key is free, and this one carries it out.
             await kept.ended.wait()
 
     def _found(self, name: Name, erasures: bytes) -> Kept | None:
@@ -198,6 +203,7 @@ class Answers:
         """Drop the responses that may quote purged entries of an agent, except that of the request itself."""
         own = _IN_PROGRESS.get()
         if own is not None:
+            # The response of a purge quotes nothing of what it removed; its retry is answered.
             own.erasures = self._erasures(own.agent)
         with self._guard:
             for name, kept in list(self._by_age.items()):
@@ -294,6 +300,8 @@ class Retries:
             await self._app(scope, _replay(first, receive), answer.send)
         finally:
             _IN_PROGRESS.reset(in_progress)
+            # Also after an error or a client that left: a request that stayed in progress would block its
+            # key.
             await answer.settle()
 
 
@@ -334,6 +342,8 @@ class _Answer:
         if message["type"] == "http.response.start":
             status = message["status"]
             self._kept.status, self._kept.headers = status, list(message.get("headers", ()))
+            # A request that failed on the server's side may succeed at a retry, so that its response is not
+            # kept.
             self._is_final = status < 500 and status not in _NOT_CARRIED_OUT  # noqa: PLR2004
         elif self._is_final:
             self._pieces.append(message.get("body", b""))
@@ -361,6 +371,8 @@ def _digest_of(scope: Scope, body: bytes) -> bytes:
     conditions = [", ".join(headers.getlist(name)).encode("latin-1") for name in _CONDITIONS]
     digest = hashlib.sha256()
     for part in (scope["method"].encode(), scope["raw_path"], scope["query_string"], *conditions, body):
+        # With its length before each part, two requests that divide the same bytes differently have two
+        # digests.
         digest.update(len(part).to_bytes(8))
         digest.update(part)
     return digest.digest()

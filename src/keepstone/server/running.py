@@ -36,6 +36,7 @@ def listen(host: str, port: int) -> socket.socket:
     # IPPROTO_TCP is explicit, as asyncio sets TCP_NODELAY only then.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
+        # Else a restart fails for a minute, while connections of the former server are in TIME_WAIT.
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
         listening.listen(1024)
@@ -59,10 +60,13 @@ def run(app: Any, listening: socket.socket, *, proxied: bool = False, limits: Li
     """
     config = uvicorn.Config(
         app,
+        # uvicorn 0.54 has no time limit for headers, and counts all connections alike.
         http=bounded((limits or Limits()).head, _UNAUTHENTICATED),
         log_config=None,
         log_level="warning",
         access_log=False,  # Paths hold ids, which must not reach a log.
+        # On by default in uvicorn: any program of this machine could then choose the address that failures
+        # count for.
         proxy_headers=proxied,
         forwarded_allow_ips="127.0.0.1,::1",
         server_header=False,
@@ -91,6 +95,7 @@ class _PlainFormatter(logging.Formatter):
     """Formats messages on one line with control characters escaped, as a client may have sent them."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  Overrides.
+        # Tracebacks keep their lines; only a message must not look like several.
         return super().formatMessage(record).replace("\n", "\\n")
 
     def format(self, record: logging.LogRecord) -> str:

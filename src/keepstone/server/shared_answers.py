@@ -42,6 +42,7 @@ class SharedAnswers:
         own, until, seconds = Kept(request), time.monotonic() + _WAIT, _FIRST_LOOK
         while True:
             try:
+                # A driver that blocks must not hold the event loop.
                 row = await asyncio.to_thread(
                     self._rows.claim, _hashed(name), agent, request, own.token, SECONDS
                 )
@@ -49,6 +50,7 @@ class SharedAnswers:
                 raise problem_of(error) from error
             if row is None:
                 return own
+            # Of a request with another content only that is reported, so that it need not have ended.
             if row.status is not None or row.request != request:
                 return _kept_of(row)
             if time.monotonic() > until:
@@ -58,6 +60,8 @@ class SharedAnswers:
                     "an earlier request with this key has not ended; this one wrote nothing: try again",
                     {"Retry-After": "5"},
                 )
+            # A request of another server ends without a notice here, so that its row is asked for at growing
+            # intervals.
             await asyncio.sleep(seconds)
             seconds = min(2 * seconds, _LONGEST_LOOK)
 

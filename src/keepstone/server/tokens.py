@@ -124,6 +124,7 @@ class Tokens:
             raise ValueError(
                 f"name must be one line of at most {LONGEST_NAME} printable characters, not {name!r:.100}"
             )
+        # Agents need not exist yet: a token is often made before the first entry.
         slugs = None if agents is None else tuple(sorted({self._layout.check_agent(name) for name in agents}))
         secret = PREFIX + secrets.token_urlsafe(_BITS // 8)
         now = self._clock()
@@ -150,6 +151,7 @@ class Tokens:
 
     def revoke(self, id: str) -> bool:  # noqa: A002  The name in the list.
         """Remove a token by its id; False if there is none."""
+        # Without the lock, which would create the folder of a home that does not exist.
         if all(token.id != id for token in self.all()):
             return False
         self._change(lambda tokens: [token for token in tokens if token.id != id])
@@ -168,12 +170,14 @@ class Tokens:
     def take_link(self, secret: str) -> bool:
         """Use a sign-in link up; False if there is none, or it has expired."""
         digest, now = _digest(secret), self._clock()
+        # Wrong secrets end here, so that a guess costs neither a lock nor a write.
         self.all()
         if self._seen is None or all(link.digest != digest for link in self._seen[2]):
             return False
         taken: list[_Link] = []
 
         def without(links: list[_Link]) -> list[_Link]:
+            # Under the lock, so that of two servers that take the same link only one succeeds.
             taken.extend(link for link in links if link.digest == digest and now < link.expires)
             return [link for link in links if link.digest != digest]
 
@@ -207,12 +211,14 @@ class Tokens:
 
     def _read(self, folder: Folder) -> list[Token]:
         with border(folder.path, TOKENS), os.fdopen(folder.open(TOKENS, os.O_RDONLY), "rb") as stream:
+            # Of the open file: the name may belong to another one by the time that it is asked.
             status = os.fstat(stream.fileno())
             if status.st_mode & _OTHERS_MAY_WRITE:
                 raise StoreError(
                     f"{folder.path / TOKENS} is writable by other users: chmod 600 it, then try again"
                 )
             tokens, links = _parsed(stream.read(), folder.path / TOKENS)
+        # Every change replaces the file, so that another one has another inode, time or size.
         self._seen = (_version(status), tokens, links)
         return tokens
 
@@ -269,6 +275,8 @@ class DatabaseTokens(Tokens):
     ) -> None:
         before = self.all()
         after = change(before)
+        # The callers change a list, as for a file; rows are changed one by one, so that two servers do not
+        # undo each other's changes.
         for token in after:
             if token not in before:
                 slugs = None if token.agents is None else list(token.agents)
@@ -334,6 +342,7 @@ def _link(record: dict[str, Any]) -> _Link:
 def _token(record: dict[str, Any]) -> Token:
     agents, read_only, expires = record["agents"], record["read_only"], record["expires"]
     created, until = read_time(record["created"]), None if expires is None else read_time(expires)
+    # A time that cannot be read must not become a token that never expires.
     if created is None or (until is None) != (expires is None) or not isinstance(read_only, bool):
         raise ValueError("not a token")
     if _DIGEST.fullmatch(record["sha256"]) is None:

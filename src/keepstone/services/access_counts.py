@@ -45,6 +45,7 @@ class AccessCounts:
         """Add one for each id of each session, or the given increment."""
         with self._guard:
             for session, ids in accesses.items():
+                # Counter.update adds one for each id of a list, and the increments of a mapping.
                 self._pending.setdefault(session, Counter()).update(ids)
 
     def forget(self, session: str, entry_id: str) -> None:
@@ -67,6 +68,7 @@ class AccessCounts:
     def write(self, wanted: Callable[[str], bool] = lambda _: True) -> list[str]:
         """Write the pending counts of the wanted sessions; return the ids of those not locked."""
         with self._guard:
+            # Taken out before they are written, so that two threads do not write the same counts.
             taken = {session: self._pending.pop(session) for session in [*self._pending] if wanted(session)}
         return [session for session, counts in taken.items() if self._write(session, counts)]
 
@@ -78,5 +80,6 @@ class AccessCounts:
         except KeepstoneError as error:
             logger.warning("access counts of session %r are not written yet: %s", session, error)
             was_free = True
+        # Back to what is pending, beside accesses that were counted in between.
         self.add({session: counts})
         return was_free

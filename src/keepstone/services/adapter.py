@@ -149,7 +149,9 @@ def _wrapped(event: Mapping[str, Any]) -> Record:
 
 def _event(line: Record) -> dict[str, Any]:
     """Return a line's event as it was saved: a wrapped event without its envelope."""
+    # A wrapped event looks like any other event with a payload; only its reserved keys give it away.
     data = line.get("data")
     if isinstance(data, dict) and _needs_wrapping(data):
         return dict(data)
+    # The store adds ``modified``, which the event did not have.
     return {key: value for key, value in line.items() if key != "modified"}

@@ -155,6 +155,7 @@ class AgentMemoryService:
         ]
 
     def _files(self, agent: str) -> Files:
+        # Before ``known_agents`` is asked: the caller's function gets valid ids only.
         slug = LAYOUTS["cache"].check_agent(agent)
         if not self._knows(slug):
             raise AgentNotFoundError(f"there is no agent {slug!r}; give the id of a known agent")

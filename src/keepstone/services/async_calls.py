@@ -62,6 +62,7 @@ class AsyncCalls:
     async def finish(self, then: Callable[[], None]) -> None:
         """Wait for the calls under way, then call ``then``. A later call starts threads again."""
         with self._guard:
+            # Calls that come later get threads of a new pool, and do not wait for the end of this one.
             pool, self._pool = self._pool, None
 
         def end() -> None:
@@ -75,6 +76,7 @@ class AsyncCalls:
         with self._guard:
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="keepstone-async")
+            # A copy, as executor threads do not inherit context variables.
             return self._pool.submit(copy_context().run, call)
 
 
@@ -90,6 +92,8 @@ class _Source(Generic[T]):
 
     def take(self) -> list[T]:
         """Return the next items, none at the end."""
+        # A generator cannot be entered twice; a cancelled reader leaves a thread in it that a later call
+        # would meet.
         with self._turn:
             if self._iterator is None:
                 self._iterator = iter(self._make())
@@ -110,6 +114,7 @@ def _in_daemon(call: Callable[[], T]) -> Future[T]:
     context = copy_context()
 
     def run() -> None:
+        # Without this a cancelled future would raise when its result is set.
         if not future.set_running_or_notify_cancel():
             return
         try:

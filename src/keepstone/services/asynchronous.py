@@ -70,6 +70,7 @@ def awaited(method: Callable[..., Any]) -> Any:
 
     @wraps(method)
     async def call(self: _Face[Any], *args: Any, **keys: Any) -> Any:
+        # Looked up on the object, so that a method that a subclass or a test replaced is the one that runs.
         bound = getattr(self._blocking, method.__name__)
         answer = await self._calls.run(partial(bound, *args, **keys))
         return AsyncSession(answer, self._calls) if isinstance(answer, Session) else answer

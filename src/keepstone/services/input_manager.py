@@ -76,6 +76,7 @@ class InputManager:
             raise ValueError(f"choice must be 'project' or 'user', not {choice!r:.80}")
         if not self._selector.is_active:
             raise RuntimeError("the selector is not open: submit a message that starts with '#' first")
+        # The selector closes only after the note is on the disk: after an error the text is still there.
         result = self._notes.add(self._selector.message, TYPE_OF_CHOICE[choice])
         self._selector = MemorySelectorState()
         return result

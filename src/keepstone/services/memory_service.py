@@ -131,6 +131,8 @@ class MemoryService:
         # A remote embedder must not get a text that the home refuses to keep.
         given = [_arguments(item) for item in items]
         lines = [session.guarded({"type": TYPE} | item_of(**keys)) for _, keys in given]
+        # All at once, and before anything is written: an embedder that fails leaves no memory without its
+        # vector.
         vectors = self._made(
             [line for line, (embedding, _) in zip(lines, given, strict=True) if embedding is None]
         )
@@ -171,10 +173,13 @@ class MemoryService:
             else item_of(text_given(entry) if text is None else text, summary_text, entry.line.get("data"))
         )
         session = self._agent.session(entry.session)
+        # Masked before it is embedded, as a remote embedder gets the text.
         keys = {key: value for key, value in session.guarded(keys).items() if value is not None}
         if embedding is not None:
             keys["embedding"] = self._vectors.given(embedding)
         made = self._made([keys] if text is not None and embedding is None else [])
+        # The old text and payload were only there to be checked with the new summary; another writer may have
+        # changed them since.
         if text is None:
             keys = {key: value for key, value in keys.items() if key not in ("text", "data")}
         entry = session.update(id, **keys)

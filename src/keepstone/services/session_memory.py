@@ -88,6 +88,8 @@ class SessionMemory:
         self.session_id = session_id
         self._cache: dict[str, tuple[Sequence[Record], list[_Cached]]] = {}
         self._counts = AccessCounts(self._agent, self._time())
+        # Not __del__: a finalizer also runs at the exit of the interpreter, while modules are still there. It
+        # must not refer to the memory itself.
         weakref.finalize(self, _close, self._counts, self._home)
 
     def add(self, type: str, data: Mapping[str, Any]) -> str:  # noqa: A002  The name in the log line.
@@ -108,6 +110,7 @@ class SessionMemory:
         base = base_of(name_of(type, "type"))
         added = self._session.add(type, data, priority=base, access=0)
         self._counts.write()
+        # After the write, which must not fail because a compaction does.
         self._keep_quota(wait=True)
         return added.id
 
@@ -147,6 +150,7 @@ class SessionMemory:
         found = [seen for name in names for seen in self._seen(name, wanted, now, past=as_of is not None)]
         if len(names) > 1:
             found.sort(key=lambda seen: seen[2][2].made)
+        # Stable, so that entries of equal priority stay in the order of time.
         found.sort(key=itemgetter(0), reverse=True)
         found = found[:most]
         if as_of is None:
@@ -267,12 +271,14 @@ class SessionMemory:
         """Return a session's entries, from the cache while its log is unchanged."""
         records = self._agent.session(session).records(as_of=as_of)
         known, entries = self._cache.get(session, (None, []))
+        # The store gives the same list while the log is unchanged, so that identity is enough.
         if known is records:
             return entries
         entries = [
             (record["id"], record, worth_of(record), not BOUNDS.isdisjoint(record)) for record in records
         ]
         if as_of is None:
+            # Queries of all sessions would otherwise keep every session in memory.
             if len(self._cache) >= _CACHED_SESSIONS:
                 self._cache.clear()
             self._cache[session] = (records, entries)
@@ -288,6 +294,8 @@ class SessionMemory:
     def _keep_quota(self, *, wait: bool) -> None:
         """Compact the log if it is due. Errors are logged, as the write has succeeded."""
         info = self._session.info()
+        # Twice the size after the last compaction: a log that is all live entries is not compacted with every
+        # add.
         if info is None or info.size <= self._quota or info.size < 2 * self._session.compacted_size():
             return
         try:

@@ -136,6 +136,7 @@ def check_history(factory: Factory) -> None:
         store.append(AGENT, "s1", [record("a", "one"), record("b", "two")])
         amend(store, "s1", {"id": "a", "ts": time_at(2), "data": {"content": "changed"}})
         amend(store, "s1", tombstone("a"))
+        # Once before and once after the compaction, which must change nothing of this.
         for _ in range(2):
             versions = store.history(AGENT, "a", None)
             expected = [("one", False), ("changed", False), ("changed", True)]

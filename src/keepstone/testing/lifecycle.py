@@ -25,6 +25,7 @@ def check_restore(factory: Factory) -> None:
         store.append(AGENT, "s1", [record("a", "walnut", tags=["x"]), record("b", "two", minute=1)])
         amend(store, "s1", {"id": "a", "ts": time_at(5), "type": "note", "data": {"content": "pecan"}})
         raises(EntryNotFoundError, lambda: _restored(store, "a"))
+        # After a compaction the deleted entry is in the archive alone.
         for compacted in (False, True):
             amend(store, "s1", tombstone("a"))
             if compacted:

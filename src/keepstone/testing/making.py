@@ -83,6 +83,7 @@ def is_unsupported(operation: str, act: Callable[[], object]) -> bool:
     """Run an operation that a store may lack; return whether it does, and says which it is."""
     try:
         act()
+    # An optional operation raises StoreError; that it names itself tells a missing one from a failed one.
     except StoreError as error:
         same([f"no {operation}" in str(error)], [True], f"the error names {operation}")
         return True

@@ -49,6 +49,7 @@ def check_select(factory: Factory) -> None:
         same(_selected(store), everything, "all entries")
         same(_selected(store, newest_first=True), everything[::-1], "all entries, the newest first")
         first_minute = START + timedelta(minutes=1)
+        # As many keys as are allowed: SQLite limits the depth of an expression to 1,000.
         many = [f"none.{number}" for number in range(MOST_KEYS)]
         scopes: list[tuple[dict[str, Any], set[int]]] = [
             ({"types": ("note",)}, {0, 3}),
@@ -85,6 +86,8 @@ def check_select_pages(factory: Factory) -> None:
                 if page.next is None:
                     break
                 cursor = page.next
+                # The entry that the cursor names goes, and the index is made again: the next page must begin
+                # at the same place.
                 store.purge(AGENT, page[-1].session, [page[-1].id])
                 rebuild(store)
             same(seen, expected, "all pages of a selection")

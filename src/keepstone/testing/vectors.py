@@ -47,6 +47,7 @@ def check_upkeep(factory: Factory) -> None:
         with store.reader(AGENT) as reader:
             first = reader.similar(vector, _SPACE, scope, 5, hnsw_from=10)
         same(first.searched, "exact", "how the first of its kind is answered")
+        # With a bound, so that a store whose upkeep never ends fails instead of hanging.
         for _ in range(100):
             if not store.maintenance.upkeep(AGENT):
                 break

@@ -76,6 +76,7 @@ class ChatApp(App[str]):
     CSS_PATH = "app.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "stop", "Stop the answer"),
+        # With priority these keys work in the input field, too, which has bindings of its own for them.
         Binding("ctrl+c", "interrupt", priority=True),
         Binding("ctrl+q", "leave", "Leave", priority=True),
         Binding("pageup", "scroll(-1)", priority=True),
@@ -149,12 +150,14 @@ class ChatApp(App[str]):
         try:
             yield
         except Exception as error:  # noqa: BLE001  An embedder, a reranker or a model may raise anything.
+            # From any thread, while only the app's own may change the screen.
             self.call_later(self._show_error, error)
 
     def _show_error(self, error: Exception) -> None:
         if isinstance(error, KeepstoneError | ValueError):
             self._say("error", str(error))
             return
+        # The type and the frames alone: the error's message may quote memory, which has no place in a log.
         logger.error("unexpected %s in the chat at\n%s", type(error).__name__, frames_of(error))
         self._say("error", f"Unexpected error ({type(error).__name__}). Your messages are stored.")
 
@@ -163,6 +166,7 @@ class ChatApp(App[str]):
 
         async def called() -> None:
             with self._attempt():
+                # A coroutine and no threaded worker: ``show`` then runs in the app's own thread.
                 show(await asyncio.to_thread(call))
 
         self.run_worker(called())
@@ -171,7 +175,9 @@ class ChatApp(App[str]):
         """Ask the user to confirm a note from the model; called in the answer's thread."""
         question = Confirm(wording.proposed(text, kind), *wording.SAVE_IT)
         answers = SimpleQueue[bool | None]()
+        # Only the app's own thread may change the screen.
         self.call_from_thread(self.push_screen, question, answers.put)
+        # The wait ends from time to time to see whether the answer was stopped, and the question with it.
         while not self.conversation.stopped:
             with suppress(Empty):
                 return bool(answers.get(timeout=_POLL))
@@ -252,6 +258,7 @@ class ChatApp(App[str]):
                 self._growing = answer_of(self.conversation.model.name)
                 await self.query_one(Transcript).mount(self._growing)
             await self._growing.grow(delta.text)
+            # Only after the next drawing is the height of the longer answer known.
             self.call_after_refresh(self.query_one(Transcript).keep_beginning, self._growing)
             return
         await self._end_text()
@@ -277,6 +284,7 @@ class ChatApp(App[str]):
         if self._is_answering:
             self.action_stop()
         elif self.screen.get_selected_text() or getattr(self.focused, "selected_text", ""):
+            # Textual then looks for another binding of the key, which copies the selection.
             raise SkipAction
         elif self._leaving:
             self.run_worker(self.action_leave())
@@ -305,6 +313,7 @@ class ChatApp(App[str]):
         """Leave; a partial answer is kept."""
         self.conversation.stop()
         if self._answering is not None:
+            # The thread stores what has come of the answer when it ends; leaving earlier would lose it.
             await self.workers.wait_for_complete([self._answering])
         kept = self.conversation.close()
         self.exit(self.conversation.session.id if kept else None)

@@ -12,6 +12,7 @@ class Choices(OptionList):
     """A list whose highlighted row begins with a bar."""
 
     def _get_left_gutter_width(self) -> int:
+        # Textual 8 has no public way to add a column to the rows of an OptionList.
         return len(_MARK)
 
     def render_line(self, y: int) -> Strip:

@@ -19,6 +19,7 @@ class Pasting:
 
     def on_paste(self, event: events.Paste) -> None:
         """Remove control characters, which could act on the terminal."""
+        # The handlers of the base class run after this one, with the same event.
         event.text = _without_controls(event.text)
 
 
@@ -69,6 +70,7 @@ class Composer(Pasting, TextArea):
         else:
             return
         event.stop()
+        # Without it TextArea would also insert the line break.
         event.prevent_default()
 
     def on_text_area_changed(self) -> None:
@@ -99,6 +101,7 @@ class Composer(Pasting, TextArea):
 
     def _recalls(self, key: str) -> bool:
         """Show an earlier or later text; False if the cursor has lines to go to."""
+        # The wrapped document, as a long line has several rows on the screen.
         line = self.wrapped_document.location_to_offset(self.cursor_location).y
         step = {"up": -1, "down": 1}.get(key, 0)
         at_edge = line == (0 if step < 0 else self.wrapped_document.height - 1)

@@ -59,6 +59,7 @@ class Listing(Screen[Outcome], Generic[Row, Outcome]):
         place = shown.highlighted or 0
         shown.set_options(Option(Content(words)) for _, words in pairs)
         if pairs:
+            # After a deletion the next row is chosen, so that several can be deleted one after another.
             shown.highlighted = min(place, len(pairs) - 1)
         self.say(problem or said or ("" if pairs else self.empty))
 

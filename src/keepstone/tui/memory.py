@@ -27,6 +27,7 @@ class MemoryScreen(Listing[MemoryEntry, None]):
 
     AUTO_FOCUS = "#filter"
     BINDINGS: ClassVar[list[BindingType]] = [
+        # With priority, as the filter has the focus and would take the keys.
         Binding("up", "move(-1)", priority=True),
         Binding("down", "move(1)", priority=True),
         Binding("delete,ctrl+d", "delete", priority=True),
@@ -110,6 +111,7 @@ class MemoryScreen(Listing[MemoryEntry, None]):
         self.reload("Deleted. Ctrl+Z restores it." if removed else "It no longer exists.")
 
     def _undo(self) -> None:
+        # Taken off only once it is done: after an error it can be tried again.
         result = self._undos[-1]()
         self._undos.pop()
         self.reload(saved_words(result) if result else "It no longer exists.")
@@ -120,6 +122,7 @@ class MemoryScreen(Listing[MemoryEntry, None]):
             self.say("No note is chosen.")
             return
         try:
+            # The editor gets the terminal as it was before the app.
             with self.app.suspend():
                 said = edit(self.chosen.source)
         except SuspendNotSupported:

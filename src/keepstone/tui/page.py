@@ -55,6 +55,7 @@ class Confirm(ModalScreen[bool]):
         """Build the dialog."""
         with Vertical(classes="dialog"):
             yield Static(Content(self._question))
+            # No is first, so that Enter by habit changes nothing.
             yield Choices(Option(Content(self._no), "no"), Option(Content(self._yes), "yes"))
             yield Static(Content("↑↓ choose · Enter · y yes · n or Esc no"), classes="keys")
 

@@ -67,5 +67,6 @@ class Forgetting(Listing[Entry, bool]):
             self._purged = True
         except EntryNotFoundError:
             said = "It no longer exists."
+        # The list is not asked for again: another recall could bring other entries under the highlight.
         self._found = [other for other in self._found or () if other is not entry]
         self.reload(said)

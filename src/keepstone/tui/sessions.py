@@ -56,6 +56,7 @@ class SessionsScreen(Listing[str, Session | None]):
         words = self.query_one(Filter).value.casefold().split()
         sizes = {info.id: info.size for info in self._agent.sessions()}
         found = self._agent.session_summaries(texts=False)
+        # Previews and titles from messages read entries; of a thousand sessions only the first ones are seen.
         shown = self._agent.session_summaries([summary.id for summary in found[:_WITH_WORDS]])
         for summary in (*shown, *found[_WITH_WORDS:]):
             said = f"{summary.title or ''} {summary.id} {summary.preview}".casefold()

@@ -76,6 +76,7 @@ def answer_of(model: object, text: str = "") -> PlainText | MarkdownText:
 
 def _parser() -> MarkdownIt:
     """Return a parser that leaves links, images, HTML and entities as text."""
+    # A model's answer may quote memory: a link could lead anywhere, and an image would be fetched.
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     links = ["link", "image", "autolink", "reference"]
     return parser.disable([*links, "html_block", "html_inline", "entity"])
@@ -99,6 +100,7 @@ class Transcript(VerticalScroll):
 
     def keep_beginning(self, answer: Widget) -> None:
         """Follow an answer's growth no further than its first line; the next message is followed again."""
+        # Not if the user has scrolled up: then the screen stays where it is.
         if self.is_anchored and answer.virtual_region.height > self.scrollable_content_region.height:
             self.anchor(anchor=False)
             self.scroll_to(y=answer.virtual_region.y - _ABOVE, animate=False, force=True)

@@ -43,7 +43,11 @@ class AgentMenu:
 
     async def _open(self) -> None:
         with attempt():
+            # The agents are read when the menu opens, not with the page: every page has the menu, and few
+            # readers open it.
             self._slugs = await aside(self._place.agents)
+            # NiceGUI deletes a dialog with the element in whose context it was made. The layout lasts as long
+            # as the page.
             with ui.context.client.layout:
                 self._draw()
 
@@ -65,6 +69,7 @@ class AgentMenu:
 
         line.on_value_change(lambda event: show(str(event.value or "")))
         line.on("keydown.enter", follow, args=[])
+        # NiceGUI only hides a dialog that is closed. Each opening draws a new one, so the old one is deleted.
         menu.on("hide", menu.delete)
         show("")
         menu.open()
@@ -101,6 +106,8 @@ async def pick_agent(place: Place, title: str, words: str) -> str | None:
 
     def pick(href: str) -> None:
         slug_of = {address(slug, "sessions"): slug for slug in slugs}
+        # The address comes from the browser, which may send any. Only an agent that this dialog offered is an
+        # answer.
         if href in slug_of:
             question.submit(slug_of[href])
 

@@ -38,6 +38,8 @@ class Talking:
         self._ask = ask
         self.reason = reason
 
+    # All pages share one answerer, but a question belongs to the page whose model asks. So each page asks by
+    # a copy of its own.
     def asking(self, ask: Ask) -> Talking:
         """Return a copy that asks the user before it saves a note from the model."""
         return Talking(self._notes, self.model, ask, reason=self.reason)

@@ -67,6 +67,7 @@ def common_types(counts: Counter[str]) -> list[tuple[str, int]]:
 
 def types(counts: Counter[str]) -> Options:
     """Return a chart of entries by type, the most frequent on top."""
+    # ECharts draws the first category of a vertical axis at the bottom.
     common = common_types(counts)[::-1]
     rows = [{"value": count, "itemStyle": {"color": COLOURS.get(name, _OTHER)}} for name, count in common]
     return {
@@ -118,6 +119,7 @@ def _limit() -> Options:
 
 def on_disk(sizes: Mapping[str, int]) -> Options:
     """Return a chart of the size on disk."""
+    # As above, the first category is drawn at the bottom.
     rows = list(sizes.items())[::-1]
     return {
         **_base_options(),
@@ -135,6 +137,7 @@ def _sized(count: int) -> Options:
 
 
 def _base_options() -> Options:
+    # A refresh draws the charts again, and animated ones would grow from nothing each time.
     return {"animation": False, "textStyle": {"fontFamily": "inherit"}, "tooltip": {"trigger": "axis"}}
 
 

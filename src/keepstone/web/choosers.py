@@ -56,6 +56,8 @@ class Choosers:
         for name, values in (await aside(known_values, agent)).items():
             if name in self._fields:
                 made = self._fields[name]
+                # A value that the reader typed or the address named is made an option, because NiceGUI's
+                # select shows no others.
                 made.set_options(
                     {**values, **{value: shown(value) for value in made.value if value not in values}}
                 )
@@ -72,6 +74,7 @@ def known_values(agent: Agent) -> dict[str, Values]:
         kind: {value: shown(value) for value in sorted(many, key=lambda value: (-many[value], value))}
         for kind, many in counts.items()
     }
+    # Titles are read from the logs, so they are read for the offered sessions only.
     ids = [summary.id for summary in agent.session_summaries(texts=False)[:_SESSIONS]]
     known["session"] = {
         summary.id: shown(f"{clipped(summary.title, _TITLE)} · {summary.id}" if summary.title else summary.id)

@@ -15,6 +15,8 @@ class List(ui.element):
 
     def show(self, **props: Any) -> None:
         """Set properties; unchanged ones are not sent again."""
+        # A page that polls sets the same rows every second. Sending them again would make the browser compare
+        # every row again.
         changed = {name: value for name, value in props.items() if self.props.get(name) != value}
         if changed:
             self.props.update(changed)

@@ -51,6 +51,8 @@ class Conflict:
 
     async def ask(self) -> str | None:
         """Ask what to keep: ``"mine"``, ``"theirs"`` or ``"merged"``; None to go on editing."""
+        # Each change is several elements that the server keeps and the browser draws, so a file with
+        # thousands of changes would hold up both.
         is_mergeable = len(self.changes) <= _MOST_CHANGES
         with dialog(f"Two versions of this {self.what}", "broad form") as asking:
             say("p", f"It has changed since you opened it. {self.summary()}")
@@ -101,6 +103,8 @@ class Conflict:
 
     def _mark(self) -> None:
         for (at, choice), option in self._options.items():
+            # The attribute also chooses the button's colour in the style sheet, so what is seen and what is
+            # read aloud cannot differ.
             option.props["aria-pressed"] = "true" if self.choices.get(at) == choice else "false"
         left = len(self.conflicts) - len(self.choices)
         self.merge.props["disabled"] = left > 0
@@ -110,6 +114,7 @@ class Conflict:
 def _equal(lines: tuple[str, ...], *, is_first: bool, is_last: bool) -> None:
     """Show the lines around changes."""
     before = () if is_first else lines[:_AROUND]
+    # Lines that were shown before the gap are not repeated behind it.
     after = () if is_last else lines[max(len(before), len(lines) - _AROUND) :]
     if before:
         say("pre", clipped("".join(before), _LONGEST))

@@ -57,8 +57,11 @@ class Correcting:
     async def act(self, request: Mapping[str, Any]) -> None:
         """Carry out a menu's request: ``verb``, and the keys of the entry and its session."""
         verb = str(request["verb"])
+        # The menu of a read-only page lacks the changing actions, but a browser may send their names all the
+        # same.
         if verb not in self._acts or (self._place.read_only and verb != "raw"):
             return
+        # Keys are JSON, because ids may hold invisible characters that rows show escaped: see ``key_of``.
         session = self._place.agent.session(json.loads(request["session"]))
         with attempt():
             entry = await aside(self._place.agent.get, json.loads(request["entry"]), session.id)
@@ -74,6 +77,8 @@ class Correcting:
             if not tags:
                 return
         with attempt():
+            # All are read before the first is changed: an id that is gone then ends the action before
+            # anything has happened, and undo has every entry as it was.
             before = [await aside(self._place.agent.get, entry_id, session.id) for entry_id in ids]
             for entry in before:
                 if verb == "delete":
@@ -134,6 +139,8 @@ class Correcting:
         """Reinstate an entry; return it as it was before, and the ids of the entries that were deleted."""
         self._check_unmerged(entry_id)
         before = self._place.agent.get(entry_id, session.id)
+        # ``reinstate`` does not return which entries it deleted. They are those with ``supersedes`` that do
+        # not live any more afterwards.
         newer = [entry.id for entry in session.entries(include_superseded=True) if entry.supersedes]
         session.reinstate(entry_id)
         return before, [newer_id for newer_id in newer if self._live(session, newer_id) is None]
@@ -148,6 +155,8 @@ class Correcting:
 
     def _put_back(self, session: Session, entry: Entry) -> None:
         """Give an entry its earlier content, origin and marks again; who confirmed it has to do so again."""
+        # A replaced entry loses its confirmation, so an action that only changed marks is taken back by marks
+        # alone.
         if _said(self._place.agent.get(entry.id, session.id)) != _said(entry):
             session.replace(entry.id, _content(entry.line))
         session.update(entry.id, **{key: entry.line.get(key) for key in _MARKS})
@@ -187,6 +196,7 @@ class Correcting:
                 kept = await ask_deleted(entry.text, "entry")
                 if kept is None or kept[0] == "theirs":
                     return kept is not None
+                # The reader wants to keep the text, and only a live entry can be updated.
                 now = await aside(session.restore, entry.id)
             if now.line != entry.line:
                 tell(_CHANGED)
@@ -215,6 +225,8 @@ class Correcting:
     async def _supersede(self, session: Session, entry: Entry) -> None:
         async def save(item: Record) -> bool:
             kept = {key: entry.line[key] for key in ("text", "tags") if key in entry.line}
+            # The form returns only what was changed, while a superseding entry is complete: the rest comes
+            # from the old one.
             item = kept | {"data": dict(entry.data)} | item if entry.data else kept | item
             newer = await aside(session.supersede, entry.id, item)
             conflicts = await aside(self._conflicts, newer)
@@ -263,6 +275,8 @@ class Correcting:
         words += "from log, archive and index. It cannot be undone."
         said = entry.text.strip()
         if len(said) >= _LEAST_MATCHED:
+            # A purge of an entry removes its own bytes only. A person who purges a secret wants to know where
+            # else it is.
             same = await aside(self._place.agent.purge_matching, said, dry_run=True)
             others = [place for place in same.entries if place != (session.id, entry.id)]
             kinds = ((len(others), "other entry"), (len(same.files), "file"))

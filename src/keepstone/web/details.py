@@ -69,6 +69,8 @@ class Details:
         """Put a version in the place of an entry; the last one of a deleted entry if none is named."""
         session = self._place.agent.session(json.loads(request["session"]))
         with attempt():
+            # The browser names a version by its number alone, so the content that is written comes from the
+            # log and never from the browser.
             versions = await aside(self._place.agent.history, json.loads(request["entry"]), session.id)
             at = request.get("at")
             version = (
@@ -94,6 +96,8 @@ class Details:
         if self._shown is not None:
             session, entry_id = self._shown
             view = await aside(self._load, session, entry_id)
+            # The panel takes the focus when this number changes. A reload leaves the number, so it does not
+            # take the focus from a reader who is typing elsewhere.
             request_count = self.panel.props.get("asked", 0) + (part is not None)
             self.panel.show(**view, hit=self._hit_of(session, entry_id), asked=request_count, part=part or "")
 
@@ -102,6 +106,8 @@ class Details:
         versions: list[Version] = agent.history(entry_id, session)
         entry: Entry = [version for version in versions if not version.deleted][-1]
         state = "deleted" if versions[-1].deleted else ""
+        # A deleted entry is shown as its last version was. A living one is read again, because only ``get``
+        # says whether it is stale.
         with suppress(EntryNotFoundError):
             entry = agent.get(entry_id, session)
         [view] = entry_views([entry], datetime.now(UTC), frozenset({entry_id}), self._place)
@@ -124,6 +130,8 @@ class Details:
     def _links(self, entry: Entry) -> Iterator[View]:
         outgoing = {str(link.get("to")): str(link.get("rel", "")) for link in entry.links}
         linked: list[Entry] = []
+        # ``related`` is asked by the id alone, which several sessions may have. The panel then lists the
+        # linked ids alone.
         with suppress(EntryNotFoundError, AmbiguousIdError):
             linked = self._place.agent.related(entry.id)
         for other in linked:

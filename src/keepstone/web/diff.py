@@ -96,6 +96,7 @@ def three_way(base: str, mine: str, theirs: str) -> list[Change]:
             changed = (old[begin[0] : at], ours[begin[1] : our_place], others[begin[2] : their_place])
             changes.append(Change(*map(tuple, changed)))
         if at < len(old):
+            # Lines that all three texts have come one by one here, and are joined into one change.
             before = changes.pop().base if changes and changes[-1].kind == "same" else ()
             same = (*before, old[at])
             changes.append(Change(same, same, same))
@@ -122,6 +123,8 @@ def line_counts(old: str, new: str) -> tuple[int, int]:
 def _blocks(old: Sequence[str], new: Sequence[str], budget: Budget) -> list[_Block]:
     """Return the common blocks of two texts, in order."""
     shorter = min(len(old), len(new))
+    # Equal beginnings and ends cost no budget. So even of texts that differ too much a reader sees what
+    # stayed around the change.
     begin = next((at for at in range(shorter) if old[at] != new[at]), shorter)
     end = next((at for at in range(shorter - begin) if old[-1 - at] != new[-1 - at]), shorter - begin)
     inner = _shortest(old[begin : len(old) - end], new[begin : len(new) - end], budget)
@@ -148,6 +151,7 @@ def _shortest(old: Sequence[str], new: Sequence[str], budget: Budget) -> list[_B
             if end >= len(old) and end - diagonal >= len(new):
                 return _in_order(path)
             paths[diagonal] = (end, path)
+            # Steps and not seconds are counted, so that a comparison has the same result on every machine.
             budget.steps -= 1 + end - begin
             if budget.steps < 0:
                 return []

@@ -13,7 +13,7 @@ from nicegui.elements.mixins.text_element import TextElement
 
 from keepstone.errors import KeepstoneError
 from keepstone.operations.error_codes import message_of
-from keepstone.web.phrases import shown
+from keepstone.web.phrases import keep_zone, shown
 from keepstone.web.reader_turns import in_turn, turns_at
 from keepstone.web.toast import Undo, toast
 
@@ -21,6 +21,8 @@ EXPECTED = (KeepstoneError, ValueError, OSError)
 """Errors of library calls that are shown to the user."""
 
 
+# Not a KeepstoneError, because ``attempt`` shows those: each caller catches this error and asks the reader
+# again.
 class StalePageError(Exception):
     """A session or file is not as it was when the page showed it."""
 
@@ -55,9 +57,13 @@ def button(text: str, act: Callable[..., Any], kind: str = "plain", **props: Any
     made = say("button", text, kind, type="button", **props)
 
     def press() -> Any:
+        # NiceGUI runs a handler in the slot around its element, and a slot goes when the elements around it
+        # are drawn again. The layout lasts as long as the page.
         page = ui.context.client
         with page.layout:
             found = act()
+        # An awaitable returned to NiceGUI becomes a task of its own, outside this ``with``: it enters the
+        # layout again.
         return _on_page(page, found) if isinstance(found, Awaitable) else found
 
     made.on("click", press, args=[])
@@ -125,6 +131,9 @@ async def aside(call: Callable[..., Any], *values: Any, **keys: Any) -> Any:
     for its turn behind others of the same reader does not begin any more.
     """
     page = ui.context.client
+    keep_zone()
+    # NiceGUI does not cancel a handler when its page is closed, so the page is asked before and after the
+    # call.
     found = await in_turn(turns_at(page), partial(call, *values, **keys), until=lambda: page.is_deleted)
     if page.is_deleted:
         raise asyncio.CancelledError("the page was closed")
@@ -143,6 +152,8 @@ def dialog(title: str, classes: str = "") -> Iterator[ui.dialog]:
 async def answer_of(question: ui.dialog) -> Any:
     """Open a dialog and return the submitted value; None if it was closed."""
     answer = await question
+    # Since 3.16 NiceGUI resolves the dialogs of a closed page with None, which here would look like *Cancel*;
+    # nothing may be drawn on that page any more.
     if question.client.is_deleted:
         raise asyncio.CancelledError("the page was closed")
     question.delete()
@@ -154,6 +165,7 @@ async def confirmed(title: str, words: str, verb: str) -> bool:
     with dialog(title) as question:
         say("p", words)
         with box(classes="row-end"):
+            # The focus is on *Cancel*, so that an Enter too many destroys nothing.
             button("Cancel", lambda: question.submit("no"), autofocus=True)
             button(verb, lambda: question.submit("yes"), "main danger")
     return bool(await answer_of(question) == "yes")

@@ -41,6 +41,8 @@ class EntryForm:
         """Show the form until it is closed, its changes are saved, or it is submitted without changes."""
         entry = self._entry
         with dialog(title, "broad form") as question:
+            # An entry whose text is made from its payload has no text of its own to edit: its payload's
+            # fields stand for it.
             self._text = None
             if "text" in entry.line or not entry.data:
                 self._text = _area("Text", entry.text)
@@ -59,6 +61,7 @@ class EntryForm:
 
     async def _submit(self, question: ui.dialog, save: Save, *, with_marks: bool) -> None:
         """Save the changes. The form stays open, with the typed text, until that has succeeded."""
+        # A second press while the first one saves would save a second time.
         if self._is_saving:
             return
         self._is_saving = True
@@ -77,6 +80,7 @@ class EntryForm:
             box(classes="fill")
             self._switch = button("As JSON", self._turn, "quiet")
         with box(classes="stack") as self._form:
+            # ``sorted`` is stable, so all other keys keep the order of the entry.
             names = sorted(data, key=lambda key: key not in _FIRST)
             self._fields = {key: _area(shown(key), _editable(data[key])) for key in names}
         self._json = _area("Payload as JSON", json.dumps(data, ensure_ascii=False, indent=2))
@@ -84,6 +88,7 @@ class EntryForm:
 
     def _turn(self) -> None:
         with attempt():
+            # This also checks: text that is not valid stays in its field, and the form is not turned.
             data = self._data()
             if self._as_json:
                 for key, value in data.items():
@@ -166,6 +171,7 @@ async def ask_changed(base: Entry, keys: Record, now: Entry) -> Record | None:
     chosen: dict[_Name, Any] = {}
     for name in before | mine:
         old, own, other = (values.get(name, _ABSENT) for values in (before, mine, theirs))
+        # The reader left it, or others have already changed it in the same way.
         if own in (old, other):
             continue
         if other != old:
@@ -197,6 +203,7 @@ def _text(name: _Name, value: Any) -> str:
 
 
 def _of_text(name: _Name, old: Any, text: str) -> Any:
+    # The reader removed all of the merged text, which means that the value goes.
     if not text.strip():
         return _ABSENT
     if name == _TAGS:
@@ -210,6 +217,8 @@ def _keys(chosen: dict[_Name, Any], now: Entry) -> Record:
     }
     inner = {name[1]: value for name, value in chosen.items() if len(name) > 1}
     if inner:
+        # The payload is replaced as a whole, so keys that others have added or changed since then come from
+        # the entry as it is now.
         data = {**now.data, **inner}
         keys["data"] = {key: value for key, value in data.items() if value is not _ABSENT}
     return keys

@@ -14,7 +14,7 @@ from keepstone.text.display import clipped, one_line
 from keepstone.web.components import LinkList
 from keepstone.web.elements import answer_of, aside, attempt, dialog, field
 from keepstone.web.phrases import shown
-from keepstone.web.site import Place
+from keepstone.web.site import WITH_NOTES, Place
 
 _EACH = 6
 """Results of each kind."""
@@ -53,6 +53,7 @@ class Finder:
             self._list = LinkList()
             self._list.when("chosen", self._chosen)
         self._dialog.on("hide", self._dialog.delete)
+        # Without words only pages are listed, which reads nothing, so this call may run on the event loop.
         self._list.show(items=self._found(""), label="Results")
         self._dialog.open()
 
@@ -80,6 +81,8 @@ class Finder:
                 items.append(
                     _item(summary.title or summary.id, "session", place.link("session", id=summary.id))
                 )
+                # Without texts summaries are quick, so all of them may be looked through; titles that come
+                # from first messages are not found here.
                 if sum(item["detail"] == "session" for item in items) == _EACH:
                     break
         for hit in agent.recall(words, limit=_EACH):
@@ -87,6 +90,8 @@ class Finder:
             href = place.link("session", id=entry.session, entry=entry.id)
             items.append(_item(entry.text, f"{entry.type} in {entry.session}", href))
         if place.sees_notes:
+            # Notes are files of the project. Their errors, such as a missing permission, must not hide what
+            # else was found.
             with suppress(KeepstoneError):
                 notes = [note for note in place.site.notes.entries() if wanted in note.content.casefold()]
                 items += [_item(note.content, "note", place.link("memory")) for note in notes[:_EACH]]
@@ -95,7 +100,9 @@ class Finder:
         return items + [
             _item(name, "command", f"{place.link(page) if page else ''}{act}")
             for name, page, act in _COMMANDS
-            if wanted in name.casefold() and (place.sees_notes or page != "memory")
+            # A reader of one agent may not see notes, so a command that leads to them would only show a
+            # refusal.
+            if wanted in name.casefold() and (place.sees_notes or page not in WITH_NOTES)
         ]
 
 
@@ -114,6 +121,7 @@ async def pick_entry(place: Place, title: str, besides: Entry) -> tuple[Entry, s
             entries_by_link.update(
                 (place.link("session", id=entry.session, entry=entry.id), entry) for entry in entries
             )
+        # An entry is not linked to itself.
         entries_by_link.pop(place.link("session", id=besides.session, entry=besides.id), None)
         items = [
             _item(entry.text, f"{entry.type} in {entry.session}", href)
@@ -126,6 +134,7 @@ async def pick_entry(place: Place, title: str, besides: Entry) -> tuple[Entry, s
             question.submit((entries_by_link[href], str(rel.value or "").strip() or "related"))
 
     line.on_value_change(lambda event: search(str(event.value or "")))
+    # The first result is the entry with the typed id, if there is one: see ``_entries``.
     line.on("keydown.enter", lambda: pick(next(iter(entries_by_link), "")), args=[])
     results.when("chosen", pick)
     results.show(items=[], label="Entries", picks=True)

@@ -13,7 +13,7 @@ from keepstone.web.agent_menu import AgentMenu
 from keepstone.web.elements import box, button, dialog, link, say
 from keepstone.web.finder import open_finder
 from keepstone.web.live import Live
-from keepstone.web.site import Place
+from keepstone.web.site import WITH_NOTES, Place
 from keepstone.web.toast import toast
 
 ASSETS = "/_keepstone"
@@ -37,8 +37,6 @@ _OTHERS = (("chat", "New chat", "c"), ("agents", "Agents", "a"))
 """The pages that a button of the frame leads to: chats are listed among the sessions."""
 _PART_OF = {"chat": "sessions"}
 """The page of the navigation that another one belongs to."""
-WITH_NOTES = frozenset({"chat", "memory"})
-"""The pages that show notes or use them in prompts."""
 _KEYS = (
     ("Ctrl+K", "find anything"),
     ("/", "go to the page's search field, else find anything"),
@@ -86,12 +84,16 @@ def _say_missing(place: Place) -> None:
     with box("p", "notice", role="status") as notice:
         say("span", f"There is no agent “{place.agent.slug}” in this home. Its first entry makes it. ")
         link("All agents", place.link("agents"))
+    # It asks every second, because an agent begins to exist with its first entry, which another program may
+    # write.
     Live(lambda: place.agent.slug in place.agents(), lambda exists: notice.set_visibility(not exists))
 
 
 def head() -> None:
     """Load the style sheet and the scripts."""
     ui.add_head_html(
+        # In the head and without ``defer``: ``keys.js`` sets the theme before the body is drawn, so that a
+        # dark page does not flash white.
         f'<link rel="stylesheet" href="{ASSETS}/style.css"><script src="{ASSETS}/keys.js"></script>'
         f'<script src="{ASSETS}/menu.js"></script><script src="{ASSETS}/copy.js"></script>'
         f'<script src="{ASSETS}/commands.js"></script>'
@@ -101,6 +103,7 @@ def head() -> None:
 def _side(place: Place, current: str) -> None:
     with box(classes="side"):
         with box("a", "brand", href="/", aria_label="keepstone"):
+            # The image is in the address, which saves a request; its text alternative is the link's label.
             box("img", src=f"data:image/svg+xml,{quote(MARK)}", alt="")
             say("span", "keepstone")
         AgentMenu(place, current).build()
@@ -118,9 +121,11 @@ def _side(place: Place, current: str) -> None:
                     link(title, place.link(name), "begins" if name in _GROUPS else "", data_go=key, **mark)
             with box(classes="foot"):
                 theme = say("button", "Theme", "quiet", type="button", title="Light or dark")
+                # The theme is kept in the browser alone, so the click does not go to the server.
                 theme.on("click", js_handler="() => keepstoneTheme()")
                 button("Shortcuts", _keys, "quiet", data_help="")
                 if place.site.sign_out is not None:
+                    # A form, because only a POST signs out: browsers may fetch links ahead of a click.
                     with box("form", action=place.site.sign_out, method="post"):
                         say("button", "Sign out", "quiet", type="submit")
 

@@ -50,6 +50,8 @@ class Sharing:
     def _load(self) -> tuple[list[Grant], list[tuple[str, Grant]]]:
         agent, home = self.place.agent, self.place.site.home
         own = agent.grants()
+        # A grant is kept with the agent that gives it, so the grants to this agent are looked for in all
+        # others.
         others = [slug for slug in home.agents() if slug != agent.slug]
         return own, [
             (slug, grant) for slug in others for grant in home.agent(slug).grants() if grant.to == agent.slug
@@ -107,6 +109,8 @@ class Sharing:
         if await answer_of(question) != "yes":
             return
         with attempt():
+            # Grants decide who reads this memory, so the sign-in is checked again: it may have ended since
+            # the page was opened.
             await self.place.check_admin()
             before = await aside(self.place.agent.grants)
             grant = await aside(
@@ -136,6 +140,8 @@ class Sharing:
     def _put_back(self, slug: str, before: list[Grant], after: Grant | None) -> None:
         """Give another agent the access of before a change, unless it has been changed since."""
         agent, old = self.place.agent, _of(slug, before)
+        # Undo is offered for a while. It must not take back a right that someone else has granted or revoked
+        # since then.
         if _of(slug, agent.grants()) != after:
             raise ValueError(f"the access of {slug} has changed since: nothing was undone")
         if old is None or old.may == "nothing":

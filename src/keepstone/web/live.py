@@ -35,9 +35,12 @@ class Live(Generic[T]):
         self._draw = draw
         self._known: T | None = None
         self._error: str | None = None
+        # A slow load may still run when the next tick or a refresh comes. Without the lock an older result
+        # could be drawn over a newer one.
         self._turn = asyncio.Lock()
         self._first: asyncio.Task[None] | None = None
         self._trouble = box()
+        # ``start`` loads the first data, so the timer's own first call comes a second later.
         self._timer = ui.timer(_SECONDS, self._tick, immediate=False)
 
     async def start(self) -> None:
@@ -48,9 +51,13 @@ class Live(Generic[T]):
             with page:
                 await self.refresh()
 
+        # The task goes on after the patience has ended: ``asyncio.wait`` does not cancel it, as ``wait_for``
+        # would.
         self._first = asyncio.create_task(load())
         done, _ = await asyncio.wait([self._first], timeout=_PATIENCE)
         if done:
+            # An unexpected error of the first load fails the page, instead of being logged as a task's
+            # forgotten error.
             self._first.result()
         else:
             with self._trouble:
@@ -59,10 +66,13 @@ class Live(Generic[T]):
     async def refresh(self) -> None:
         """Load now and draw again, after a reload that has already started."""
         async with self._turn:
+            # A refresh follows an action, such as a choice of columns, that changes the drawing of equal
+            # data.
             self._known = None
             await self._reload()
 
     async def _tick(self) -> None:
+        # A tick that finds a load under way is left out: waiting ticks would only load the same again.
         if not self._turn.locked():
             async with self._turn:
                 await self._reload()
@@ -73,6 +83,8 @@ class Live(Generic[T]):
             self._show(await aside(self._load))
         except EXPECTED as error:
             self._fail(message_of(error))
+        # The more a load takes, the rarer it is, so that open pages of a large memory take at most a
+        # twentieth of a thread each.
         self._timer.interval = max(_SECONDS, _SHARE * (time.monotonic() - began))
 
     def _show(self, found: T) -> None:

@@ -48,6 +48,7 @@ def image_of(entry: Entry, number: int) -> tuple[str, bytes] | None:
     images = [
         view["image"] for view in _views(spoken(entry.data, _kind_of(entry)) or (), 0) if view.get("image")
     ]
+    # The number comes from an address, which may be old or typed.
     if number >= len(images):
         return None
     media, data = images[number]
@@ -87,6 +88,7 @@ def _views(parts: Any, depth: int) -> Iterator[dict[str, Any]]:
 
 def _text(part: Part) -> Iterator[dict[str, Any]]:
     file = part.text.strip()
+    # Some programs put a file into a text part, as a data URL alone. It is a chip, as any other file is.
     text = "" if _DATA_URL.fullmatch(file) else shown(clipped(part.text, _LONGEST))
     yield {"kind": part.kind, "text": text} if text else _file(file)
 

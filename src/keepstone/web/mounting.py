@@ -22,7 +22,7 @@ from keepstone.text.brand import MARK
 from keepstone.web import error_pages, reader_turns, sockets, transfers
 from keepstone.web.answering import Answerer, Talking
 from keepstone.web.elements import EXPECTED, empty
-from keepstone.web.frame import ASSETS, WITH_NOTES, frame
+from keepstone.web.frame import ASSETS, frame
 from keepstone.web.pages import (
     agents,
     changes,
@@ -39,7 +39,7 @@ from keepstone.web.pages import (
     settings,
     timeline,
 )
-from keepstone.web.site import Hook, Permissions, Place, Site, address
+from keepstone.web.site import WITH_NOTES, Hook, Permissions, Place, Site, address
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -104,6 +104,8 @@ def mount(
 
     The page on the browser (docs/web.md) has a program that mounts them.
     """
+    # NiceGUI has one application for each process, so the pages of a second call would take the addresses of
+    # the first.
     notes = notes or Notes(project)
     answerer = answerer or Talking(notes, OfflineResponder())
     site = Site(
@@ -122,6 +124,7 @@ def mount(
         app,
         title="keepstone",
         favicon=MARK,
+        # ``keys.js`` decides between light and dark, and tells Quasar; until then None follows the system.
         dark=None,
         language="en-US",
         tailwind=False,
@@ -135,13 +138,17 @@ def _add_start(site: Site) -> None:
         access = await site.admit(request)
         if isinstance(access, Response):
             return access
+        # There is no page yet whose reader has turns, so the call is made in the loop's own threads.
         agents = await asyncio.to_thread(site.home.agents)
         known = [slug for slug in agents if access.agents is None or slug in access.agents]
+        # Without any known agent the default one's page says how to begin.
         first = DEFAULT_AGENT if DEFAULT_AGENT in known or not known else known[0]
         return RedirectResponse(address(first, "sessions"))
 
 
 def _add_redirect(old: str, new: str) -> None:
+    # No access is checked here: the page that the answer leads to does that, and the answer says nothing
+    # about the agent.
     @pages.get(f"/a/{{agent}}/{old}")
     async def redirect(agent: str) -> Response:
         return RedirectResponse(address(agent, new))
@@ -193,8 +200,10 @@ def _watch(place: Place, request: Request) -> None:
 async def _place(site: Site, access: Permissions, agent: str, request: Request) -> Place:
     """Return the place of a request. An agent without access gets the same error as an invalid one."""
     if access.agents is not None and agent not in access.agents:
+        # Another error would let a reader of one agent find out the names of the others.
         raise InvalidAgentIdError("there is no such agent here")
     # The page is a person's; a token that it was opened with may have less trust.
+    # Applications that mount the pages return their own class of access, which need not have an origin.
     origin = getattr(access, "origin", PROGRAM)
     by = TRUST[0] if origin == PROGRAM else origin
     found = site.home.agent(agent).on_behalf(by, "page")

@@ -47,6 +47,8 @@ class PastChats:
         agent, now = self._place.agent, datetime.now(UTC)
         ids = [summary.id for summary in agent.session_summaries(texts=False)[:_EXAMINED]]
         chats: list[SessionSummary] = []
+        # Whether a session is a chat is in its first entries, so sessions are read in portions until the list
+        # is full.
         while ids and len(chats) < _LISTED:
             chats += [summary for summary in agent.session_summaries(ids[:_LISTED]) if summary.is_chat]
             ids = ids[_LISTED:]

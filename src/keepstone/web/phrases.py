@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextvars import ContextVar
 from datetime import UTC, datetime, tzinfo
 from functools import lru_cache
 from urllib.parse import unquote
@@ -31,15 +32,30 @@ def key_of(id: str) -> str:  # noqa: A002  The name in entries and sessions.
     return json.dumps(id)
 
 
+_page_zone: ContextVar[str] = ContextVar("page_zone", default="")
+
+
+def keep_zone() -> None:
+    """Let calls in threads that the current task begins show times in its page's zone."""
+    # NiceGUI finds the page by the current task, and a thread has none.
+    _page_zone.set(_zone_name())
+
+
 def local(value: datetime) -> datetime:
     """Return a time in the zone that the reader of the page chose in the settings, else in UTC."""
+    return value.astimezone(_zone(unquote(_zone_name())))
+
+
+def _zone_name() -> str:
     try:
-        name = context.client.request.cookies.get(ZONE, "")
-    except RuntimeError:  # There is no page.
-        name = ""
-    return value.astimezone(_zone(unquote(name)))
+        # The browser's script writes the zone into a cookie, because the server draws all times and cannot
+        # ask.
+        return context.client.request.cookies.get(ZONE, "")
+    except RuntimeError:  # There is no page, or the page's task has begun this call in a thread.
+        return _page_zone.get()
 
 
+# ``ZoneInfo`` keeps found zones by itself, but looks for an unknown name in all files each time.
 @lru_cache(maxsize=64)
 def _zone(name: str) -> tzinfo:
     try:

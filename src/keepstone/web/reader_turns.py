@@ -14,7 +14,10 @@ from nicegui import Client
 
 AT_ONCE = 8
 """Calls of one reader at the same time, on all of its pages in all browsers."""
+# Apart from the loop's own executor, which also resolves names and finds the agent of every page: full, it
+# would stop everything.
 _THREADS = ThreadPoolExecutor(40, "keepstone-page")
+# Weak values: the turns of a reader go with the last page, so readers that come and go leave nothing behind.
 _of_readers: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 _of_pages: WeakKeyDictionary[Client, asyncio.Semaphore] = WeakKeyDictionary()
 
@@ -42,9 +45,12 @@ async def in_turn(
     Raises:
         CancelledError: ``until`` was true when its turn came, so that nothing was called.
     """
+    # A call that gets its turn at once was asked for by an open page, and is always carried out.
     has_waited = turns.locked()
     async with turns:
         if has_waited and until():
             raise asyncio.CancelledError("the page was closed")
         loop = asyncio.get_running_loop()
+        # ``run_in_executor`` does not hand on the context, as ``to_thread`` does. Loading for a page needs
+        # the reader's zone, which is in it.
         return await loop.run_in_executor(_THREADS, partial(copy_context().run, call))

@@ -71,9 +71,11 @@ class Selector:
             say("strong", title)
             say("small", whom)
         if name == "project":
+            # With the focus inside, the keys P, U and Esc reach the box.
             chosen.run_method("focus")
 
     async def _save(self, name: Literal["project", "user"]) -> None:
+        # A key and a click may both choose; the second finds the selector closed.
         if not self._manager.selector.is_active:
             return
         with attempt():

@@ -19,6 +19,9 @@ from keepstone.notes.notes import Notes
 from keepstone.server.tokens import Tokens
 from keepstone.web.answering import Answerer
 
+WITH_NOTES = frozenset({"chat", "memory"})
+"""The pages that show notes or use them in prompts."""
+
 
 class Permissions(Protocol):
     """The access of a request."""
@@ -79,6 +82,7 @@ class Site:
         """Return the access of a request, or a response in place of the page."""
         found = self.access(request)
         access = await found if isawaitable(found) else found
+        # None and no exception denies, so that a hook that returns a lookup's result is closed by default.
         return Response("sign in first", 401, media_type="text/plain") if access is None else access
 
     async def still_holds(self, before: Permissions, request: HTTPConnection) -> bool:
@@ -86,6 +90,8 @@ class Site:
         now = await self.admit(request)
         if isinstance(now, Response):
             return False
+        # Not the whole object, which an application makes for each request, nor ``reader``, which says
+        # nothing about rights.
         same = (before.agents, before.read_only, before.holder)
         return (now.agents, now.read_only, now.holder) == same
 
@@ -165,4 +171,5 @@ def address(agent: str, page: str, **query: str) -> str:
         '/a/coder/session?id=a%2Fb'
     """
     path = f"/a/{quote(agent, safe='')}/{page}"
+    # Ids and paths may hold lone surrogates, which ``urlencode`` refuses by default.
     return f"{path}?{urlencode(query, errors='surrogatepass')}" if query else path

@@ -27,6 +27,8 @@ _log = logging.getLogger("keepstone.web")
 def install() -> None:
     """Accept a socket's messages only for its own page, and escape them before logging."""
     handlers = core.sio.handlers["/"]
+    # NiceGUI acts on the page that a message names, whichever socket it came by. Handlers that are registered
+    # again replace its own.
     for name in _PAGE_EVENTS:
         core.sio.on(name, _of_own_page(handlers[name]))
     core.sio.on("connect", _after_check(handlers["connect"]))
@@ -60,8 +62,10 @@ def _after_check(handle: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitab
     """
 
     async def checked(socket_id: str, message: object, *more: object) -> Any:
+        # The environment stays with the socket, so the result is kept there until ``accept_own`` reads it.
         environ = core.sio.get_environ(socket_id) or {}
         named = parse_qs(environ.get("QUERY_STRING", "")).get("client_id", [""])[0]
+        # ``connect`` has the page in its query, and ``handshake`` in its message, which decides.
         if isinstance(message, dict):
             named = message.get("client_id", named)
         page = Client.instances.get(named) if isinstance(named, str) else None

@@ -38,6 +38,8 @@ class Toast(List, component="components/toast.js"):
         )
 
     async def _take_back(self, number: int) -> None:
+        # A press may be on its way when the next change is shown. It must not undo that one, nor the same
+        # change twice.
         undo, self._undo = (self._undo, None) if number == self.number else (None, self._undo)
         if undo is not None:
             await undo()

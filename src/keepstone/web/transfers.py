@@ -71,8 +71,11 @@ class Receiver:
         if at == 0:
             self.close()
             folder = self._held.enter_context(transfer_folder())
+            # The end of the name is kept, whose suffix tells importers the format; without dots in front it
+            # is no hidden file and no parent folder.
             self._path = folder / (_UNSAFE.sub("_", name)[-100:].lstrip(".") or "file")
             self._path.touch(0o600)
+        # A piece that is sent twice or out of order would damage the file unseen.
         if self._path is None or at != self._size:
             raise ValueError("the pieces of the file do not follow one another: choose the file again")
         if at + len(piece) > self._largest:
@@ -103,10 +106,14 @@ def _add_upload(site: Site) -> None:
         access = await site.admit(request)
         if isinstance(access, Response):
             return access
+        # The sign-in alone is not enough: another browser with the same token must not send a file into this
+        # page.
         page = await sockets.owned_page(request.headers.get(RECEIVER_HEADER, ""), request)
         receiver = None if page is None else _receivers.get(page)
         if receiver is None or access.read_only or not _is_allowed(access.agents, agent):
             return _refusal("this page does not receive files: load it again", 403)
+        # The browser's script cuts files into pieces, so that none is larger than what the server takes as a
+        # body.
         piece = await request.body()
         try:
             await asyncio.to_thread(receiver.take, name, at, piece)
@@ -171,6 +178,8 @@ def packed_export(agent: Agent, root: Path, format: str, session: str | None) ->
         StoreError: The disk is full or failed.
     """
     name = f"{agent.slug}-session" if session is not None else agent.slug
+    # The folder is removed when this returns, and the file is open by then: on POSIX systems it can be read
+    # until it is closed.
     with transfer_folder() as folder:
         out = folder / "export"
         if session is None:
@@ -187,6 +196,7 @@ async def _sent(access: Permissions, make: Callable[[], tuple[BinaryIO, str]]) -
         file, name = await in_turn(turns_of(access.reader), make)
     except (KeepstoneError, ValueError, OSError) as error:
         return _refusal(message_of(error), 400)
+    # Slugs and formats have no quotes, so the name needs no encoding.
     headers = {"Content-Disposition": f'attachment; filename="{name}"', **_INERT}
     return StreamingResponse(pieces(file), media_type="application/octet-stream", headers=headers)
 

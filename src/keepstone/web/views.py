@@ -102,6 +102,8 @@ def _quote_parts(entry: Entry, text: str, place: Place | None) -> list[View]:
         session, target = (link.get("session"), link.get("to")) if isinstance(link, dict) else (None, None)
         if not (isinstance(session, str) and isinstance(target, str) and link.get("rel") == QUOTES):
             continue
+        # This is the line that the offline answer writes below each quote: two spaces, a date of ten
+        # characters, and the session.
         line = re.compile(rf"(?<=\n)  .{{10}}, .*, session {re.escape(session)}$", re.MULTILINE)
         if place and (found := line.search(text, begin)):
             href = place.link("session", id=session, entry=target)
@@ -187,6 +189,8 @@ def tone_of(type_: str) -> str:
 def version_views(versions: Sequence[Version]) -> list[View]:
     """Return the versions of an entry, latest first."""
     views: list[View] = []
+    # An entry may have hundreds of versions. Together they get the steps of five full comparisons, the newest
+    # first.
     budget = Budget(_MOST_COMPARED * MOST_STEPS)
     for number, version in reversed([*enumerate(versions)]):
         before = clipped(words_of(versions[number - 1]), LONGEST) if number else None
@@ -212,6 +216,7 @@ def _change(number: int, version: Version) -> str:
 
 def hit_views(hits: Hits, place: Place, now: datetime | None = None) -> list[View]:
     """Return hits, the most relevant first, with the parts of their scores scaled to the best one."""
+    # Bars of all hits have one scale, so that their lengths can be compared.
     scale = max((_total(hit.why.parts) for hit in hits), default=0.0)
     moment_now = now or datetime.now(UTC)
     return [_hit_view(hit, place, scale, moment_now) for hit in by_relevance(hits)]
@@ -254,6 +259,7 @@ def _marked(text: str, words: Iterable[str]) -> list[View]:
     parts: list[View] = []
     for piece in filter(None, _PIECES.split(text)):
         kind = "mark" if stem(piece.casefold()) in wanted else ""
+        # Pieces without a mark are joined: each part is an element in the browser.
         if parts and parts[-1]["kind"] == kind == "":
             parts[-1]["text"] += piece
         else:

@@ -86,6 +86,7 @@ async def _load(place: Place, pressed: SafeText) -> None:
     demo, page = place.site.demo, ui.context.client
     if demo is None:
         return
+    # A second press would begin the sample again while the first is written.
     pressed.props.update(disabled=True)
     pressed.text = "Loading …"
     with attempt():

@@ -112,5 +112,7 @@ def _lines(name: str) -> list[Record]:
 
 def _read(path: Path) -> str:
     """Return the text of a file of the sample, with its days moved to the weeks before today."""
+    # Days and not times: priorities fade by age, so that a sample of fixed days would be faded for a user
+    # next year.
     moved = datetime.now(UTC).date() - _WRITTEN_FOR
     return _DAY.sub(lambda day: str(date.fromisoformat(day[0]) + moved), path.read_text(encoding="utf-8"))

@@ -147,6 +147,8 @@ def _output(root: Path, out: str | os.PathLike[str], *, force: bool) -> Iterator
         ValueError: The output and the home contain each other.
     """
     target = Path(out).expanduser().absolute()
+    # In the home the output would be taken for a session or a file of an agent; around it, ``force`` would
+    # remove the home.
     if target.resolve().is_relative_to(root.resolve()) or root.resolve().is_relative_to(target.resolve()):
         raise ValueError(f"{target} and the home {root} contain each other: choose a place outside of it")
     if (target.exists() or target.is_symlink()) and not force:
@@ -166,6 +168,7 @@ class _Counter:
     ) -> None:
         self._since = since
         self._total = 0
+        # Counting reads as much as an export of small entries, and only a bar of progress needs it.
         if progress is not None:
             self._total = sum(agent.count(since=since, include_superseded=True) for agent in agents)
         self._done = 0
@@ -176,6 +179,7 @@ class _Counter:
             yield entry
             self._done += 1
             if self._progress is not None and self._done % _STEP == 0:
+                # Other processes may add entries after they were counted.
                 self._progress(self._done, max(self._total, self._done))
 
 
@@ -195,6 +199,7 @@ def _to_path(entries: Iterator[Entry], format: str, path: Path) -> int:  # noqa:
     if format == "sqlite":
         return tables.write_sqlite(entries, path)
     with ExitStack() as stack:
+        # Mode 0600 from the beginning: an export is memory, whatever the umask says.
         file = stack.enter_context(open(path, "xb", opener=private_opener))
         return _to_stream(entries, format, file)
 
@@ -203,10 +208,13 @@ def _to_path(entries: Iterator[Entry], format: str, path: Path) -> int:  # noqa:
 def _replacing(target: Path) -> Iterator[Path]:
     """Yield a new path beside the target, which replaces it at the end, or is removed."""
     target.parent.mkdir(parents=True, exist_ok=True)
+    # Beside the target, as a rename works only within one file system.
     new = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     _remove(new)
     try:
         yield new
+        # A rename does not replace a folder that has files. A kill before the next line leaves the new output
+        # under its temporary name.
         _remove(target)
         new.rename(target)
     finally:

@@ -33,6 +33,8 @@ def write_md(entries: Iterable[Entry], folder: Path) -> int:
     open_file: tuple[str, IO[str]] | None = None
     try:
         for entry in entries:
+            # Entries come by time, so sessions may alternate; one file is open at a time, as there may be
+            # more sessions than descriptors.
             if open_file is None or open_file[0] != entry.session:
                 if open_file is not None:
                     open_file[1].close()
@@ -59,6 +61,8 @@ def write_md(entries: Iterable[Entry], folder: Path) -> int:
 def _section(entry: Entry) -> str:
     """Return a heading, a comment with all that the text does not say, and the text."""
     rest, text = split_text(entry.line)
+    # A text that Markdown cannot give back exactly, or that holds our own mark, stays in the comment as a
+    # whole line.
     if text is None or not is_plain(text) or BEGIN in text:
         rest = {"line": entry.line}
         text = entry.text.replace("\r", "\n").replace("\0", "").replace(BEGIN, "<!-- ")
@@ -80,6 +84,7 @@ def file_name(text: str) -> str:
     """Return a name for a file that every system and every link can have; others end in a digest."""
     # Some file systems ignore case: of names that differ only there, at most one is plain.
     name = _UNSAFE.sub("-", text.lower())
+    # ``index`` and ``log`` are names that OKF gives a meaning.
     if name == text and len(name) <= _LONGEST_NAME and name not in _RESERVED:
         return name
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -31,9 +31,11 @@ def split_text(line: Record) -> tuple[Record, str | None]:
     rest = dict(line)
     holder = rest
     for key in path[:-1]:
+        # A copy along the path, as the line belongs to an entry that others may hold.
         holder[key] = dict(holder[key])
         holder = holder[key]
     text = holder.pop(path[-1])
+    # Such keys of a flat payload would be taken for ours when the export is read.
     if not _TAKEN.isdisjoint(rest):
         return {"line": line}, None
     return rest | {_AT: path}, str(text)

@@ -70,6 +70,7 @@ def write_csv(entries: Iterable[Entry], file: IO[bytes]) -> int:
 
     Cells that a spreadsheet would compute are escaped, as memory is untrusted.
     """
+    # The csv module writes its own line ends; Python must not change them.
     text = io.TextIOWrapper(file, "utf-8", newline="", write_through=True)
     rows = csv.writer(text)  # Its line ends are those of RFC 4180, so a lone CR in a cell is quoted.
     rows.writerow(CSV_HEADING)
@@ -92,15 +93,18 @@ def write_csv(entries: Iterable[Entry], file: IO[bytes]) -> int:
         rows.writerow(map(escaped_cell, cells))
         count += 1
     text.flush()
+    # The wrapper would close the caller's file, which may be standard output.
     text.detach()
     return count
 
 
 def write_sqlite(entries: Iterable[Entry], path: Path) -> int:
     """Write one table of entries into a new SQLite file."""
+    # SQLite would make the file with the umask's mode; it keeps that of one that is there.
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     connection = apsw.Connection(str(path))
     try:
+        # Without syncs: an export that a power cut ends is made again, and it takes its name only at the end.
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA synchronous = OFF; {_SCHEMA}")
         with connection:
             connection.executemany(_INSERT, _rows(entries))

@@ -48,6 +48,7 @@ def sync(home: Home, layout: Layout, folder: Path) -> Synced:
         raise ValueError(
             f"{folder} and the home {home.root} contain each other: choose a folder outside of it"
         )
+    # A disk that is not mounted must not be replaced by a new folder on this one.
     if not path.parent.is_dir():
         raise ValueError(f"{path.parent} is not a folder: mount it or make it, then sync again")
     with one_sync(home):
@@ -78,6 +79,7 @@ def exchange(home: Home, layout: Layout, path: Path) -> Synced:
         exchanged = Exchanged.load(home.root)
         local = LocalHome(home, layout, result, exchanged)
         for agent in home.agents():
+            # First, so that the lines of a conflicting copy are part of what is exchanged.
             local.merge_copies(agent)
         others = [other for other in sorted(entries(shared, "devices")) if other != name]
         devices = [Device(shared, f"devices/{other}") for other in others]

@@ -74,6 +74,7 @@ def check_format(shared: Folder) -> None:
     if raw is None:
         replace_file(shared, _MARK, [json.dumps({"format": FORMAT}).encode()], temporary=TEMPORARY)
         return
+    # An empty mark is one that a sync service has created and not filled yet.
     found = (parse(raw) or {}).get("format", FORMAT if not raw else None)
     if type(found) is not int or found < 1:
         raise ValueError(
@@ -99,6 +100,7 @@ def device_name(root: Path, shared: Folder) -> str:
             # A manifest without its end is still arriving, and does not show who wrote it.
             if not manifest.endswith(_END) or not written.isdisjoint(_written(folder)):
                 return name
+        # A random name: host names repeat, and two homes with one name would write the same files.
         name = str(uuid4())
         replace_file(folder, _NAME, [name.encode()], temporary=TEMPORARY)
         return name
@@ -115,6 +117,7 @@ def write_manifest(root: Path, shared: Folder, place: str, lines: list[bytes]) -
     with Folder(root / SYNC, root=root) as folder:
         # The digest is recorded first: a home that does not know the manifest under its name takes another
         # name, as a copied home must.
+        # Several of them, as a shared folder may be behind, or be restored from a backup.
         known = [*_written(folder), digest(manifest)][-_REMEMBERED:]
         replace_file(folder, _WRITTEN, ["\n".join(known).encode()], temporary=TEMPORARY)
     replace_file(shared, f"{place}/{MANIFEST}", [manifest], temporary=f"{place}/{TEMPORARY}")
@@ -152,6 +155,8 @@ class Device:
                 if line.get("end") is True:
                     self.is_whole = True
                 size = line.get("size")
+                # Names of files are checked when they are opened: ``Folder`` refuses links and ways out of
+                # it.
                 if isinstance(line.get("agent"), str) and isinstance(line.get("file"), str):
                     length = size if isinstance(size, int) else -1
                     self.listed[line["agent"], line["file"]] = length, str(line.get("sha256"))
@@ -181,6 +186,7 @@ class Device:
                 self._shared.unlink(self.name(agent, file))
                 del self.listed[agent, file]
         lines = [json.dumps({_REWRITTEN: first}).encode() + b"\n", *listing(self.listed), _END]
+        # Last, as always: a kill before leaves files that the manifest does not fit, which do not count.
         replace_file(self._shared, f"{self.place}/{MANIFEST}", lines, temporary=temporary)
 
     def read(self, agent: str, file: str) -> bytes | None:

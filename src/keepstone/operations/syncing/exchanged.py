@@ -60,6 +60,7 @@ class Exchanged:
         """Return the record of a session if it is in this state."""
         found = self._before.get(f"{agent}/{session}")
         with suppress(KeyError, TypeError):
+            # The record may be of another version of keepstone, with other keys.
             if found is not None and found["state"] == state:
                 return ExchangedSession(state, found["given"], found["taken"])
         return None

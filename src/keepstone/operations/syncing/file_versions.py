@@ -68,6 +68,7 @@ def written(old: Version | None, sha256: str, time: int, mark: str | None = None
     lives = old.lives
     if not lives:
         new = mark or short
+        # The same content again, after its life ended everywhere, needs a mark that is not over.
         lives = frozenset({str(uuid4()) if new in old.over else new})
     # An edit is later than the version it was made from, even if this device's clock is behind.
     return Version(max(time, old.time + 1), sha256, _both(old.seen, (short,)), lives, old.over)
@@ -158,6 +159,7 @@ class Known:
         groups = {name: _plain(versions) for name, versions in sorted(self.groups.items()) if versions}
         raw = json.dumps(groups).encode()
         with Folder(root / SYNC, root=root, create=True) as folder:
+            # An exchange without changes writes and syncs nothing.
             if content_or_none(folder, VERSIONS) != raw:
                 replace_file(folder, VERSIONS, [raw], temporary=TEMPORARY)
 
@@ -181,5 +183,6 @@ def conflict_name(path: str, sha256: str) -> str:
     stem, dot, extension = name.rpartition(".")
     stem, end = (stem, dot + extension) if stem else (name, "")
     mark = f" (conflict {sha256[:8]}){end}"
+    # The limit of a name is in bytes; a character that the cut divides is left out.
     kept = stem.encode()[: max(1, _LONGEST_NAME - len(mark.encode()))].decode(errors="ignore")
     return f"{folder}{slash}{kept}{mark}"

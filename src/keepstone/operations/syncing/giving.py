@@ -46,6 +46,7 @@ def give(local: LocalHome, shared: Folder, place: str, own: Iterable[Own], known
     giver = Giver(local, shared, place, before, listed)
     agents = local.home.agents()
     present = {purge_digests.gone_name(agent) for agent in agents}
+    # Agents that are gone here still have erasures and ends of files that other devices must learn.
     gone = {*purge_digests.vanished_agents(root), *known} - present
     for agent in sorted([*agents, *gone]):
         shared.make_folder(f"{place}/{agent}")
@@ -60,8 +61,8 @@ def give(local: LocalHome, shared: Folder, place: str, own: Iterable[Own], known
             if folder is not None:
                 giver.sessions_of(folder)
                 if "{agent}" in layout.sessions:
-                    there_now = suggestion_file.read(layout.beside(root, agent, SUGGESTIONS), root)
-                    giver.write(GIVEN_SUGGESTIONS, b"".join(there_now))
+                    suggestions = suggestion_file.read(layout.beside(root, agent, SUGGESTIONS), root)
+                    giver.write(GIVEN_SUGGESTIONS, b"".join(suggestions))
                 for name in LINE_FILES:
                     if (raw := content_or_none(folder, name)) is not None:
                         giver.write(name, raw)
@@ -112,6 +113,7 @@ class Giver:
         log, archive = self._local.files(folder, session)
         names = (file, f"{ARCHIVE}/{file}")
         taken = self._local.taken[self.agent, session]
+        # Before anything is read: without a change since the last exchange no log is opened.
         state = self._local.state(folder, log, archive)
         known = self._local.exchanged.known(self.agent, session, state)
         if known is not None and self._is_there(names, known.given):

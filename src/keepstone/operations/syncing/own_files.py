@@ -211,6 +211,7 @@ class _Agent:
             status = folder.stat(name)
             check_file(status, name)
             state = _state(status)
+            # Replacing a hard link would part it from its other names.
             if status.st_nlink > 1 or status.st_size > MOST_BYTES:
                 why = "a hard link" if status.st_nlink > 1 else size(status.st_size)
                 self._result.skipped.append(f"{self._agent}/{one_line(path)}, which is {why}")
@@ -246,6 +247,7 @@ class _Agent:
     def _join(self, device: Device, name: str, key: str, theirs: Version) -> None:
         ours, file = self._ours.get(key), self._found.get(key)
         new = joined(ours, theirs)
+        # Of an agent that is known by a digest alone, only ends can be taken: its folder has no name.
         if new == ours or (new.is_live and not self._agent):
             return
         if (

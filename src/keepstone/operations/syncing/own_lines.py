@@ -79,6 +79,7 @@ class OwnLines:
         before = dict(ours)
 
         def united(lines: list[bytes]) -> list[bytes]:
+            # Begins with the versions of before each time, as it may be called more than once.
             ours.clear()
             ours.update(before)
             present = {digest(line): line for line in lines if line.strip()}
@@ -103,6 +104,7 @@ class OwnLines:
             return kept
 
         has_more = any(
+            # A file is only created if a line arrives that stays.
             key in arrived and joined(before.get(key), version).is_live
             for _, _, versions in published
             for key, version in versions.items()
@@ -193,6 +195,7 @@ def _found(ours: Versions, present: Collection[str]) -> None:
         old = ours.get(key)
         if old is None or not old.is_live:
             ours[key] = written(old, key, place + 1)
+        # Lines have no time of their own: their order in the file decides, and is kept by times that rise.
         place = max(place, ours[key].time)
 
 

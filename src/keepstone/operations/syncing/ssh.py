@@ -68,6 +68,7 @@ def sync_over_ssh(
     remote_command = shlex.join([*shlex.split(command), "sync", "-", "--home", path, *options])
     with one_sync(home), TemporaryDirectory() as temporary, TemporaryFile() as answer:
         place = Path(temporary)
+        # Once to publish this home's files, and again below to take in those of the other.
         sent = exchange(home, layout, place)
         _send(place, sent.device, [*shlex.split(ssh), found["host"], remote_command], answer, most)
         answer.seek(0)
@@ -95,11 +96,16 @@ def _send(place: Path, device: str, words: list[str], answer: IO[bytes], most: i
     """Send a device's files to a program, and write its output into a file."""
     try:
         process = subprocess.Popen(  # noqa: S603
-            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            # No shell here. ssh runs one at the other end, for which the words are quoted.
+            words,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )
     except OSError as error:
         raise StoreError(f"{words[0]} cannot be run ({error.strerror}): install it, or give --ssh") from error
     said = deque[bytes](maxlen=2)
+    # Both outputs are read while the files are sent: a full pipe would stop the other side, and it this one.
     with process, ThreadPoolExecutor(2) as readers:
         is_whole = readers.submit(_copy, process, answer, most)
         errors = readers.submit(_read_last, process, said)
@@ -110,6 +116,7 @@ def _send(place: Path, device: str, words: list[str], answer: IO[bytes], most: i
     if not is_whole.result():
         raise StoreError(f"{words[-2]} sent more than {size(most)}: give --max MB if that is right")
     if process.returncode:
+        # The end of the error output has the reason; the beginning may be a banner of the host.
         text = b"".join(said).decode("utf-8", "replace").strip()
         raise StoreError(f"{words[-2]} could not sync: {one_line(text[-500:]) or process.returncode}")
 

@@ -92,6 +92,7 @@ def unpack(stream: IO[bytes], place: Path, most: int = MOST) -> None:
                 name = _NAME.fullmatch(member.name)
                 if name is None or device not in (None, name["device"]):
                     raise _foreign(member)
+                # Removed from the list, so that no file comes twice.
                 if device is not None and listed.pop(name["file"], None) != member.size:
                     raise _foreign(member)
                 if device is None and name["file"] != MANIFEST:
@@ -116,6 +117,7 @@ def _foreign(member: tarfile.TarInfo) -> ValueError:
 
 
 def _write(folder: Folder, archive: tarfile.TarFile, member: tarfile.TarInfo) -> None:
+    # Not ``extractall``: the name is checked above, and ``Folder`` follows no link.
     content = archive.extractfile(member)
     if content is not None:
         folder.make_folder(member.name.rpartition("/")[0])
@@ -128,6 +130,7 @@ def _listed(folder: Folder, device: str, most: int) -> dict[str, int]:
     listed = {
         f"{agent}/{file}": length for (agent, file), (length, _) in Device(folder, device).listed.items()
     }
+    # ``true`` is a number for Python, and a negative size would raise the limit of the others.
     if any(type(length) is not int or length < 0 for length in listed.values()):
         raise ValueError("the other side sent a manifest without the sizes of its files")
     total = sum(listed.values())

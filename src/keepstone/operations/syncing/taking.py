@@ -136,6 +136,7 @@ class LocalHome:
         """Merge conflicting copies that a sync service made of this home's own logs, and remove them."""
         with self.folder(agent) as folder:
             names = sessions(folder, self.layout) if folder is not None else {}
+            # Services such as Dropbox and Syncthing keep both versions of a file that two devices changed.
             for copy in sorted(names):
                 original = original_of(copy)
                 if folder is None or original is None or original not in names:
@@ -163,6 +164,7 @@ class LocalHome:
                 known = self.layout.check_agent(names.get(agent, agent))
             except InvalidAgentIdError:
                 self.result.pending.append(f"{agent!r:.80}: it is not an agent's slug")
+                # The name of the folder is the other device's word; only slugs are paths here.
                 device.leave_out(agent)
                 continue
             self.result.purged += self._store.take_erased(known, lines)
@@ -194,6 +196,7 @@ class LocalHome:
         with self.folder(agent) as folder:
             if folder is not None:
                 known = self.exchanged.known(agent, session, self.state(folder, *self.files(folder, session)))
+                # The second case: the device has taken over exactly the lines that this home gave.
                 if known and (known.taken.get(device.place) == digests or known.given == listed):
                     self.taken[agent, session][device.place] = digests
                     return {}
@@ -205,6 +208,7 @@ class LocalHome:
         if theirs.damaged:
             name = device.name(agent, file)
             self.result.skipped.append(f"{counted(theirs.damaged, 'line')} of {name}")
+        # Damaged lines and those of no entry stay where they are.
         theirs.log = [line for line in theirs.log if line.life]
         theirs.archive = [line for line in theirs.archive if line.life]
         if self._merge(agent, session, theirs):
@@ -224,6 +228,7 @@ class LocalHome:
         with self.folder(agent) as folder:
             is_there = folder is not None and any(part.stat() for part in self.files(folder, session))
         alone = merged(Side(), theirs, purged)
+        # Without this an empty log would be made for a session that was removed here.
         if not is_there and not alone.log and not alone.archive:
             return False  # It was removed here, or has nothing.
         with self.folder(agent, create=True) as folder:
@@ -238,6 +243,7 @@ class LocalHome:
                     return False
                 if result.archive_changed:
                     folder.make_folder(ARCHIVE)
+                    # The archive first: a kill between the two leaves lines in both files, never in neither.
                     archive.replace(result.archive)
                 if result.log_changed or log.stat() is None:
                     log.create()

@@ -70,8 +70,11 @@ def _stream(request: Request, changes: Iterator[Change]) -> Response:
 async def _events(request: Request, changes: Iterator[Change]) -> AsyncIterator[str]:
     """Yield events until the changes end, or the token no longer allows the access."""
     access = access_of(request)
+    # A comment, which clients of the format ignore: one that waits for the first bytes knows that it is
+    # connected.
     yield ": watching\n\n"
     async for change in AsyncCalls().stream(lambda: changes, waits=True):
+        # With each event, as a stream may outlive its token.
         if await still_signed_in(request) != access:
             return
         document = json.dumps(change_document(change))

@@ -18,6 +18,7 @@ router = APIRouter(prefix="/agents/{agent}/files", tags=["files"])
 @router.get("", **responds(shapes.FilePage))
 def list_files(memory: Reading, limit: LimitQuery = DEFAULT, cursor: CursorQuery = None) -> Response:
     """List the paths of the agent's files."""
+    # The last path and not a number: files that come or go between two pages shift no other.
     last = "" if cursor is None else decode("files", cursor, (str,))[0]
     page, end = page_of((path for path in memory.files.list() if path > last), limit)
     return answer(shapes.FilePage(files=page, next=None if end is None else encode("files", end)))

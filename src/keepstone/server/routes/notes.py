@@ -71,6 +71,7 @@ def _named(notes: Notes, named: NamedNote) -> MemoryEntry:
     found = [note for note in notes.entries(named.type) if note.content == named.content]
     if not found:
         raise NoteNotFoundError(named.content)
+    # An editor may have moved the note since it was listed; of several with its text the nearest is meant.
     return min(found, key=lambda note: abs(note.line - named.line))
 
 

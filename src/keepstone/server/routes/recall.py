@@ -88,6 +88,7 @@ def embed(memory: Reading, body: Texts) -> Response:
 
 
 def _notes_of(request: Request) -> Notes:
+    # Notes belong to the project and its user, and not to the agent of a token.
     access_of(request).check_home()
     notes = request.app.state.notes
     if not isinstance(notes, Notes):

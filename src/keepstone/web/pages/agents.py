@@ -94,12 +94,15 @@ class AgentsPage:
             self.list.when("purge", self._purge)
             self.none = box(classes="hint")
             await self.live.start()
+            # The first data are names alone, which are quick to list. Counts of many agents take longer than
+            # a reader waits for a page.
             self.counts = True
             ui.timer(0, self.live.refresh, once=True)
 
     def _load(self) -> Loaded:
         found = self.place.agents()
         minute = int(time.time() // 60)
+        # The first load is before the page is sent: see ``build``.
         if not self.counts:
             return Loaded(found, {}, minute)
         return Loaded(found, {slug: self._facts(slug) for slug in self._chosen(found)[:_MOST]}, minute)
@@ -107,6 +110,7 @@ class AgentsPage:
     def _facts(self, slug: str) -> Facts | str:
         try:
             return facts_of(self.place.site.home.agent(slug))
+        # One damaged agent has its error in its row, and does not hide the others.
         except KeepstoneError as error:
             return message_of(error)
 
@@ -148,11 +152,13 @@ class AgentsPage:
         with attempt():
             if name:
                 slug = name.strip()
+                # This checks the name, whose error is then shown here and not as a page of its own.
                 self.place.site.home.agent(slug)
                 ui.navigate.to(address(slug, "sessions"))
 
     async def _purge(self, slug: str) -> None:
         """Purge an agent once its name is typed."""
+        # The browser sends the name of the row, and a purge follows.
         if slug not in self.loaded.found or not self.place.is_admin:
             return
         if await self._typed(slug) != slug:

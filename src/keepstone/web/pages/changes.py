@@ -71,13 +71,15 @@ class ChangesPage:
 
     def _load(self) -> Day:
         zone = local(datetime.now(UTC)).tzinfo
+        # A day is one of the reader's zone, and so not always of 24 hours.
         begin = datetime(self.day.year, self.day.month, self.day.day, tzinfo=zone)
         found = changes(self.place.agent, begin, begin + timedelta(days=1))
         purged = len(self.place.agent.purge_times(begin, begin + timedelta(days=1)))
+        # All changes share one budget: the time of the page is bounded, however many long texts have changed.
         budget, first = Budget(), found[: self.most]
-        words = [changed_words(Effect(one.id, one.before, one.after), budget) for one in first]
+        words = [changed_words(Effect(change.id, change.before, change.after), budget) for change in first]
         kinds = Counter(change.kind for change in found) + Counter(purged=purged)
-        labels = session_labels(self.place.agent, {one.session for one in first})
+        labels = session_labels(self.place.agent, {change.session for change in first})
         return Day([*zip(first, words, strict=True)], len(found) - len(first), kinds, labels)
 
     def _draw(self, found: Day) -> None:
@@ -126,6 +128,7 @@ class ChangesPage:
         with attempt():
             agent = self.place.agent
             await aside(agent.restore, change.id, change.session)
+            # Its content stays as it was deleted, so undo is a deletion.
             tell("Restored", undoing(partial(agent.delete, change.id, change.session), self.live.refresh))
         await self.live.refresh()
 

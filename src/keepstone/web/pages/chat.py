@@ -55,6 +55,7 @@ class Chat:
 
     def __init__(self, place: Place) -> None:
         self.place = place
+        # The session is made with the first message: see ``_ensure_session``.
         self.session: Session | None = None
         if place.query.get("session"):
             self.session = place.agent.session(place.query["session"])
@@ -92,6 +93,8 @@ class Chat:
             with box(classes="line", data_search="", data_commands=json.dumps(commands)):
                 self.input = ui.textarea("Message, or # and a note")
                 self.input.props("outlined dense autogrow").classes("wide")
+                # Enter sends, and with Shift it begins a line: ``exact`` leaves that to the browser, and
+                # ``prevent`` keeps the other one from adding a line.
                 self.input.on("keydown.enter.exact.prevent", self._send, args=[])
                 self.input.on("keydown.esc", self.selector.cancel, args=[])
                 self.button = button("Send", self._send, "main")
@@ -106,6 +109,8 @@ class Chat:
         grown = len(entries) > len(self.entries)
         self.entries = entries
         views = entry_views(entries, datetime.now(UTC), place=self.place)
+        # The answer is stored before ``_settle`` takes ``coming`` away. A load in between would show it
+        # twice.
         is_stored = bool(entries) and entries[-1].data.get("content") == self.coming
         if self.coming is not None and not (self.coming and is_stored):
             views.append(_streamed(self.coming))
@@ -128,6 +133,7 @@ class Chat:
             return
         if self.selector.is_open:
             tell("Choose first where to save the note, or cancel it")
+        # A note without text is refused before the field is emptied, so nothing typed is lost.
         elif not text.strip("# "):
             tell("Write the note behind the #")
         elif (typed := command_of(text)) is not None:
@@ -173,6 +179,7 @@ class Chat:
         except EXPECTED as error:
             with self.trouble:
                 failure(message_of(error))
+            # Nothing was stored of a refused message, so the reader gets it back to send it again.
             self.input.value = text
             await self._settle()
 
@@ -181,6 +188,8 @@ class Chat:
         answerer, loop = self.place.site.answerer, asyncio.get_running_loop()
 
         def ask(text: str, kind: str) -> bool:
+            # The model's tool runs in a thread of ``_ANSWERING``, and elements may be drawn on the event loop
+            # only.
             answer = asyncio.run_coroutine_threadsafe(self._may_save(text, kind), loop)
             try:
                 return answer.result()
@@ -193,6 +202,7 @@ class Chat:
         if self.list.client.is_deleted:
             return False
         whose = "this project (AGENTS.md)" if kind == PROJECT else "you, in all projects"
+        # The task was begun by a thread and has no slot of the page, so the place of the dialog is named.
         with self.trouble:
             return await confirmed(
                 "Save the model's note?",
@@ -224,10 +234,16 @@ class Chat:
         """Show the chunks as they come. If the page is closed, the answer is still received completely."""
         said, drawn = "", 0.0
         loop = asyncio.get_running_loop()
+        # Each piece is asked for by itself: a generator may be resumed by different threads, one after the
+        # other, and the loop draws in between. The default of ``next`` ends it, because a StopIteration
+        # cannot be raised into a future.
         while (piece := await loop.run_in_executor(_ANSWERING, next, pieces, None)) is not None:
             said += piece
             self.coming = said
+            # Models send many small pieces, and each drawing sends the whole answer.
             if time.monotonic() - drawn > _PACE and not self.list.client.is_deleted:
+                # Not ``aside``, which ends the task when the page is closed: the answer is then still to be
+                # received and stored.
                 self._draw(await asyncio.to_thread(self._load))
                 drawn = time.monotonic()
         if self.list.client.is_deleted:

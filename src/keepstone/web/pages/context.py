@@ -57,6 +57,8 @@ class ContextPage:
             with self.body:
                 failure(words)
             return
+        # The address gets only what differs from the default, and is replaced and not added: each question
+        # would else be a step of the browser's Back.
         given = {"q": question} if question else {}
         given |= {"budget": str(budget)} if budget != BUDGET else {}
         address = json.dumps(self.place.link("context", **given))
@@ -112,6 +114,7 @@ def _draw_prompt(pieces: list[tuple[str, str]]) -> None:
         say("h2", "The prompt")
         box(classes="fill")
         copied = say("button", "Copy", "plain", type="button")
+        # The browser copies without asking the server, because it allows that only within the click itself.
         text = json.dumps("".join(piece for _, piece in pieces))
         copied.on("click", js_handler=f"() => navigator.clipboard.writeText({text})")
     with box(classes="prompt"):
@@ -126,6 +129,8 @@ def pieces_of(context: Context) -> list[tuple[str, str]]:
     pieces: list[tuple[str, str]] = []
     end = 0
     for part in context.parts:
+        # Parts come in the order of the text. A part that is not found stays within a piece of the frame, so
+        # that the pieces, joined, are the text in any case.
         at = context.text.find(part.text, end)
         if at < 0:
             continue
@@ -149,6 +154,7 @@ def _budget(given: object) -> int:
     if given in (None, ""):
         return BUDGET
     try:
+        # A browser sends what was typed, such as 2e3 or 2000.0, which are whole numbers, too.
         number = float(str(given))
     except ValueError:
         number = -1.0

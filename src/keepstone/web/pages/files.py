@@ -166,10 +166,13 @@ class FilesPage:
         if edited and content != self.base:
             with self.told:
                 say("p", seen.difference, "told")
+        # The field is unedited, so it follows the file. Its value is set only if it differs, because setting
+        # it moves the cursor.
         elif content is not None:
             self.base = content
             if self.text.value != _editable(content):
                 self.text.value = _editable(content)
+                # ``Live`` draws in a plain function, which cannot wait for the preview's thread.
                 ui.timer(0, self._draw_preview, once=True)
         self.open.set_visibility(content is not None or edited)
         self.none.clear()
@@ -179,6 +182,8 @@ class FilesPage:
 
     @property
     def _is_edited(self) -> bool:
+        # A browser's text area has only line feeds, so a file with carriage returns would count as edited
+        # once the browser has sent the text.
         return self.base is not None and _flat(self.text.value) != _flat(_editable(self.base))
 
     def _mark(self) -> None:
@@ -206,6 +211,8 @@ class FilesPage:
             return
         with attempt():
             text = _with_newlines_of(self.base or "", str(self.text.value or ""))
+            # Each turn of the loop writes only over the text that the reader has seen last. Another change
+            # during the question begins the next turn.
             before_save = expected = self.base
             while not await aside(self._write, self.path, text, expected):
                 before, expected = expected or "", await aside(self._read)
@@ -240,6 +247,8 @@ class FilesPage:
     def _write(self, path: str, text: str, expected: str | None) -> bool:
         """Write a file if it has the expected content, None for no file; otherwise return False."""
         try:
+            # The check runs inside the lock of the file, so nobody can write between the comparison and the
+            # writing.
             self.files.write(path, text, check=_expecting(expected))
         except StalePageError:
             return False
@@ -249,6 +258,8 @@ class FilesPage:
         """Delete the file if it still has the content shown with the question; otherwise ask again."""
         expected, words = self.base, f"“{self.path}” is removed from the agent's folder."
         with attempt():
+            # A reader confirms the deletion of the content that was shown. If it changed during the question,
+            # the question is asked again.
             while await confirmed("Delete this file?", words, "Delete") and not self.place.read_only:
                 if await aside(self._delete_expected, self.path, expected):
                     self.base = None
@@ -303,6 +314,7 @@ def _with_newlines_of(old: str, text: str) -> str:
     """Return a text with the line ends of the old one; browsers send only one kind."""
     if len(old) > _LONGEST:
         raise ValueError(f"the file ({size(len(old))}) is too long for this page: use a text editor")
+    # A file with both kinds of line ends gets line feeds: which line had which is not known any more.
     kept = "\r\n" if "\r\n" in old and "\n" not in old.replace("\r\n", "") else "\n"
     return _flat(text).replace("\n", kept)
 

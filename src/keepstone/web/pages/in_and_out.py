@@ -85,6 +85,8 @@ class Import:
 
     async def _preview(self, name: str) -> None:
         """Count the records of a file, and offer to import them."""
+        # The name comes from the browser and is only shown. The file's own name on the disk is made safe by
+        # the receiver.
         found = await self._run(f"Reading {clipped(str(name), 80)} …", dry_run=True)
         if found is None:
             return
@@ -100,6 +102,7 @@ class Import:
             button("Discard the file", self._discard)
 
     async def _import(self, source: str) -> None:
+        # The source that the preview recognised is named, so that what is imported is what was shown.
         found = await self._run("Importing …", dry_run=False, source=source)
         if found is None:
             return
@@ -129,6 +132,7 @@ class Import:
             )
         except EXPECTED as error:
             self._state.text = ""
+            # The path is one of the server's temporary folders, which says nothing to the reader.
             _show(self._result, partial(failure, message_of(error).replace(str(path), path.name)))
             return None
         finally:
@@ -227,6 +231,7 @@ class Purge:
     def _scope(self) -> tuple[list[Agent], Notes | None]:
         """Return the agents and notes to search."""
         place = self._place
+        # The box is hidden from other readers, but its value is still True there.
         if not (place.is_admin and self._all.value):
             return [place.agent], None
         return [place.site.home.agent(slug) for slug in place.agents()], place.site.notes
@@ -282,6 +287,7 @@ class Purge:
         if not await confirmed("Purge this text everywhere?", words, "Purge"):
             return
         with attempt():
+            # The scope is read again, because agents may have come since the search.
             agents, notes = await aside(self._scope)
             if notes is not None:
                 await self._place.check_admin()

@@ -89,12 +89,14 @@ class InboxPage:
         self._say()
         with attempt():
             site = self.place.site
+            # ``items`` is a generator that looks as it goes, so a limit also bounds the time. The list is
+            # made in the thread.
             self.items = await aside(lambda: [*islice(items(site.home, self.place.agent), _MOST)])
         self.is_looking = False
         await self.live.refresh()
 
     def _say(self) -> None:
-        shown = [one for one, _ in self.suggested.open if not self._is_shown_as_item(one)]
+        shown = [found for found, _ in self.suggested.open if not self._is_shown_as_item(found)]
         suggested = len(shown) + self.suggested.more
         kinds = [(kind, sum(item.kind == kind for item in self.items)) for kind in _KINDS]
         counts = [counted(count, _KINDS[kind][1]) for kind, count in kinds if count]
@@ -110,6 +112,7 @@ class InboxPage:
             suggestion for suggestion in every if suggestion.state == "open" and not is_suspicion(suggestion)
         ]
         decided = [suggestion for suggestion in every if suggestion.state != "open"]
+        # One budget for all: see the page of changes.
         budget = Budget()
         pairs = [
             (suggestion, [changed_words(effect, budget) for effect in effects(agent, suggestion)])
@@ -216,6 +219,8 @@ class InboxPage:
         agent = self.place.agent
         with attempt():
             await self.place.check_admin()
+            # A decision is always one of a suggestion, so that the inbox lists it among the decided ones and
+            # can undo it.
             made = item.suggestion or (await aside(suggest, agent, item.proposal)).id
             await aside(agent.accept if accept else agent.reject, made)
             tell(done, undoing(partial(agent.undo, made), self._look))

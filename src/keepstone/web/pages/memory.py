@@ -101,12 +101,15 @@ class MemoryPage:
 
     async def _restore(self, note: MemoryEntry) -> None:
         with attempt():
+            # The old line is asked for; if the file is shorter, the note becomes its last.
             result = await aside(self.notes.add, note.content, note.type, note.line)
             tell("Restored" if result.entry.line == note.line else "Restored as the last note of its file")
         await self.live.refresh()
 
     def _note(self, kind: str, row: dict[str, Any]) -> MemoryEntry | None:
         """Return the note that a row shows, by its text and line."""
+        # Lines move when a file is edited, so the text decides, and the line only between notes that say the
+        # same.
         same = (note for note in self.found if note.type == kind and note.content == row["content"])
         return min(same, key=lambda note: abs(note.line - row["line"]), default=None)
 

@@ -64,6 +64,8 @@ def gather(place: Place) -> Overview:
     types: Counter[str] = Counter()
     now, faded, read = datetime.now(UTC), 0, 0
     for info in sessions[:_MOST_SESSIONS]:
+        # The counts come from the index, so the limit holds before a session is read. The first one is always
+        # read.
         if read and types.total() + counts.get(info.id, 0) > _MOST_ENTRIES:
             break
         read += 1
@@ -90,6 +92,7 @@ def _weight(folder: Path) -> int:
     for path, _, names in os.walk(folder):
         for name in names:
             try:
+                # ``lstat`` counts a link and not its target, which may be outside the home.
                 total += os.lstat(os.path.join(path, name)).st_size  # noqa: PTH118  os.walk gives strings.
             except FileNotFoundError:
                 continue
@@ -223,9 +226,11 @@ def _linked(options: charts.Options, links: Sequence[str], rows: Sequence[tuple[
     """Show a chart whose bars lead to pages, and the same as a list for readers without a mouse."""
 
     def follow(event: events.EChartPointClickEventArguments) -> None:
+        # The number comes from the browser.
         if 0 <= event.data_index < len(links):
             ui.navigate.to(links[event.data_index])
 
+    # SVG stays sharp at any zoom, and its text can be found by the browser's search.
     ui.echart(options, follow, renderer="svg")
     with box("details"):
         say("summary", "As a list")

@@ -96,6 +96,7 @@ class RecallPage:
 
     def _filters(self) -> None:
         more = ("trust", *(text[0] for text in _TEXTS[_FIRST:]), *_USUAL)
+        # A filter that is on must not be hidden, so its part is open from the start.
         is_more = any(self.place.query.get(name) for name in more)
         is_open = is_more or any(self.place.query.get(name) for name in (*_CHOSEN, _TEXTS[0][0]))
         with box("details", data_wide="", **({"open": ""} if is_open else {})):
@@ -122,6 +123,8 @@ class RecallPage:
             made = field(label, value=self.place.query.get(name) or f"{usual:g}")
             made.props(f"type=number min={least:g} max={most:g} step={0.1 if most == 1 else 1}")
             made.on("keydown.enter", self._ask, args=[])
+            # Leaving a number's field checks it and does not search: a search is asked for by Enter or the
+            # button.
             made.on("blur", self._numbers, args=[])
             self.fields[name] = made
         self._numbers()
@@ -173,6 +176,7 @@ class RecallPage:
             typed = str(self.fields[name].value or "").strip()
             number = _number(typed, least, most) if typed else usual
             kind = "a number" if most == 1 else "a whole number"
+            # NiceGUI shows the text of ``error`` below its field, and None takes it away.
             self.fields[name].error = f"{kind} from {least:g} to {most:g}" if number is None else None
             if number is not None:
                 found[name] = number

@@ -115,6 +115,7 @@ class SessionEntriesPage:
         self._draw(self.views)
 
     async def _act_on_picked(self, verb: str) -> None:
+        # Only entries that are on the page are changed, even if others were chosen before it was turned.
         id_of = {key_of(entry.id): entry.id for entry in self.views.entries}
         ids = [id_of[key] for key in self.chosen if key in id_of]
         await self.details.correcting.act_on_many(verb, self.session, ids)
@@ -139,6 +140,8 @@ class SessionEntriesPage:
             limit=self.back + _PAGE, types=self.types or None, include_superseded=True
         )
         count = max(0, len(newest) - self.back)
+        # The number of entries of a type is not known without reading the log, so a filtered list counts only
+        # as far back as it has read.
         total = self.session.entry_count() if not self.types else len(newest)
         return SessionSlice(info, newest[:count], total)
 
@@ -156,11 +159,13 @@ class SessionEntriesPage:
 
     def _place_of(self, entry_id: str) -> int:
         """Return the offset of the page that shows an entry; 0 if the session does not have it."""
+        # Most links lead to new entries, so a few are read first and all of them last.
         for limit in _REACHES:
             found = self.session.entries(limit=limit, include_superseded=True)
             for at, entry in enumerate(reversed(found)):
                 if entry.id == entry_id:
                     return at // _PAGE * _PAGE
+            # Fewer entries than the limit were all that there are.
             if limit is None or len(found) < limit:
                 break
         return 0
@@ -235,9 +240,11 @@ def _deleted(agent: Agent, session: Session) -> list[Entry]:
             if line.get("deleted") is True:
                 gone[entry_id] = None
             elif "type" in line:
+                # An id may have been restored after its deletion; its last line decides.
                 gone.pop(entry_id, None)
     found: list[Entry] = []
     for entry_id in gone:
+        # A purge may have removed it since the export.
         with suppress(EntryNotFoundError):
             lived = [version for version in agent.history(entry_id, session.id) if not version.deleted]
             found += lived[-1:]

@@ -134,8 +134,11 @@ class SessionsPage:
         """Return the sessions that pass the search, with titles and previews for one page of them."""
         agent = self.place.agent
         infos = agent.sessions()
+        # Sorting needs the values of all sessions, and the page the texts of fifty. Texts are read from the
+        # logs.
         known = {summary.id: summary for summary in agent.session_summaries(texts=False)}
         chosen = self._chosen(self._of_kind(infos), known)
+        # Sessions may have gone since the page was turned.
         self.at = min(self.at, max(0, (len(chosen) - 1) // _PAGE))
         page = chosen[self.at * _PAGE : (self.at + 1) * _PAGE]
         texts = {summary.id: summary for summary in agent.session_summaries([info.id for info in page])}
@@ -212,6 +215,7 @@ class SessionsPage:
         await self.live.refresh()
 
     async def _sort(self, column: str) -> None:
+        # The browser names the column.
         if column not in _FIRST_ORDER:
             return
         self.descending = not self.descending if column == self.sort else _FIRST_ORDER[column]
@@ -258,6 +262,8 @@ class SessionsPage:
 
     def _retitle(self, session: Session, before: str | None) -> None:
         """Give a session the title back that was shown: its own, or that of its first message."""
+        # A session without a title of its own is shown with that of its first message. If that is what was
+        # shown, nothing is set.
         session.set_title(None)
         if self.place.agent.session_summaries([session.id])[0].title != before:
             session.set_title(before)
@@ -329,6 +335,8 @@ def _empty_expected(act: Act, session: Session, expected: SessionInfo | None) ->
             raise StalePageError
 
     try:
+        # The check runs inside the session's lock: an entry that is added during the question is not lost
+        # unseen.
         return act(session, check=check)
     except StalePageError:
         return None

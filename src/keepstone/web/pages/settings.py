@@ -79,6 +79,8 @@ class SettingsPage:
     async def _look(self) -> None:
         """Show the state of the embedder, which the result of a recall includes."""
         try:
+            # The embedder tells its state only when it is used, and loading it takes seconds, so this is
+            # asked when the page is open.
             hits = await aside(self.place.agent.recall, "memory", limit=1)
         except EXPECTED as error:
             self.embedder.clear()

@@ -75,6 +75,7 @@ class TimelinePage:
         for name, label, hint in fields:
             made = field(label, hint, self.given[name])
             made.on("keydown.enter", self._apply, args=[])
+            # Leaving a field applies it. ``_apply`` does nothing unless a value has changed.
             made.on("blur", self._apply, args=[])
             self.fields[name] = made
 
@@ -101,6 +102,7 @@ class TimelinePage:
             since=filters.get("since"),
             until=filters.get("until"),
         )
+        # The field is for words. Entries that are only near in meaning are left to the page of recall.
         said = (hit.entry for hit in hits if hit.why.words)
         entries = sorted(said, key=lambda entry: entry.ts, reverse=True)
         return Slice(entries[: self.most], len(entries) > self.most)
