@@ -84,6 +84,14 @@ def test_hits_that_are_too_long_for_an_answer_are_refused(http: httpx.Client, id
     assert len(few.content) < ANSWER_BYTES
 
 
+def test_conflicts_that_are_too_long_for_an_answer_are_refused(http: httpx.Client, ids: list[str]) -> None:
+    answer = http.get(f"{AGENT}/conflicts", params={"limit": len(ids)})
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_argument")
+    assert "request fewer with limit or since" in answer.json()["detail"]
+    few = http.get(f"{AGENT}/conflicts", params={"limit": 1})
+    assert len(few.json()["conflicts"]) == 1
+
+
 def test_one_document_always_fits_and_no_other_is_made_in_vain() -> None:
     made = []
 

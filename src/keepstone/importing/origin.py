@@ -6,6 +6,7 @@ import io
 import os
 import stat
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
@@ -131,9 +132,9 @@ class Origin:
                 with self.path.open("rb") as file:
                     yield file
         # Members are unpacked while the caller reads, so that damage shows inside of its ``with`` block.
-        # zipfile raises RuntimeError for an encrypted member, NotImplementedError for an unknown method of
-        # compression, and passes on the errors of zlib.
-        except (OSError, zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, *_ZLIB) as error:
+        # zipfile raises RuntimeError for an encrypted member and, as NotImplementedError, for an unknown
+        # method of compression, and passes on the errors of zlib.
+        except (OSError, zipfile.BadZipFile, EOFError, RuntimeError, zlib.error) as error:
             if isinstance(error, KeepstoneError):
                 raise SourceError(str(error)) from error
             raise SourceError(f"{name} cannot be read: {error}") from error
@@ -157,15 +158,6 @@ class Origin:
         if len(raw) > limit:
             raise ValueError(f"has more than {limit:,} bytes")
         return raw
-
-
-def _zlib_error() -> type[Exception]:
-    import zlib
-
-    return zlib.error
-
-
-_ZLIB = (_zlib_error(),)
 
 
 def _is_zip(path: Path) -> bool:

@@ -232,6 +232,23 @@ def test_an_output_that_exists_is_refused_without_force(home: Home, tmp_path: Pa
     assert json.loads(out.read_text("utf-8").splitlines()[0])["session"]
 
 
+@pytest.mark.parametrize("name", ["ndjson", "md"])
+def test_an_output_that_cannot_be_replaced_is_kept(
+    home: Home, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    out = tmp_path / "out"
+    export_memory(home, out, agent="coder", format=name)
+    before = sorted(file.read_bytes() for file in [out, *out.rglob("*")] if file.is_file())
+    monkeypatch.setattr(Path, "replace", failing)
+    with pytest.raises(keepstone.StoreError):
+        export_memory(home, out, agent="coder", format=name, force=True)
+    [kept] = [path for path in tmp_path.iterdir() if path.name.endswith("out") or path.suffix == ".old"]
+    assert sorted(file.read_bytes() for file in [kept, *kept.rglob("*")] if file.is_file()) == before
+
+
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_failed_export_leaves_nothing(
     home: Home, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch

@@ -209,14 +209,16 @@ def _replacing(target: Path) -> Iterator[Path]:
     """Yield a new path beside the target, which replaces it at the end, or is removed."""
     target.parent.mkdir(parents=True, exist_ok=True)
     # Beside the target, as a rename works only within one file system.
-    new = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    new, old = (target.with_name(f".{target.name}.{os.getpid()}.{kind}") for kind in ("tmp", "old"))
     _remove(new)
     try:
         yield new
-        # A rename does not replace a folder that has files. A kill before the next line leaves the new output
-        # under its temporary name.
-        _remove(target)
-        new.rename(target)
+        # A rename does not replace a folder that has files: the old output goes aside before, and away after,
+        # so that after a kill one of the two is there whole.
+        if target.is_dir() or (new.is_dir() and target.exists()):
+            target.rename(old)
+        new.replace(target)
+        _remove(old)
     finally:
         _remove(new)
 

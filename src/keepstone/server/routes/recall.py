@@ -53,8 +53,14 @@ def conflicts(
     memory: Reading, since: SinceQuery = None, kinds: KindsQuery = None, limit: LimitQuery = DEFAULT
 ) -> Response:
     """List pairs of entries that repeat or contradict one another, the newest first."""
-    found = islice(memory.conflicts(since, kinds), limit)
-    return listed("conflicts", fitting(map(pair_document, found), ANSWER_BYTES))
+    pairs = [*islice(memory.conflicts(since, kinds), limit)]
+    found = fitting(map(pair_document, pairs), ANSWER_BYTES)
+    if len(found) < len(pairs):
+        raise ValueError(
+            f"the first {len(found)} of {len(pairs)} pairs take {ANSWER_BYTES // 2**20} MiB: "
+            "request fewer with limit or since"
+        )
+    return listed("conflicts", found)
 
 
 @router.post("/context", **responds(answers.Context))
