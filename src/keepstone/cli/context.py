@@ -81,12 +81,12 @@ def context(
     block = agent.context(query, budget=budget, notes=notes, counter=counter, ids=ids, shared=shared, **shown)
     if explain:
         return Answer(context_document(block), explained(block, budget))
-    # Exact in a pipe: the block goes into a prompt, and its fences must not change.
+    # In a pipe the text is exact: the block goes into a prompt, and its fences must not change.
     return Answer(context_document(block), Text(harmless(block.text)), exact=block.text.encode("utf-8"))
 
 
 def explained(block: Context, budget: int) -> RenderableType:
-    """Return a table of what a context includes, and one of what it leaves out."""
+    """Return a table of the items that a context includes, and one of the items that it leaves out."""
     placed = [
         (part.kind, f"{item.tokens:,}", item.source, item.remark)
         for part in block.parts

@@ -51,7 +51,7 @@ class FolderLock:
         reset_in_child(self)
 
     def take(self) -> bool:
-        """Lock the file that the path now names, unless it is held already; False if others hold it."""
+        """Try to lock the file that the path now names; return whether this object holds the lock."""
         from filelock import lock_descriptor  # Reading needs no lock, and importing keepstone stays fast.
 
         if self._taken:

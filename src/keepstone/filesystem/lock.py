@@ -193,8 +193,8 @@ class Lock:
             if lock_descriptor(self._fd, blocking=False):
                 status = self._confirmed()
                 if status is not None:
-                    # Any other time is the touch of a waiter, which gets its turn before this process uses the
-                    # lock again.
+                    # Any other time is the touch of a waiter, which gets its turn before this process takes
+                    # the lock again.
                     self._wanted = status.st_mtime_ns != self._touched
                     self._touched = status.st_mtime_ns
                     self._has_record = status.st_size > _DIRTY

@@ -113,7 +113,7 @@ def _written(folder: Folder) -> list[str]:
 
 
 def write_manifest(root: Path, shared: Folder, place: str, lines: list[bytes]) -> None:
-    """Write a device's manifest, from which on its new files count."""
+    """Write a device's manifest; the files that it lists count from then on."""
     manifest = b"".join([*lines, _END])
     with Folder(root / SYNC, root=root) as folder:
         # Record the digest first: a home that does not recognize the manifest under its name takes another

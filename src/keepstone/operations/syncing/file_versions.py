@@ -36,7 +36,7 @@ class Version:
     """Time of writing, in nanoseconds since 1970; later than that of the version it was made from."""
     sha256: str
     seen: tuple[str, ...]
-    """Digest prefixes of the contents that this version has had or replaced, its own included."""
+    """Digest prefixes of the contents that this version knows: its own, and those replaced or joined."""
     lives: frozenset[str]
     """Marks of the present lives. A life begins when a file is created."""
     over: frozenset[str] = frozenset()
@@ -48,7 +48,7 @@ class Version:
         return bool(self.lives)
 
     def knows(self, sha256: str) -> bool:
-        """Return whether this version has had or replaced the content with this digest."""
+        """Return whether this version knows the content with this digest."""
         return sha256[:_SHORT] in self.seen
 
 

@@ -38,7 +38,7 @@ class Own(Protocol):
 
 
 def give(local: LocalHome, shared: Folder, place: str, own: Iterable[Own], known: Iterable[str]) -> None:
-    """Publish this home's sessions, journals and ``own`` parts, also for ``known`` agents without a folder."""
+    """Publish this home's sessions, journals and ``own`` parts, also of ``known`` agents that are gone."""
     root, layout = local.home.root, local.layout
     shared.make_folder(place)
     before = Device(shared, place).listed

@@ -129,7 +129,7 @@ class LocalHome:
         return found
 
     def erased(self, agent: str, session: str) -> Purged:
-        """Return a function that returns the number of erased lives of an entry's id."""
+        """Return a function from an entry's id to the number of its erased lives."""
         found = purge_digests.erased_of(self.home.root, self.layout, agent)
         return found.in_session(session)
 
@@ -246,7 +246,7 @@ class LocalHome:
                     return False
                 if result.archive_changed:
                     folder.make_folder(ARCHIVE)
-                    # Write the archive first: a kill between the two leaves lines in both files, not in neither.
+                    # Archive first: a kill between the two writes leaves lines in both files, not in neither.
                     archive.replace(result.archive)
                 if result.log_changed or log.stat() is None:
                     log.create()
