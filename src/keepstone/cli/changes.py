@@ -1,4 +1,4 @@
-"""``keepstone changes``: what changed in an agent's memory, day by day."""
+"""``keepstone changes``: the changes of an agent's memory, day by day."""
 
 from collections import Counter
 from itertools import groupby

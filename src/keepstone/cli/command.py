@@ -78,8 +78,8 @@ def agent_command(
                 if sys.stdin.isatty():  # A person. Otherwise a program, which a model may run.
                     agent = agent.on_behalf("user", "terminal")
                 found = function(agent, **given)
-                # Check after the function, which reads a missing home as an empty one: only its result is
-                # ambiguous.
+                # Check after the function, which reads a missing home as an empty one; its own errors
+                # come first.
                 if needs_home and not is_database(home.root) and not home.root.exists():
                     raise HomeNotFoundError(home.root)
                 return found

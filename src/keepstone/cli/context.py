@@ -77,7 +77,7 @@ def context(
     """
     counter = None if count_as is None else counter_of(count_as)
     notes = Notes(folder, user_file, others=others)
-    shown: Any = {"trust": trust, "untrusted": untrusted, "stale": stale}  # Checked by the call.
+    shown: Any = {"trust": trust, "untrusted": untrusted, "stale": stale}  # The call validates these.
     block = agent.context(query, budget=budget, notes=notes, counter=counter, ids=ids, shared=shared, **shown)
     if explain:
         return Answer(context_document(block), explained(block, budget))

@@ -39,7 +39,7 @@ def demo(
     from keepstone.cli.demo_home import make
     from keepstone.cli.demo_story import story
 
-    place = Path(home).expanduser()  # The commands it prints quote the path, so a shell would not expand it.
+    place = Path(home).expanduser()  # The printed commands quote the path, so a shell would not expand it.
     root = place.absolute()
     start_clean(root)
     shown = make(root, str(place))
@@ -50,7 +50,7 @@ def start_clean(root: Path) -> None:
     """Remove an earlier demo and mark the folder as a demo.
 
     Raises:
-        ValueError: The folder is not a demo, or is the working directory. It is left unchanged.
+        ValueError: The folder is not a demo, or contains the working directory. It is left unchanged.
     """
     # The folder is deleted as a whole below, so it must be empty or contain our mark.
     if root.is_symlink() or (root.exists() and not _is_ours(root)):

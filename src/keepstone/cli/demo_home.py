@@ -37,9 +37,9 @@ class FadedEntry:
     type: str
     text: str
     priorities: tuple[float, ...]
-    """Its priority at each of ``AGES``."""
+    """The entry's priority at each of ``AGES``."""
     priority_after_queries: float
-    """Its priority on the last day, after the queries."""
+    """The entry's priority on the last day, after the queries."""
     archived: bool
 
 

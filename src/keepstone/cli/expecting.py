@@ -1,4 +1,4 @@
-"""``keepstone expect`` and ``keepstone test``: tests of what a memory finds."""
+"""``keepstone expect`` and ``keepstone test``: tests of the hits that a memory returns."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

@@ -192,7 +192,7 @@ def export(
             since=since,
             force=force,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
-            # Memory may contain escape sequences, which a terminal must not get; in a pipe the bytes are exact.
+            # Escape sequences in memory must not reach a terminal; in a pipe the bytes are exact.
             stream=cast("IO[bytes]", HarmlessStream(sys.stdout)) if sys.stdout.isatty() else None,
         )
     document = {"entries": count, "format": format_, "out": out}

@@ -73,7 +73,7 @@ class NotesOptions:
 
 
 def moment_or_none(text: str | None, option: str) -> datetime | None:
-    """Return the time that an option names, such as ``7d`` or ``yesterday``."""
+    """Return the time that an option's text means, such as ``7d`` or ``yesterday``; None without a text."""
     from keepstone.log.arguments import system_clock
     from keepstone.log.time_words import moment_of
 
@@ -188,7 +188,7 @@ def folder_option(*names: str) -> Any:
 
 ProjectOption = Annotated[Path, folder_option("--dir", "--project")]
 FolderOption = Annotated[Path, folder_option("--dir")]
-"""For commands where ``--project`` is a flag."""
+"""The folder option of commands in which ``--project`` is a flag."""
 UserFileOption = Annotated[
     str | None,
     typer.Option(

@@ -1,4 +1,4 @@
-"""``keepstone suggest``, ``suggestions`` and ``review``: changes that a person decides about."""
+"""``keepstone suggest``, ``suggestions`` and ``review``: changes that a person accepts or rejects."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated

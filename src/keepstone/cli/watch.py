@@ -1,4 +1,4 @@
-"""``keepstone watch``: changes as they come."""
+"""``keepstone watch``: changes of entries and sessions as they happen."""
 
 from __future__ import annotations
 

@@ -47,9 +47,9 @@ def check_path(path: object) -> tuple[str, ...]:
 
     Raises:
         TypeError: ``path`` is not a string.
-        PathEscapeError: It is absolute or has ``..``, a backslash, NUL or a drive such as ``C:``, even if it
-            would resolve inside.
-        ValueError: It is empty, has an empty name or ``.``, a lone surrogate, or is too long.
+        PathEscapeError: The path is absolute or has ``..``, a backslash, NUL or a drive such as ``C:``, even
+            if it would resolve inside.
+        ValueError: The path is empty or too long, or has an empty name, ``.`` or a lone surrogate.
 
     Examples:
         >>> check_path("plans/today.md")

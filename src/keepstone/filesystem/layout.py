@@ -251,7 +251,7 @@ class Layout:
     def session_name(*parts: str) -> str:
         """Return a deterministic session id for an identity of several parts, or of any length.
 
-        It starts with the readable characters of the parts and ends with a SHA-256 digest, so different
+        The id starts with the readable characters of the parts and ends with a SHA-256 digest, so different
         tuples have different ids. Store the parts in the log, as they cannot be recovered from the id.
 
         Raises:

@@ -20,11 +20,11 @@ _DIGEST_LENGTH = 32
 def slug(text: str) -> str:
     """Return a valid agent slug for any text: readable, and the same one for the same text.
 
-    Different texts have different slugs, also where a file system folds letter case. Valid slugs in lower
-    case stay as they are, unless they begin with ``u.``, which marks encoded texts. In these a capital
-    letter is ``_u`` and its small one, ``_`` is ``__``, and every other byte outside ``a-z 0-9 . -`` is
-    ``_`` and two hexadecimal digits of its UTF-8. Texts whose slug would be longer than 128 characters end
-    in ``_z`` and a digest.
+    Different texts have different slugs, even on a file system that folds letter case. Valid slugs in lower
+    case are returned unchanged, unless they begin with ``u.``, which marks encoded texts. Encoding turns a
+    capital letter into ``_u`` and the small letter, ``_`` into ``__``, and every other UTF-8 byte outside
+    ``a-z 0-9 . -`` into ``_`` and two hexadecimal digits. A slug that would be longer than 128 characters
+    is cut and ends in ``_z`` and a digest.
 
     Raises:
         TypeError: ``text`` is not a string.

@@ -33,7 +33,7 @@ class Changed(NamedTuple):
     """The entry before the change; None for a new entry, and if a compaction removed that version."""
     after: Record | None
     origin: Record | None = None
-    """The writer (``by``) and the program used (``via``), if the line records them."""
+    """The writer (``by``) and the surface (``via``), if the line records them."""
 
 
 def changes(agent: Agent, since: datetime, until: datetime | None = None) -> list[Changed]:
@@ -75,7 +75,7 @@ def _of_session(agent: Agent, session: str) -> Iterator[Changed]:
 
 
 def _origin(line: Record) -> Record | None:
-    """Return a line's writer and program, None if it records none; a damaged origin has the least trust."""
+    """Return a line's writer and surface, None if it records none; a damaged origin has the least trust."""
     if "origin" not in line:
         return None
     said = line["origin"] if isinstance(line["origin"], dict) else {}
@@ -84,7 +84,7 @@ def _origin(line: Record) -> Record | None:
 
 
 def way_in(change: Changed) -> str:
-    """Return the writer and program of a change in words; empty if its line records none.
+    """Return the writer and surface of a change in words; empty if its line records none.
 
     Examples:
         >>> at = datetime(2026, 3, 1)

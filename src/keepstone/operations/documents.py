@@ -60,7 +60,7 @@ _JUDGED = frozenset({"trust", "stale"})
 def added_document(entry: Entry) -> answers.AddedEntry:
     """Return an entry that was just added, with its conflicts if it has any; chat entries have none."""
     found: tuple[Conflict, ...] = ()
-    with suppress(StoreError):  # The entry is stored: after an error callers would add it twice.
+    with suppress(StoreError):  # The entry is already stored: after an error, callers would add it twice.
         found = () if entry.type in CHAT else entry.conflicts
     conflicts: list[answers.Conflict] = [
         {"id": conflict.id, "session": conflict.session, "kind": conflict.kind} for conflict in found

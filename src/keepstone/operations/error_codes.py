@@ -50,7 +50,7 @@ def codes() -> list[str]:
     """Return all codes, sorted."""
     kinds = vars(errors).values()
     named = {word_of(kind) for kind in kinds if isinstance(kind, type) and issubclass(kind, Exception)}
-    unused = {word_of(KeepstoneError), word_of(SourceError)}  # The path of a source is an argument.
+    unused = {word_of(KeepstoneError), word_of(SourceError)}  # A SourceError is an invalid argument.
     return sorted(named - unused | {"invalid_argument", "system"})
 
 

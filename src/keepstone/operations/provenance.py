@@ -50,7 +50,7 @@ def _branches(entry: Entry, find: _Find, seen: set[tuple[str, str]], depth: int)
 
 
 def said_by(entry: Entry) -> str:
-    """Return an entry's trust, its writer, the program used, and why it is stale, in words.
+    """Return an entry's trust, its writer and surface, and the reason if it is stale, in words.
 
     Examples:
         >>> said_by(agent.get(decision.id))

@@ -18,7 +18,7 @@ from keepstone.log.where import same
 from keepstone.model import Record
 
 _UNSAID = frozenset({"access", "modified", "batch"})
-"""Keys that make no difference by themselves."""
+"""Keys whose changes alone do not count as a difference."""
 
 
 @dataclass(frozen=True, slots=True)

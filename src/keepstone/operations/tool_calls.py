@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from keepstone.notes.notes import Notes
 
 SESSION = "main"
-"""Session of memories for a call that names no session."""
+"""The session that a call uses if it names none."""
 BUDGET = 2000
 HITS = 10
 TURNS = 20
 _HISTORY = 20_000
-"""Maximum characters of a history's texts, about 5,000 tokens; longer texts are shortened."""
+"""Maximum characters of all texts of a history, about 5,000 tokens; beyond it texts are shortened."""
 _LEAST = 200
 """Minimum length to which an entry in a history is shortened, in characters."""
 

@@ -28,7 +28,7 @@ logger = logging.getLogger("keepstone.tools")
 ToolFormat = Literal["json", "anthropic", "openai", "openai-responses"]
 """The API of a definition: plain JSON schema, Anthropic, OpenAI's Chat Completions or its Responses."""
 Refused = Callable[[str, Mapping[str, Any]], None]
-"""Called with a tool's name and the arguments that do not fit its schema."""
+"""Function called with a tool's name and arguments that do not fit its schema."""
 
 _CODES: tuple[tuple[type[Exception], str], ...] = (
     (PathEscapeError, "path_escape"),

@@ -43,7 +43,7 @@ def content(folder: Folder, name: str, most: int = sys.maxsize) -> bytes:
 
     Raises:
         FileNotFoundError: There is no such file.
-        ValueError: It has more than ``most`` bytes.
+        ValueError: The file has more than ``most`` bytes.
     """
     with os.fdopen(folder.open(name, os.O_RDONLY), "rb") as file:
         if (size := os.fstat(file.fileno()).st_size) > most:

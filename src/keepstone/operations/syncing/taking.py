@@ -231,7 +231,7 @@ class LocalHome:
         with self.folder(agent) as folder:
             is_there = folder is not None and any(part.stat() for part in self.files(folder, session))
         alone = merged(Side(), theirs, purged)
-        # Without this an empty log would be made for a session that was removed here.
+        # Without this check, an empty log would be created for a session that was purged here.
         if not is_there and not alone.log and not alone.archive:
             return False  # All its entries were purged here, or it has none.
         with self.folder(agent, create=True) as folder:
