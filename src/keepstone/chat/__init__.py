@@ -1,8 +1,8 @@
 """Conversations with memory, without a UI: turns, models and tools.
 
 ``messages`` has the requests to models and their responses, ``conversation`` stores turns and calls models,
-``tools`` are the model's tools for memory, and ``choose_model`` resolves a model's name. The other modules
-are one kind of model each.
+``tools`` are the model's tools for memory, and ``choose_model`` resolves a model's name. ``endpoint``,
+``openai_model``, ``anthropic_model`` and ``offline`` are for the kinds of models.
 """
 
 from keepstone.chat.choose_model import ModelChoice, choose

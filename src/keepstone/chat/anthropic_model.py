@@ -47,8 +47,8 @@ class AnthropicModel:
             raise self._endpoint.failure(error) from None
         except NO_ANSWER as error:
             raise self._endpoint.cut(f"invalid response ({type(error).__name__})") from None
-        # A connection that ends early raises nothing in the package: only the last event says that the answer
-        # is whole.
+        # The package raises no error for a connection that ends early: only the last event shows that the
+        # answer is complete.
         if not reading.ended:
             raise self._endpoint.cut()
         if reading.reason == "max_tokens":
@@ -66,7 +66,7 @@ class AnthropicModel:
             stream=True,
             **more,
         )
-        # Closes the connection also if the consumer stops early.
+        # ``with`` closes the connection even if the consumer stops early.
         with stream:
             yield from stream
 
@@ -78,7 +78,7 @@ class AnthropicModel:
                 api_key=self._endpoint.key,
                 base_url=self._endpoint.base_url,
                 timeout=SILENCE,
-                # The package's default of two retries, each with a pause, is long for a person who waits.
+                # The package's default is two retries, each with a pause: too long for a person who waits.
                 max_retries=RETRIES,
             )
         return self._client
@@ -100,7 +100,7 @@ class _Reading:
         elif event.type == "content_block_delta" and event.delta.type == "text_delta":
             yield event.delta.text
         elif event.type == "content_block_delta" and event.delta.type == "input_json_delta":
-            # The arguments come as fragments of JSON, in pieces of several calls at a time.
+            # The arguments arrive as fragments of JSON; fragments of several calls may alternate.
             self._calls[event.index]["arguments"] += event.delta.partial_json
         elif event.type == "message_delta":
             self.reason = event.delta.stop_reason
@@ -123,7 +123,7 @@ def _system(prompt: Prompt) -> Any:
 def _said(message: Message) -> dict[str, Any]:
     """Return a message in the API's form."""
     blocks: list[dict[str, Any]] = [
-        # Results come before any text, as the API demands of the message that follows a call.
+        # Results come before any text, as the API requires in the message after a call.
         {"type": "tool_result", "tool_use_id": result.id, "content": result.content}
         for result in message.results
     ]
@@ -140,8 +140,7 @@ def _object(arguments: str) -> dict[str, Any]:
     """Return a call's arguments as an object; empty if they are not valid."""
     try:
         value = json.loads(arguments or "{}")
-    # The API takes no other arguments back than an object; the tool has told the model already what was
-    # wrong.
+    # The API accepts only an object here; the tool's result has already told the model about the error.
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}

@@ -11,10 +11,10 @@ T = TypeVar("T")
 
 
 class Stoppable(Generic[T]):
-    """An iterator whose items a separate thread reads, and that ``stop`` ends at once.
+    """An iterator that reads its items in a separate thread, so that ``stop`` ends it at once.
 
-    Errors of the inner iterator are raised to the consumer. An iterator that hangs is abandoned, and
-    closed when it returns.
+    Errors of the inner iterator are raised to the consumer. An inner iterator that hangs is abandoned, and
+    closed once it returns.
 
     Examples:
         >>> pieces = Stoppable(iter(["Use", " OAuth"]))
@@ -28,7 +28,7 @@ class Stoppable(Generic[T]):
         self._queue: SimpleQueue[tuple[T] | BaseException | None] = SimpleQueue()
         self.stopped = False
         """Whether ``stop`` was called."""
-        # A daemon, since a read of a socket cannot be interrupted and must not keep the program alive.
+        # A daemon thread, as a read of a socket cannot be interrupted and must not keep the program alive.
         threading.Thread(target=self._read, daemon=True).start()
 
     def stop(self) -> None:
@@ -53,7 +53,7 @@ class Stoppable(Generic[T]):
         except BaseException as error:  # noqa: BLE001  The consumer raises it.
             self._queue.put(error)
         finally:
-            # By the thread that ran it, as no other may close a generator while it runs.
+            # Close it in the thread that ran it: no other thread may close a running generator.
             if isinstance(self._items, Generator):
                 self._items.close()
             self._queue.put(None)

@@ -27,7 +27,7 @@ class ModelChoice:
 
     model: ChatModel
     reason: str
-    """For people: what selected it, or how to select one."""
+    """The reason for people: what selected the model, or how to select one."""
 
 
 def choose(
@@ -104,7 +104,7 @@ def _server(address: str, variables: Mapping[str, str]) -> Endpoint:
     parts = urlsplit(address)
     wanted = parse_qs(parts.query)
     # A password in the address would be shown with the model's name, and other parameters would be lost
-    # without a word.
+    # silently.
     if not parts.hostname or "@" in parts.netloc or parts.fragment or wanted.keys() != {"model"}:
         raise ValueError(
             f"a model's address must be http://HOST:PORT/v1?model=NAME; put a key into {KEY_VARIABLE}"

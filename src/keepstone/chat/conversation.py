@@ -66,16 +66,16 @@ class Delta:
 
 @dataclass(slots=True)
 class _ModelAnswer:
-    """The partial answer."""
+    """The answer received so far."""
 
     text: str = ""
     is_memory: bool = False
-    """Whether it has text that is not transient."""
+    """Whether the answer has text that is not transient."""
     tools: list[str] = field(default_factory=list)
     links: list[dict[str, str]] = field(default_factory=list)
-    """Links to the entries that it quotes."""
+    """Links to the entries that the answer quotes."""
     cut: str = "stopped"
-    """Why it is incomplete; empty once it is complete."""
+    """The reason why the answer is incomplete; empty once it is complete."""
 
 
 class Conversation:
@@ -87,8 +87,8 @@ class Conversation:
         model: The model.
         session: The session to store turns in and to continue; default: a new one.
         budget: Maximum tokens of memory in a system prompt, as ``estimate_tokens`` counts them.
-        ask: Asks the user to confirm a note that the model wants to save; without it no note from a
-            model is saved. Called in the thread that consumes the answer.
+        ask: A function that asks the user to confirm a note that the model wants to save; without it no note
+            from a model is saved. Called in the thread that consumes the answer.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Conversation:
         self.agent = agent
         self.notes = notes
         self.model = model
-        # Created with its first message, so that leaving need not remove a session others may write to.
+        # A session is created with its first message, so leaving removes no session that others may write to.
         self.session = agent.session(new_id()) if session is None else session
         self.sent: Prompt | None = None
         """The system prompt of the last request; None before the first."""
@@ -114,7 +114,7 @@ class Conversation:
         self._stopped = False
 
     def send(self, text: str) -> Iterator[Delta]:
-        """Store the user's message, then yield the answer as it is streamed, and store that too.
+        """Store the user's message, yield the answer as it is streamed, and store the answer, too.
 
         When this returns, the message is on the disk; the model is called at the first ``next``. A partial
         answer, ended by the server or by ``stop``, is stored with the reason in ``cut``.
@@ -123,7 +123,7 @@ class Conversation:
             KeepstoneError: The message or the answer could not be stored, or memory could not be read.
                 Errors of the model are deltas of kind ``"error"`` instead.
         """
-        # Stored here and not in the iterator below, which does nothing before its first ``next``.
+        # Store the message here, not in the iterator below, which does nothing before its first ``next``.
         question = self.session.add(MESSAGE, {"role": "user", "content": text}, origin="user")
         self._stopped = False
         return self._answer(question)
@@ -159,13 +159,13 @@ class Conversation:
             turns = [entry for entry in found if entry.data.get("role") in ("user", "assistant")]
             if len(turns) >= limit or len(found) < most:
                 return turns[max(0, len(turns) - limit) :]
-            # A session may also hold messages of tools, which are no turns; how many is unknown.
+            # A session may also contain an unknown number of tool messages, which are not turns.
             most *= 4
 
     def preview(self, question: str | None = None, sent: Iterable[Entry] = ()) -> Prompt:
         """Return the system prompt for a question, or without one.
 
-        Turns in ``sent``, which the request has as messages, are left out of it.
+        Turns in ``sent`` are left out, as the request contains them as messages.
         """
         window = [turn.id for turn in sent]
         context = self.agent.context(question, budget=self._budget, notes=self.notes, window=window)
@@ -186,17 +186,17 @@ class Conversation:
             yield Delta("error", answer.cut)
         finally:
             self._pieces = None
-            # Also when the consumer stops early or an error ends the answer: what was shown is kept.
+            # Even if the consumer stops early or an error ends the answer, the text that was shown is stored.
             self._store(answer, question)
 
     def _rounds(self, question: Entry, answer: _ModelAnswer) -> Iterator[Delta]:
-        """Call the model and the tools it asks for, until it asks for none."""
+        """Call the model and the tools that it requests, until it requests none."""
         tools = MemoryTools(self.agent, self.notes, self.session, self._ask)
         results = ToolBudget(tools)
         turns = self._with_earlier(question)
         messages = _alternating(turns)
         for _ in range(_ROUNDS):
-            # Built for each round, so that it includes what a tool has just saved.
+            # Build the prompt for each round, so that it includes memories that a tool has just saved.
             self.sent = self._prompt(turns)
             begin, calls = len(answer.text), list[ToolCall]()
             yield from self._streamed(
@@ -206,7 +206,7 @@ class Conversation:
                 raise ModelError(
                     f"{self.model.name} sent an empty answer. Your message is stored: /retry asks again."
                 )
-            # Stopped during a call of a tool: its result would only begin another round.
+            # After a stop, results of tools would only begin another round.
             if self._stopped or not calls:
                 answer.cut = "stopped" if self._stopped else ""
                 return
@@ -219,7 +219,7 @@ class Conversation:
 
     def _streamed(self, request: Request, answer: _ModelAnswer, calls: list[ToolCall]) -> Iterator[Delta]:
         self._pieces = Stoppable(self.model.answer(request))
-        # ``stop`` may have been called before there was anything to stop.
+        # ``stop`` may have been called before ``_pieces`` existed.
         if self._stopped:
             self._pieces.stop()
         try:
@@ -260,7 +260,7 @@ class Conversation:
             # The user cannot change a model's answer, so it is stored with its secrets masked.
             stored = self.session.add(MESSAGE, mask(data), links=links, origin="model")
         if links and is_question(question.text):
-            # Neither is found before what the answer quotes.
+            # Recall then ranks neither question nor answer before the quoted entry.
             self.session.link(question.id, stored.id, ANSWERED)
 
     def _prompt(self, turns: list[Entry]) -> Prompt:
@@ -269,9 +269,9 @@ class Conversation:
         return Prompt(preview.stable, preview.varying + today(question.ts))
 
     def _with_earlier(self, question: Entry) -> list[Entry]:
-        """Return as many of the last turns as fit, ending with the question."""
+        """Return as many of the last turns as fit into the request, ending with the question."""
         turns = self.turns()
-        # For a retry the question is an earlier turn, and what came after it is left out.
+        # In a retry the question is an earlier turn, and the turns after it are left out.
         places = [place for place, turn in enumerate(turns) if turn.id == question.id]
         left = _HISTORY
         chosen = [question]
@@ -306,7 +306,7 @@ def words_of_turn(turn: Entry) -> str:
 
 
 def _whole(text: str) -> str:
-    """Join surrogate pairs and replace lone ones: some servers split a character between chunks."""
+    """Join surrogate pairs and replace lone surrogates: some servers split a character between chunks."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -319,8 +319,7 @@ def _alternating(turns: list[Entry]) -> list[Message]:
         if not words.strip():
             continue  # Servers reject requests with a blank message.
         if messages and messages[-1].role == role:
-            # Providers demand that roles alternate; two questions follow one another if the first had no
-            # answer.
+            # Providers require alternating roles. Two questions are consecutive if the first had no answer.
             messages[-1] = Message(role, f"{messages[-1].text}\n\n{words}")
         elif messages or role == "user":
             messages.append(Message(role, words))

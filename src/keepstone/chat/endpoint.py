@@ -65,7 +65,7 @@ def check_package(package: str) -> None:
     """Check that a package is installed, without importing it.
 
     Raises:
-        ModelError: It is not.
+        ModelError: The package is not installed.
     """
     if find_spec(package) is None:
         raise ModelError(f"the package {package} is missing: {install_command('chat')}")
@@ -73,7 +73,7 @@ def check_package(package: str) -> None:
 
 def broken_off() -> tuple[type[Exception], ...]:
     """Return the HTTP errors that the packages pass through when a stream breaks."""
-    # The packages differ in which of the two they use, and neither is imported for this.
+    # Each package uses one of the two modules, and neither module is imported for this.
     modules = [sys.modules[name] for name in ("httpx", "httpx2") if name in sys.modules]
     return tuple(module.HTTPError for module in modules)
 

@@ -70,7 +70,7 @@ class Request:
 
 
 class Transient(str):
-    """Text of an answer that is shown; an answer of such text only is not stored."""
+    """Text of an answer that is shown. An answer that consists only of such text is not stored."""
 
     __slots__ = ()
 
@@ -104,18 +104,18 @@ class ChatModel(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name for people, such as ``"openai:gpt-5"``; never contains a key."""
+        """The model's name for people, such as ``"openai:gpt-5"``; never contains a key."""
 
     @property
     def uses_tools(self) -> bool:
-        """Whether it gets the tools for memory."""
+        """Whether the model gets the tools for memory."""
 
     def answer(self, request: Request, /) -> Iterator[Piece]:
-        """Yield the answer as it is streamed; after tool calls it is called again with their results.
+        """Yield the answer as it is streamed; after tool calls, called again with their results.
 
         Closing the iterator early releases the connection.
 
         Raises:
-            ModelError: It cannot be reached, refuses, times out or ends early. Chunks already
+            ModelError: The model cannot be reached, refuses, times out or ends early. Chunks already
                 yielded stay valid.
         """

@@ -15,7 +15,7 @@ from keepstone.text.display import clipped, one_line
 from keepstone.text.tokenizer import STOP_WORDS, stem, words_of
 
 _LOOKED_AT, _QUOTED = 30, 5
-"""Hits that are considered, and maximum quotes in an answer."""
+"""Maximum number of hits considered, and of quotes in an answer."""
 _LONGEST = 400
 """Maximum characters of a quote."""
 
@@ -54,9 +54,9 @@ class OfflineResponder:
 
 
 def _about(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits that a question is about, at least half as relevant as the best, the best first.
+    """Return the hits about a question that are at least half as relevant as the best hit, best first.
 
-    What follows a hit that asks may be its answer in other words, so that it counts as relevant as that one.
+    The hit after one that is a question may be its answer in other words, so it follows that hit.
     """
     found = by_relevance(worth_telling(hits) or _near(hits))
     least = found[0].relevance / 2 if found else 0.0
@@ -78,12 +78,12 @@ def _next_of(asking: Hit, hits: Sequence[Hit]) -> list[Hit]:
 
 
 def _near(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits that have words of a question that explores the memory."""
+    """Return the hits that contain words of the question and have at least the relevance ``SECOND``."""
     return [hit for hit in hits if hit.why.words and hit.relevance >= SECOND]
 
 
 def _is_quotable(hit: Hit, question: str) -> bool:
-    """Return whether a hit is neither a question nor itself a quote."""
+    """Return whether a hit is neither a question, nor the same as this one, nor itself a quote."""
     is_quote = hit.entry.data.get("model") == OfflineResponder.name
     is_same = _said(hit.entry).casefold() == question.strip().casefold()
     return not (is_quote or is_same or _asks(hit.entry))
@@ -98,8 +98,8 @@ def _said(entry: Entry) -> str:
 
 
 def _notes_about(question: str, notes: list[MemoryEntry]) -> tuple[list[MemoryEntry], list[MemoryEntry]]:
-    """Return the notes with all content words of a question, and those with a third of them at least."""
-    # Without stop words, which nearly every note shares with nearly every question.
+    """Return the notes with all content words of a question, and those with at least a third of them."""
+    # Ignore stop words, which nearly every note shares with nearly every question.
     wanted = _content_stems(question)
     shared = [(len(wanted & _content_stems(note.content)), note) for note in notes] if wanted else []
     shared.sort(key=lambda pair: -pair[0])

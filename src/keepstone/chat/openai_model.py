@@ -41,7 +41,7 @@ class OpenAIModel:
             raise self._endpoint.failure(error) from None
         except NO_ANSWER as error:
             raise self._endpoint.cut(f"invalid response ({type(error).__name__})") from None
-        # A server may close the stream early without an error; only the reason says that the answer is whole.
+        # A server may close the stream early without an error; only a finish reason shows a complete answer.
         if finish is None:
             raise self._endpoint.cut()
         if finish == "length":
@@ -69,20 +69,20 @@ class OpenAIModel:
                 api_key=self._endpoint.key, base_url=address, timeout=SILENCE, max_retries=RETRIES
             )
             if address is not None:
-                # The package reads them from the environment, but they are for OpenAI only.
+                # The package reads both from the environment, but they are meant for OpenAI only.
                 self._client.organization = self._client.project = None
         return self._client
 
 
 _Calls = dict[tuple[int, int], dict[str, str]]
-"""Tool calls by their index, and by their number within it: some servers give all calls one index."""
+"""Tool calls by index and by number within it, as some servers give all calls the same index."""
 
 
 def _text_of(chunks: Iterator[Any], calls: _Calls) -> Generator[str, None, str | None]:
     """Yield the text of a stream, collect tool calls in ``calls``, and return the finish reason."""
     finish: str | None = None
     for chunk in chunks:
-        # The last chunk may have no choice, only the usage.
+        # The last chunk may have the usage only, without a choice.
         for choice in chunk.choices[:1]:
             if choice.delta.content:
                 yield choice.delta.content
@@ -112,7 +112,7 @@ def _said(message: Message) -> Iterator[dict[str, Any]]:
     """Yield a message in the API's form, where each tool result is a separate message."""
     for result in message.results:
         yield {"role": "tool", "tool_call_id": result.id, "content": result.content}
-    # A message of results has no text of its own, and the API takes no empty one.
+    # A message of results has no text, and the API rejects an empty message.
     if message.results:
         return
     said: dict[str, Any] = {"role": message.role, "content": message.text}

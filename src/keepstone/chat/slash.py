@@ -15,10 +15,10 @@ class Command:
 
     name: str
     argument: str
-    """The argument in the help's notation; empty if it takes none."""
+    """The argument in the help's notation; empty if the command takes none."""
     help: str
     waits: bool = False
-    """Whether it must wait for the current answer, as it changes the conversation."""
+    """Whether the command must wait for the current answer, as it changes the conversation."""
 
 
 COMMANDS = {
@@ -62,7 +62,7 @@ def command_of(text: str) -> Typed | None:
 
 
 def completions(text: str) -> list[Command]:
-    """Return the commands whose names begin as typed; none for anything else than such a beginning.
+    """Return the commands whose names begin with the text; none for a text that is not such a prefix.
 
     Examples:
         >>> [command.name for command in completions("/re")]

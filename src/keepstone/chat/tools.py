@@ -13,25 +13,25 @@ from keepstone.operations.toolbox import Tool, ToolAnswer, Toolbox, ToolFormat, 
 from keepstone.session import Session
 
 _LONGEST_NOTE = 1000
-"""Characters of a note: a person has to read it before it is saved."""
+"""Maximum characters of a note, which a person has to read before it is saved."""
 _SHORT = 1000
-"""Characters of a result that always fits, such as that of something written."""
+"""Maximum characters of a result that is always returned, such as the confirmation of a write."""
 RESULTS = 80_000
-"""Characters of tool results that go back to the model for one message, about 20,000 tokens."""
+"""Maximum characters of tool results returned to the model for one message, about 20,000 tokens."""
 Ask = Callable[[str, str], bool]
-"""Asks a person whether a text is saved as a note of a type, ``"Project"`` or ``"User"``."""
+"""Function that asks a person whether to save a text as a note of a type, ``"Project"`` or ``"User"``."""
 _KINDS = {"project": PROJECT, "user": USER}
 
 
 class MemoryTools:
-    """The tools of one conversation: they touch the memory of its agent only, and both notes files.
+    """The tools of one conversation: they access only the memory of its agent and both notes files.
 
     Args:
         agent: The agent whose memory is used.
         notes: The notes of the project and its user.
-        session: Where entries are saved.
-        ask: Asks the person before a note is saved: notes are instructions for every later request.
-            Without it no entry is saved.
+        session: The session to save entries to.
+        ask: Asks the person before a note is saved, as notes are instructions for every later request.
+            Without it no note is saved.
 
     Examples:
         >>> tools = MemoryTools(agent, Notes("."), agent.session("s1"))
@@ -44,12 +44,12 @@ class MemoryTools:
         self.notes = notes
         self._ask = ask
         self._toolbox = Toolbox(
-            # The model writes with its own trust, which is less than the user's.
+            # The model writes with its own trust, which is lower than the user's.
             [*agent_tools(agent.on_behalf("model", "chat"), session.id), *self._own_tools()]
         )
 
     def definitions(self, format: ToolFormat) -> list[dict[str, Any]]:  # noqa: A002
-        """Return the tools as a model's API takes them."""
+        """Return the tools' definitions in the form that a model's API takes."""
         return self._toolbox.definitions(format)
 
     def call(self, name: str, arguments: str) -> str:
@@ -97,9 +97,9 @@ class MemoryTools:
 
 
 class ToolBudget:
-    """Uses tools for one message of the person, and limits the total size of their results.
+    """Runs the tools for one message of the person, and limits the total size of their results.
 
-    A model may ask for many tools at once, several times, and all results go with each further request.
+    A model may call many tools, several times, and each further request contains all results.
     """
 
     def __init__(self, tools: MemoryTools) -> None:
@@ -107,11 +107,11 @@ class ToolBudget:
         self._left = RESULTS
 
     def call(self, name: str, arguments: str) -> str:
-        """Use a tool and return its result; what does not fit is an error that says so."""
+        """Run a tool and return its result, or an error in place of a result that does not fit."""
         if self._left <= 0:
             return _refused("not done: the tool results for this message are used up; answer now")
         result = self._tools.call(name, arguments)
-        # A short result always fits: the model must learn that what it wrote was written.
+        # A short result is always returned: the model must learn that its write succeeded.
         if len(result) > max(self._left, _SHORT):
             return _refused(
                 f"the result has {len(result):,} characters, {self._left:,} are left for this message: "

@@ -15,13 +15,13 @@ def main() -> None:
     from keepstone.cli.command_table import COMMANDS
 
     words = sys.argv[1:]
-    # The help of the root needs only the summaries, which are in a table: nothing else is imported for it.
+    # The root's help needs only the summaries, which are in a table, so no command is imported.
     if words in (["--help"], ["-h"]):
         app = outline()
     elif set(words) in ({"--version"}, {"--version", "--json"}):
         app = command_line(())
     elif words and words[0] in COMMANDS:
-        # Clients wait for some commands, and git calls one for each file: the others are not loaded.
+        # Load only this command's module: clients wait for some commands, and git calls one for each file.
         module, _ = COMMANDS[words[0]]
         app = command_line((module,))
     else:

@@ -112,7 +112,7 @@ def purge(agent: "Agent", *, dry_run: DryRunOption = False, yes: YesOption = Fal
     """Remove every byte of all entries that pass the filters, at least one. This cannot be undone."""
     passing = _filters(**filters)
     found = agent.purge_where(dry_run=True, **passing)
-    # Counted first, so that the question names what is lost; the purge below evaluates the filters again.
+    # Count first, as the question names the number; the purge below evaluates the filters again.
     if found and not dry_run:
         confirm(f"Purge {counted(found, 'entry')} for good, with all history?", yes=yes)
         found = agent.purge_where(**passing)

@@ -1,4 +1,4 @@
-"""``keepstone changes``: what changed in an agent's memory, day by day."""
+"""``keepstone changes``: the changes of an agent's memory, day by day."""
 
 from collections import Counter
 from itertools import groupby
@@ -33,7 +33,7 @@ def changes(agent: "Agent", *, since: SinceOption = "yesterday", until: UntilOpt
     purged = Counter(ts.date() for ts in agent.purge_times(begin, end))
     by_day = {day: list(group) for day, group in groupby(found, lambda change: change.ts.date())}
     lines: list[Text] = []
-    # A day may have only purges, of which no entry is left to show.
+    # A day may have only purges, whose entries no longer exist.
     for day in sorted({*by_day, *purged}, reverse=True):
         of_day = by_day.get(day, [])
         gone = f", {counted(purged[day], 'entry')} purged" if purged[day] else ""

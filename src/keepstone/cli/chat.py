@@ -66,7 +66,7 @@ def chat(
     Without a model the answers are quotes from memory. Keys come from the environment only:
     OPENAI_API_KEY, ANTHROPIC_API_KEY, or KEEPSTONE_CHAT_KEY for a server given by its address.
     """
-    # Before the home is read: Textual would fill a pipe with escape sequences.
+    # Check before reading the home: Textual would fill a pipe with escape sequences.
     _check_terminal()
     from keepstone.chat import choose
     from keepstone.notes.notes import Notes
@@ -80,11 +80,11 @@ def chat(
     slug = screen.conversation.agent.slug
     words = ["keepstone", "chat", *place_options(), "--agent", slug, "--session", one_line(ended or "")]
     words += ["--model", model] if model else []
-    words += ["--dir", str(folder.absolute())]  # Notes belong to it, wherever the line is pasted.
+    words += ["--dir", str(folder.absolute())]  # The same notes, wherever the line is pasted.
     words += ["--user-file", str(Path(user_file).expanduser().absolute())] if user_file else []
     words += [] if tools else ["--no-tools"]
     again = f"Continue with: {shlex.join(words)}"
-    # On one line, however narrow the terminal is, so that it can be pasted.
+    # Keep the command on one line, however narrow the terminal is, so that it can be pasted.
     view = Text(again if ended else "The session is empty.", no_wrap=True, overflow="ignore")
     return Answer({"agent": slug, "session": ended}, view)
 
@@ -93,7 +93,7 @@ def _session_of(agent: "Agent", named: str | None, *, last: bool) -> "Session | 
     """Return the session to continue; None for a new one.
 
     Raises:
-        ValueError: Both the newest session and another one were asked for, or there is none.
+        ValueError: Both the newest session and another one were requested, or there is no session.
     """
     if not last:
         return None if named is None else agent.session(named)
@@ -110,7 +110,7 @@ def _check_terminal() -> None:
     """Check that the chat is installed and runs in a terminal.
 
     Raises:
-        ValueError: It is not; the message says what to do.
+        ValueError: It is not installed or not in a terminal. The message says what to do.
     """
     from importlib.util import find_spec
 

@@ -67,19 +67,19 @@ def agent_command(
 ) -> Callable[[Command], Command]:
     """Register a function whose first argument is an Agent, with the options of a place and ``--json``.
 
-    With ``needs_home`` a home that does not exist is an error. ``shared`` are options that several commands
-    have; the function takes them as ``**``.
+    With ``needs_home``, a home that does not exist is an error. ``shared`` are options that several commands
+    have; the function gets them as ``**``.
     """
 
     def register(function: Command) -> Command:
         def answer(place: HomeOptions, **given: Any) -> Answer:
             with place.open() as home:
                 agent = home.agent(place.agent)
-                if sys.stdin.isatty():  # A person; else a program, which may be run by a model.
+                if sys.stdin.isatty():  # A person. Otherwise a program, which a model may run.
                     agent = agent.on_behalf("user", "terminal")
                 found = function(agent, **given)
-                # After the function, which reads a missing home as an empty one; only then the difference
-                # matters.
+                # Check after the function, which reads a missing home as an empty one; its own errors
+                # come first.
                 if needs_home and not is_database(home.root) and not home.root.exists():
                     raise HomeNotFoundError(home.root)
                 return found
@@ -150,10 +150,10 @@ def _register(
         show(answer(place, **given), as_json=place.json)
 
     run.__doc__ = function.__doc__
-    # Typer reads the signature: the function's own parameters, except the first, and the shared options.
+    # Typer reads the signature: the shared options, and the function's own parameters except the first.
     own = list(inspect.signature(function).parameters.values())[1:]
-    # Keyword-only, since shared options with defaults come first in the signature, and Python allows no
-    # positional parameter without a default after one.
+    # They are keyword-only: shared options with defaults come first in the signature, and after these
+    # Python allows no positional parameter without a default.
     own = [
         parameter.replace(kind=Parameter.KEYWORD_ONLY)
         for parameter in own
@@ -174,7 +174,7 @@ def show(answer: Answer, *, as_json: bool) -> None:
 def _print(answer: Answer, *, as_json: bool) -> None:
     if as_json:
         print_document(answer.document)
-    # A pipe or a file gets the bytes as they are stored; a terminal would run the escape sequences in them.
+    # A pipe or a file gets the stored bytes unchanged; a terminal would execute escape sequences in them.
     elif answer.exact is not None and not sys.stdout.isatty():
         typer.get_binary_stream("stdout").write(answer.exact)
     else:
@@ -184,9 +184,9 @@ def _print(answer: Answer, *, as_json: bool) -> None:
 def print_document(document: Document) -> None:
     """Print one JSON document on standard output.
 
-    It is pure ASCII, so that it prints in any encoding, lone surrogates included.
+    The output is pure ASCII, so that it prints in any encoding, lone surrogates included.
     """
-    # One line for programs that read a document a line, indented for a person.
+    # Programs read one document per line; a person gets an indented one.
     sys.stdout.write(json.dumps(document, indent=2 if sys.stdout.isatty() else None) + "\n")
 
 
@@ -201,7 +201,7 @@ def confirm(question: str, *, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise ValueError(f"{question} Standard input is not a terminal: confirm with --yes")
-    # On standard error, so that the output of the command can be redirected.
+    # Ask on standard error, so that the output of the command can be redirected.
     if not typer.confirm(harmless(question), err=True):
         raise DeclinedError("nothing was changed")
 
@@ -214,7 +214,7 @@ def argument_or_input(text: str) -> str:
     """
     if text != "-":
         return text
-    # Bytes, as Python decodes standard input by the locale, and a memory is UTF-8 everywhere.
+    # Read bytes: Python would decode standard input by the locale, but memory is always UTF-8.
     raw = typer.get_binary_stream("stdin").read()
     try:
         return raw.decode("utf-8")

@@ -1,4 +1,4 @@
-"""The frame in which every command runs."""
+"""The root command, which runs all commands and reports their errors."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ class Frame(TyperGroup):
         _print_anything()
         _hide_types_of_flags(self, self.make_context("keepstone", [], resilient_parsing=True), words)
         with reported(as_json=_wants_json(words)):
-            # In its standalone mode Typer prints errors itself, with a status of its own, and exits.
+            # In standalone mode Typer prints errors itself, and exits with its own status.
             settings["standalone_mode"] = False
             status = super().main(args=words, **settings)
         raise SystemExit(status if isinstance(status, int) else 0)
 
 
 def _wants_json(words: Sequence[str]) -> bool:
-    # Looked for in the words themselves, as a usage error comes before the options are parsed.
+    # Search the words themselves, as a usage error is raised before the options are parsed.
     options = words[: words.index("--")] if "--" in words else words
     return "--json" in options
 
 
 def _print_anything() -> None:
-    # A terminal that lacks a character gets its escape, never a traceback.
+    # A character that the terminal's encoding lacks is printed as an escape, without a traceback.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def _hide_types_of_flags(command: Any, context: Any, words: Sequence[str]) -> None:
-    """Keep ``<bool>`` out of the help of the command that these words call: a flag takes no value."""
+    """Remove ``<bool>`` from the help of the command that these words call, as a flag takes no value."""
     for option in (*command.params, command.get_help_option(context)):
         if getattr(option, "is_flag", False):
             option.metavar = ""
@@ -55,7 +55,7 @@ def _hide_types_of_flags(command: Any, context: Any, words: Sequence[str]) -> No
 
 
 def command_line(modules: Iterable[str]) -> typer.Typer:
-    """Return the command with the commands of these modules of ``keepstone.cli``, in their order."""
+    """Return the root command with the commands of these modules of ``keepstone.cli``, in this order."""
     app = _root()
     for module in modules:
         app.add_typer(import_module(f"keepstone.cli.{module}").app)
@@ -63,7 +63,7 @@ def command_line(modules: Iterable[str]) -> typer.Typer:
 
 
 def outline() -> typer.Typer:
-    """Return the command as its help shows it, with summaries in place of its commands."""
+    """Return the root command for its help, with only the summaries of its commands."""
     app = _root()
     for name, (_, summary) in COMMANDS.items():
         app.command(name, help=summary)(_not_loaded)

@@ -77,16 +77,16 @@ def context(
     """
     counter = None if count_as is None else counter_of(count_as)
     notes = Notes(folder, user_file, others=others)
-    shown: Any = {"trust": trust, "untrusted": untrusted, "stale": stale}  # Checked by the call.
+    shown: Any = {"trust": trust, "untrusted": untrusted, "stale": stale}  # The call validates these.
     block = agent.context(query, budget=budget, notes=notes, counter=counter, ids=ids, shared=shared, **shown)
     if explain:
         return Answer(context_document(block), explained(block, budget))
-    # Exact in a pipe: the block goes into a prompt, and its fences must not change.
+    # In a pipe the text is exact: the block goes into a prompt, and its fences must not change.
     return Answer(context_document(block), Text(harmless(block.text)), exact=block.text.encode("utf-8"))
 
 
 def explained(block: Context, budget: int) -> RenderableType:
-    """Return a table of what a context includes, and one of what it leaves out."""
+    """Return a table of the items that a context includes, and one of the items that it leaves out."""
     placed = [
         (part.kind, f"{item.tokens:,}", item.source, item.remark)
         for part in block.parts

@@ -1,4 +1,4 @@
-"""``keepstone postgres`` and ``keepstone migrate``: homes in PostgreSQL, and moving a home there and back."""
+"""``keepstone postgres`` and ``keepstone migrate``: homes in PostgreSQL, and copying homes there and back."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def migrate(
     from keepstone.store.transfer import move
 
     layout = layout_of("default")
-    # Stores and not homes: a move reads and writes lines, which homes do not show.
+    # Open stores, not homes: a move reads and writes lines, to which homes give no access.
     source_store, root = open_store(source, layout, durable=True)
     if not is_database(root) and not root.is_dir():
         raise ValueError(f"there is no home at {root}: --from names the home to copy")

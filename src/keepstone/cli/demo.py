@@ -39,7 +39,7 @@ def demo(
     from keepstone.cli.demo_home import make
     from keepstone.cli.demo_story import story
 
-    place = Path(home).expanduser()  # The commands it prints quote the path, so a shell would not expand it.
+    place = Path(home).expanduser()  # The printed commands quote the path, so a shell would not expand it.
     root = place.absolute()
     start_clean(root)
     shown = make(root, str(place))
@@ -50,12 +50,12 @@ def start_clean(root: Path) -> None:
     """Remove an earlier demo and mark the folder as a demo.
 
     Raises:
-        ValueError: The folder is not a demo, or is the working directory. It is left unchanged.
+        ValueError: The folder is not a demo, or contains the working directory. It is left unchanged.
     """
-    # The folder is deleted as a whole below, so that only one with our mark in it, or an empty one, is taken.
+    # The folder is deleted as a whole below, so it must be empty or contain our mark.
     if root.is_symlink() or (root.exists() and not _is_ours(root)):
         raise ValueError(f"{root} exists and is not a demo: choose another folder with --home")
-    # The shell would be left in a folder that is gone, and every later command fail.
+    # Otherwise the shell would be in a deleted folder, where every later command fails.
     if Path.cwd().is_relative_to(root.resolve()):
         raise ValueError(
             f"{root} contains the working directory: change directory, or choose another folder with --home"

@@ -1,4 +1,4 @@
-"""The home of ``keepstone demo``: writes the sample through each way of remembering, and queries it."""
+"""The home of ``keepstone demo``: a copy of the sample, and queries of each kind of memory."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from keepstone.services.memory_service import MemoryService
 from keepstone.services.session_memory import SessionMemory
 
 AGES = (0, 14, 30)
-"""The ages in days at which the typed entries are shown. At the last one, faded ones are archived."""
+"""Ages in days at which the typed entries are shown. At the last age, faded entries are archived."""
 ASKED = 3
-"""How often the finding is queried on the last day."""
+"""Number of queries for the finding on the last day."""
 BUDGET = 320
 """Maximum number of tokens of the context block."""
 
@@ -37,9 +37,9 @@ class FadedEntry:
     type: str
     text: str
     priorities: tuple[float, ...]
-    """Its priority at each of ``AGES``."""
+    """The entry's priority at each of ``AGES``."""
     priority_after_queries: float
-    """Its priority on the last day, after the queries."""
+    """The entry's priority on the last day, after the queries."""
     archived: bool
 
 
@@ -68,7 +68,7 @@ def make(root: Path, place: str) -> DemoResult:
         service = MemoryService(home, agent=sample.DESK)
         similar = tuple(service.query_similar_memories(sample.QUESTION_VECTOR, sample.CALLS, limit=3))
         agent = home.agent(AGENT)
-        with suppress(EmbedderUnavailableError):  # Without one, recall uses words only.
+        with suppress(EmbedderUnavailableError):  # Without an embedder, recall uses words only.
             home.embed()
         return DemoResult(
             place,
@@ -99,7 +99,7 @@ def fade(root: Path) -> tuple[FadedEntry, ...]:
     days = [evening + timedelta(days=age) for age in AGES]
     with keepstone.open(root, layout="bmad") as home:
         session = home.agent(AGENT).session(sample.FADING_SESSION)
-        # The clock is set to the last day, so that age is shown without waiting for it.
+        # The clock is set to the last day, so that the effect of age is shown without waiting.
         with SessionMemory(session.id, root, clock=lambda: days[-1]) as memory:
             worth = [_priorities(memory.query(as_of=day)) for day in days]
             worth_after_query = worth[-1] | [_priorities(memory.query("finding")) for _ in range(ASKED)][-1]

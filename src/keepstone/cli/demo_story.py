@@ -48,7 +48,7 @@ def _heading(words: str) -> RenderableType:
 
 
 def _memory(number: int, name: str, what: str, path: str) -> RenderableType:
-    """Return the heading of a kind of memory: its name, what it is, and its file."""
+    """Return the heading of a kind of memory: its name, description and file."""
     return Group(_heading(f"{number}  {name}"), Text(what), Text(path, "dim"))
 
 

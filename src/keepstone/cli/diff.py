@@ -1,4 +1,4 @@
-"""``keepstone diff``: what changed in a session, as people read it."""
+"""``keepstone diff``: the changes of a session, for people."""
 
 from difflib import unified_diff
 from typing import Annotated
@@ -62,7 +62,7 @@ def diff(
 
 
 def shown_change(name: str, before: Record | None, after: Record | None) -> Text:
-    """Return a heading, and the lines of the text that went and came."""
+    """Return a heading, and the removed and added lines of the text."""
     sign = "~" if before and after else "+" if after else "-"
     line = after or before or {}
     lines = [
@@ -71,7 +71,7 @@ def shown_change(name: str, before: Record | None, after: Record | None) -> Text
         )
     ]
     old, new = (harmless(text_of(record)).split("\n") if record else [] for record in (before, after))
-    # Without the headings of files and places, which mean nothing for an entry.
+    # Leave out the headings with files and line numbers, which mean nothing for an entry.
     said = [part for part in unified_diff(old, new, lineterm="", n=2) if part[:2] not in ("--", "++", "@@")]
     lines += [Text(f"  {part[0]} {part[1:]}", _STYLES.get(part[0], "")) for part in said]
     keys = sorted({*(before or {}), *(after or {})} - _SHOWN_ELSEWHERE) if before and after else []

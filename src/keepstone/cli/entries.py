@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 _UNTOLD = frozenset({"id", "ts", "batch", "origin", "embedding", "access", "deleted", "modified"})
-"""Keys whose changes say nothing of what is remembered."""
+"""Keys whose changes are not shown, as they do not change the memory itself."""
 _SHORT = 40
-"""Characters of a value that is named."""
+"""Maximum characters of a value that is shown."""
 _SHAPE = """'{"key": "value"}'"""
 
 NewText = Annotated[
@@ -203,7 +203,7 @@ def purge(
 
 
 def _purge_matching(agent: "Agent", text: str, session: str | None, *, dry_run: bool, yes: bool) -> Answer:
-    # Looked for before the question, which says how much is lost; the purge looks again under its locks.
+    # Search first, as the question says how much is lost; the purge searches again under its locks.
     found = agent.purge_matching(text, session, dry_run=True)
     if found and not dry_run:
         confirm(f"Purge {counts_of(found)} for good, with all history?", yes=yes)
@@ -228,7 +228,7 @@ def history(agent: "Agent", entry_id: EntryArgument, session: SessionOption = No
     versions = agent.history(entry_id, session=session)
     rows = [
         (moment(version.written), _change(before, version, agent), version.type, _text_of(version))
-        # Each version beside the one before it; the first has none.
+        # Pair each version with the one before it; the first version has none.
         for before, version in zip((None, *versions), versions, strict=False)
     ]
     document = {"versions": [version_document(version) for version in versions]}
@@ -240,7 +240,7 @@ def _text_of(version: Version) -> str:
 
 
 def _change(before: Version | None, version: Version, agent: "Agent") -> str:
-    """Return in words what a version changed."""
+    """Return the changes of a version in words."""
     if before is None:
         return "added"
     if version.deleted:
@@ -256,11 +256,11 @@ def _change(before: Version | None, version: Version, agent: "Agent") -> str:
 
 
 def _told(key: str, value: object) -> str:
-    """Return what became of a key: short values are named, texts and payloads are in the next column."""
+    """Return the change of a key: short values are shown, texts and payloads are in the next column."""
     if value is None:
         return f"{key} taken away"
     is_short = isinstance(value, bool | int | float) or (isinstance(value, str) and len(value) <= _SHORT)
-    # ``pinned`` says more than "pinned: True".
+    # "pinned" reads better than "pinned: True".
     if value is True:
         return key
     return f"{key}: {in_words(value)}" if is_short and key != "text" else f"{key} edited"
@@ -270,7 +270,7 @@ def _newer(version: Version, agent: "Agent") -> str:
     """Return the ids of the entries that supersede an entry."""
     link = {"rel": "supersedes", "to": version.id}
     found: list[Entry] = []
-    with suppress(EntryNotFoundError):  # It was deleted later: what superseded it is no longer linked.
+    with suppress(EntryNotFoundError):  # The entry was deleted later, so its links are no longer found.
         found = agent.related(version.id, "supersedes")
     return ", ".join(
         entry.id
@@ -296,7 +296,7 @@ def _changed(entry: Entry, verb: str) -> Answer:
 
 def _keys(text: str | None = None, **keys: Any) -> Record:
     given = {"text": None if text is None else argument_or_input(text), **keys}
-    # An option that was not given is None for Typer, and must not remove the key.
+    # Typer passes None for an option that was not given, which must not remove the key.
     return {key: value for key, value in given.items() if value is not None}
 
 

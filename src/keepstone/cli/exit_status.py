@@ -15,13 +15,13 @@ from keepstone.operations.error_codes import FORESEEN, MISSING, WRONG
 from keepstone.text.display import harmless
 
 NOT_FOUND = 1
-"""Something named does not exist, or a question was answered with no."""
+"""Status if something named does not exist, or a question was answered with no."""
 BAD_INPUT = 2
-"""An argument, an option or a text is invalid."""
+"""Status if an argument, an option or a text is invalid."""
 FAILED = 3
-"""The store, a lock or the system failed; the same command may work later."""
+"""Status if the store, a lock or the system failed; the same command may work later."""
 INTERRUPTED = 130
-"""The user pressed Ctrl-C."""
+"""Status if the user pressed Ctrl-C."""
 
 
 class DeclinedError(Exception):
@@ -56,7 +56,7 @@ def reported(*, as_json: bool) -> Iterator[None]:
     try:
         with broken_pipe_ignored():
             yield
-    # Ctrl-C at a question is an Abort.
+    # Typer raises Abort for Ctrl-C at a question.
     except (KeyboardInterrupt, typer.Abort):
         raise SystemExit(INTERRUPTED) from None
     except _REPORTED as error:
@@ -69,10 +69,10 @@ def broken_pipe_ignored() -> Iterator[None]:
     """Exit with status 0 if the reader of standard output, such as ``head``, has closed the pipe."""
     try:
         yield
-        # Here and not at the exit of Python, where a closed pipe would print a traceback.
+        # Flush here: at Python's exit, a closed pipe would print a traceback.
         sys.stdout.flush()
     except BrokenPipeError:
-        # Discard what is still buffered, also at exit.
+        # Discard the data that is still buffered, also at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(0) from None
 
@@ -82,12 +82,12 @@ def _print(error: Exception, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({"error": {"code": code_of(error), "message": message}}), err=True)
     elif message:
-        # A message may quote memory or a path, whose control characters a terminal would obey.
+        # A message may quote memory or a path, whose control characters a terminal would execute.
         typer.echo(f"error: {harmless(message)}", err=True)
 
 
 def message_of(error: Exception) -> str:
-    """Return the message of an error; for usage errors it names the help."""
+    """Return the message of an error; for a usage error it names the help."""
     if isinstance(error, typer.TyperException):
         return _usage(error)
     return error_codes.message_of(error)

@@ -1,4 +1,4 @@
-"""``keepstone expect`` and ``keepstone test``: tests of what a memory finds."""
+"""``keepstone expect`` and ``keepstone test``: tests of the hits that a memory returns."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -89,7 +89,7 @@ def run(home: "Home", agent: OnlyOption = None, file: FileOption = None) -> Answ
     }
     lines = [Text(harmless(f"FAILED {result.test.ask}\n    {result.reason}"), "red") for result in failed]
     words = f"{counted(len(results), 'test')}, {len(failed):,} failed" if results else "no tests"
-    # As test runners do, so that a CI job fails.
+    # A failed test sets the status, as in test runners, so that a CI job fails.
     return Answer(document, Group(*lines, Text(words)), status=1 if failed else 0)
 
 

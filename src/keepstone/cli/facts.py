@@ -78,7 +78,7 @@ def unset(agent: "Agent", key: KeyArgument, *, session: FactsOption = DEFAULT_SE
 
 
 def _value(value: str | None, data: str | None) -> Any:
-    # An empty text is a value, so that only None means that it was not given.
+    # An empty text is a value; only None means that the value was not given.
     if (value is None) == (data is None):
         raise ValueError("give either VALUE, - or --data JSON")
     if data is None:

@@ -1,4 +1,4 @@
-"""``keepstone git``: a home under git, and the driver that git calls."""
+"""``keepstone git``: a home in git, and the merge driver that git calls."""
 
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""``keepstone hook``: what coding agents call at their events."""
+"""``keepstone hook``: the command that coding agents call at their events."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from keepstone.cli.options import HomeOption
 app = typer.Typer()
 
 _SECONDS = 2.0
-"""As long as an agent waits for us at most."""
+"""Maximum seconds that an agent waits for the hook."""
 
 ClientArgument = Annotated[
     str, typer.Argument(metavar="CLIENT", help="claude-code, codex or gemini.", show_default=False)
@@ -28,8 +28,8 @@ ProjectAgentOption = Annotated[
 
 @app.command(
     epilog="Example: cat event.json | keepstone hook claude-code SessionStart",
-    # A newer version may have written options into a client's configuration; a usage error would stop the
-    # agent.
+    # A newer version may have written unknown options into a client's configuration; a usage error would
+    # stop the agent.
     context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
 )
 def hook(
@@ -43,14 +43,14 @@ def hook(
 
     It takes at most two seconds, and the status is always 0: whatever goes wrong, the agent goes on.
     """
-    # A thread that can be left behind: no other way ends a read of a slow disk, or a wait for a lock.
+    # Use a thread that can be abandoned: nothing else ends a read of a slow disk or a wait for a lock.
     worker = Thread(target=_answer, args=(client, event, home, agent), daemon=True)
     worker.start()
     worker.join(_SECONDS)
     if worker.is_alive():
         typer.echo(f"keepstone: {client} {event} took more than {_SECONDS:g} s", err=True)
     sys.stderr.flush()
-    # A thread in the middle of something must not delay the end; a write is one call, and whole or absent.
+    # The thread must not delay the exit; a write is one system call, so it is whole or absent.
     os._exit(0)
 
 
@@ -74,6 +74,6 @@ def _text(client: str, event: str, home: str | None, agent: str) -> str:
     if not isinstance(payload, dict):
         raise TypeError("the event must be a JSON object")
     slug = agent_of(Path(str(payload.get("cwd") or "."))) if agent == AUTO else agent
-    # Words are enough here, and loading a model takes longer than an agent waits.
+    # Keyword search is enough here, and loading a model takes longer than an agent waits.
     with keepstone.open(home, embedder="none") as opened:
         return answer(opened, slug, client, event, payload)

@@ -1,4 +1,4 @@
-"""Single keys, without Enter, from the person at the terminal."""
+"""Reading single keys, without Enter, from the terminal."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import termios
 import tty
 
 _MOST = 32
-"""Bytes that are read at once."""
+"""Maximum bytes of one read."""
 _KEY = re.compile(r"\x1b(?:[\[O][\d;]*[A-Za-z~])?|.", re.DOTALL)
-"""A character, Escape alone, or what an arrow or function key sends: Escape and more."""
+"""A character, Escape alone, or the escape sequence of an arrow or function key."""
 
 
 def read_keys() -> list[str]:
-    """Wait until a key is pressed, and return what was typed: at least one key, ``""`` for the end of input.
+    """Wait until a key is pressed, and return the keys typed: at least one, ``""`` for the end of input.
 
     Ctrl-C interrupts. ``typer.getchar`` would discard keys that were typed before the call, such as those
     that a program sends as soon as it sees the prompt.
@@ -23,7 +23,7 @@ def read_keys() -> list[str]:
     keyboard = sys.stdin.fileno()
     lines = termios.tcgetattr(keyboard)
     try:
-        # Not TCSAFLUSH, the default, which discards what was typed before. In cbreak mode, unlike raw mode,
+        # The default, TCSAFLUSH, would discard keys typed before the call. In cbreak mode, unlike raw mode,
         # Ctrl-C still interrupts.
         tty.setcbreak(keyboard, termios.TCSADRAIN)
         typed = os.read(keyboard, _MOST).decode("utf-8", "replace")

@@ -60,7 +60,7 @@ def checked(home: "Home", *, deep: bool, fix: bool) -> Answer:
     """Return the answer of a check of a home."""
     with progress("checking") as bar:
         findings = home.doctor(deep=deep, fix=fix, progress=_updater(bar)) + _notes_findings()
-    # Remedies name commands, which must work on this home when they are pasted elsewhere.
+    # Remedies name commands, which must work on this home wherever they are pasted.
     findings = [replace(finding, remedy=placed(finding.remedy, place_options())) for finding in findings]
     healthy = all(finding.level != "error" for finding in findings)
     document = {"healthy": healthy, "findings": [finding_document(finding) for finding in findings]}
@@ -182,7 +182,7 @@ def index(
 
 
 def _indexed(home: "Home", *, rebuild: bool) -> int | None:
-    """Update or rebuild the indexes; return how many sessions a rebuild read."""
+    """Update or rebuild the indexes; return the number of sessions that a rebuild read, else None."""
     with progress("indexing") as bar:
         task = bar.task_ids[0]
 
@@ -196,7 +196,7 @@ def _indexed(home: "Home", *, rebuild: bool) -> int | None:
 
 
 def _embed(home: "Home", embedder: str | None) -> int | None:
-    """Re-embed all entries if an embedder is named, else only pending ones; None without an embedder."""
+    """Embed all entries if an embedder is named, else the pending ones; return None without an embedder."""
     with progress("embedding") as bar:
         task = bar.task_ids[0]
 
@@ -216,7 +216,8 @@ def _reembed(home: "Home", embedder: str, tell: Callable[[int, int], None]) -> i
 
     made = home.reembed(embedder, tell)
     if servers.server_of(embedder) is not None:
-        # The person has just named the server. Later commands read it from the home, which allows none.
+        # The person has just named the server. Later commands read its name from the home, which cannot
+        # allow a server.
         servers.allow(embedder)
     return made
 
@@ -243,7 +244,7 @@ def compact(agent: "Agent", session: OnlyOption = None, archive: ArchiveOption =
 
 
 def _compact(agent: "Agent", sessions: list[str], *, archive: bool) -> tuple[int, int]:
-    """Compact sessions; return the bytes saved and how many entries were archived."""
+    """Compact sessions; return the bytes saved and the number of entries archived."""
     saved = archived = 0
     with progress("compacting") as bar:
         for name in bar.track(sessions, task_id=bar.task_ids[0]):

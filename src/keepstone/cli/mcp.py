@@ -103,7 +103,7 @@ def mcp(
     from keepstone.mcp.project import AUTO, UserNotes, agent_of
 
     chosen = _profile(profile)
-    # Each session that is open holds descriptors, and macOS allows 256 by default.
+    # Each open session holds file descriptors, and macOS allows 256 by default.
     allow_more_files()
     is_auto = agent == AUTO
     with HomeOptions(home, layout).open() as opened:
@@ -147,7 +147,7 @@ def install(
     from keepstone.mcp.clients import command_of
     from keepstone.mcp.project import AUTO, DEFAULT
 
-    # Absolute, as clients start the server in another folder.
+    # The path is absolute, as clients start the server in another folder.
     place = [] if home is None else ["--home", str(Path(home).expanduser().absolute())]
 
     def entry_of(client: "ClientKind") -> dict[str, Any]:
@@ -229,7 +229,7 @@ def _chosen(names: Iterable[str] | None, *, everything: bool, shared: bool) -> l
     """Return the clients that were named.
 
     Raises:
-        ValueError: None was named, a name is unknown, or a client has no shared file.
+        ValueError: No client was named, a name is unknown, or a client has no shared file.
     """
     from keepstone.mcp.clients import CLIENTS, client_of, is_present
 
@@ -251,7 +251,7 @@ def _file_of(client: "ClientKind", folder: Path | None) -> Path:
 
 
 def _check_inside(path: Path, folder: Path | None) -> None:
-    """Raise ValueError if a link leads a file out of its project, which a stranger may have made."""
+    """Raise ValueError if a link leads out of the project, as a stranger may have made the project."""
     if folder is not None and not path.resolve().is_relative_to(folder.resolve()):
         raise ValueError(f"{path} leads to {path.resolve()}, outside the project: remove the link")
 
@@ -264,7 +264,7 @@ def _changes(
     hook: list[str] | None,
     skill: bool,
 ) -> list[tuple[str, "Change"]]:
-    """Return the changes of all files, with the clients' titles. Nothing is written."""
+    """Return the changes of all files, each with its client's title. Writes nothing."""
     from keepstone.mcp.configuration import Change, with_hooks, with_server, with_skill
 
     changes = []
@@ -272,7 +272,7 @@ def _changes(
         entry = entry_of(client)
         edits = {(path := _file_of(client, folder)): [with_server(client, path, entry)]}
         hooks_file = _hooks_file_of(client, folder)
-        # Of Gemini the hooks are in the same file as its servers: one change with both edits, or the second
+        # Gemini has hooks and servers in one file: make one change with both edits, as a second change
         # would overwrite the first.
         if hooks_file is not None and (hook is not None or entry is None):
             edits.setdefault(hooks_file, []).append(with_hooks(client, hooks_file, hook))
@@ -319,7 +319,7 @@ def _show_and_write(title: str, change: "Change", *, dry_run: bool, yes: bool) -
             backup = change.write()
         except ChangedError:
             typer.echo(f"{title}: another program wrote {change.path}; this is the change of what it wrote")
-            # The client itself may write its file at any time; what a person agreed to was another change.
+            # The client may write its file at any time. The person agreed to another change, so ask again.
             change = change.again()
         else:
             kept = f", the file before is {backup}" if backup else ""

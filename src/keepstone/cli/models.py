@@ -67,7 +67,7 @@ def install(name: ModelArgument, source: SourceOption = None, json: JsonOption =
     from keepstone.embed.choose import unusable
 
     model = model_named(name)
-    # An installed model may still lack a package that reads it, and the answer says which.
+    # An installed model may still lack the package that reads it; the answer then names the package.
     folder, remedy = _install(model, source), unusable(name)
     document = {"model": name, "folder": str(folder), "size": model.size, "remedy": remedy}
     words = f"installed {name} in {folder}" + (f"\n{remedy}" if remedy else "")
@@ -93,7 +93,7 @@ def list_models(json: JsonOption = False) -> None:
     from keepstone.embed.servers import allowed
 
     models = [_model_document(name) for name in LOCAL]
-    # ``LOCAL`` is in the order in which ``auto`` tries, so the first usable model is the one that it takes.
+    # ``auto`` tries the models in the order of ``LOCAL`` and selects the first usable one.
     auto = next((model["name"] for model in models if model["usable"]), "none")
     servers = allowed()
     document = {"models": models, "auto": auto, "servers": servers}

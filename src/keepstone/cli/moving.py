@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 _MOST = 1_000
-"""Megabytes that the other machine may send in a sync, unless told otherwise."""
+"""Default maximum of megabytes that the other machine may send in a sync."""
 _SHOWN = 20
-"""Failures that are shown to people; ``--json`` has all."""
+"""Maximum number of failures shown to people; ``--json`` has all of them."""
 
 SourceArgument = Annotated[
     str,
@@ -192,11 +192,11 @@ def export(
             since=since,
             force=force,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
-            # Memory may hold escape sequences; in a pipe the bytes stay exact.
+            # Escape sequences in memory must not reach a terminal; in a pipe the bytes are exact.
             stream=cast("IO[bytes]", HarmlessStream(sys.stdout)) if sys.stdout.isatty() else None,
         )
     document = {"entries": count, "format": format_, "out": out}
-    if out == "-":  # The entries are all that is printed.
+    if out == "-":  # Only the entries are printed.
         raise typer.Exit
     return Answer(document, Text(f"exported {counted(count, 'entry')} to {harmless(out)}"))
 
@@ -245,14 +245,14 @@ def sync(
     from keepstone.operations.syncing.ssh import answer_over_ssh, is_remote, sync_over_ssh
 
     most = max_size * 1_000_000
-    if target == "-":  # The other side of sync_over_ssh: nothing but the files goes to standard output.
+    if target == "-":  # The other side of sync_over_ssh: only the files go to standard output.
         if home is not None and not Path(home).is_dir():
             raise ValueError(f"{home} is not a folder there: give the path of the home, or make the folder")
         with HomeOptions(home, layout).open() as opened:
             answer_over_ssh(opened, layout_of(layout), sys.stdin.buffer, sys.stdout.buffer, most=most)
         return
     with HomeOptions(home, layout).open() as opened:
-        # A folder that exists counts, whatever its name looks like.
+        # An existing folder takes precedence, even if its name looks like HOST:PATH.
         if is_remote(target) and not Path(target).exists():
             options: tuple[str, ...] = () if layout == "default" else ("--layout", layout)
             options += () if max_size == _MOST else ("--max", str(max_size))
@@ -281,7 +281,7 @@ def sync(
 
 
 def _shared_folder(target: str) -> Path:
-    """Return the folder that a target names; a new one must not look like a mistyped HOST:PATH."""
+    """Return the folder that a target names; refuse a new folder whose name looks like HOST:PATH."""
     folder = Path(target)
     if ":" in target.partition("/")[0] and not folder.exists():
         raise ValueError(

@@ -37,7 +37,7 @@ NotesChoice = Literal["project", "user"]
 
 _CHOICES: dict[str, NotesChoice] = {"p": "project", "u": "user"}
 _CANCELLING = ("\x1b", "\r", "\n", "\x04", "q", "")
-"""Escape, Enter, Ctrl-D, q, and the end of input."""
+"""Keys that cancel: Escape, Enter, Ctrl-D, q, and the end of input."""
 
 TextArgument = Annotated[
     str, typer.Argument(metavar="TEXT", help="The note; - reads standard input.", show_default=False)
@@ -238,14 +238,14 @@ def numbers_of(answer: str, most: int) -> list[int]:
     """Return the numbers that an answer such as ``1,3-5`` names, in order.
 
     Raises:
-        ValueError: It is not of this form, or names a number outside 1 to ``most``.
+        ValueError: The answer does not have this form, or names a number outside 1 to ``most``.
     """
     found: set[int] = set()
     for word in answer.replace(",", " ").split():
         first, dash, last = word.partition("-")
         if not (first.isdecimal() and (last.isdecimal() or not dash)):
             raise ValueError(f"{word!r:.40} is not a number or a range such as 3-5; nothing was added")
-        # Cut, so that a range such as 1-999999999 fails without filling the memory.
+        # Cut the range, so that one such as 1-999999999 fails without filling the memory.
         found |= set(range(int(first), int(last or first) + 1)[: most + 1])
     wrong = sorted(number for number in found if not 1 <= number <= most)
     if wrong:
@@ -293,7 +293,7 @@ def _choice(*, project: bool, user: bool) -> NotesChoice:
 
 def _ask_choice() -> NotesChoice:
     typer.echo("Save it for the [P]roject or the [U]ser? Esc cancels: ", nl=False, err=True)
-    # Keys that mean nothing are ignored, and the question stays.
+    # Other keys are ignored, and the question stays.
     keys = (key.lower() for _ in count() for key in read_keys())
     choice = next(_CHOICES.get(key) for key in keys if key in _CHOICES or key in _CANCELLING)
     typer.echo(choice or "", err=True)
@@ -309,7 +309,7 @@ def _label(note: MemoryEntry) -> str:
 def _named(notes: Notes, name: str) -> MemoryEntry:
     known = notes.entries()
     found = [note for note in known if note.content == name.strip()]
-    # The text first: a note may say ``Project:12`` itself.
+    # Compare texts first: a note's text may be ``Project:12``.
     found = found or [note for note in known if _label(note).casefold() == name.strip().casefold()]
     if not found:
         raise NoteNotFoundError(name)

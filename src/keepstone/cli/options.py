@@ -32,8 +32,8 @@ class HomeOptions:
 
     @contextmanager
     def open(self) -> Iterator[Home]:
-        """Open the home for a block, in which ``place_options`` names it."""
-        # Opened late: the engine imports SQLite, which help and completion do not need.
+        """Open the home for a block, in which ``place_options`` returns this home's options."""
+        # Imported late: the engine imports SQLite, which help and completion do not need.
         import keepstone
 
         with keepstone.open(self.home, layout=self.layout, language=self.language) as home:
@@ -44,7 +44,7 @@ class HomeOptions:
                 _PLACE.reset(before)
 
     def _named(self, home: Home) -> tuple[str, ...]:
-        # Only what was given: a command that is printed stays short where the default home is meant.
+        # Only options that were given, so that printed commands stay short for the default home.
         place = () if self.home is None else ("--home", str(home.root))
         return place if self.layout == "default" else (*place, "--layout", self.layout)
 
@@ -53,7 +53,7 @@ _PLACE: ContextVar[tuple[str, ...]] = ContextVar("place", default=())
 
 
 def place_options() -> tuple[str, ...]:
-    """Return the options with which another command works on the same home, from any folder."""
+    """Return the options that make another command use the same home, from any folder."""
     return _PLACE.get()
 
 
@@ -73,7 +73,7 @@ class NotesOptions:
 
 
 def moment_or_none(text: str | None, option: str) -> datetime | None:
-    """Return the time that an option names, such as ``7d`` or ``yesterday``."""
+    """Return the time that an option's text means, such as ``7d`` or ``yesterday``; None without a text."""
     from keepstone.log.arguments import system_clock
     from keepstone.log.time_words import moment_of
 
@@ -188,7 +188,7 @@ def folder_option(*names: str) -> Any:
 
 ProjectOption = Annotated[Path, folder_option("--dir", "--project")]
 FolderOption = Annotated[Path, folder_option("--dir")]
-"""For commands where ``--project`` is a flag."""
+"""The folder option of commands in which ``--project`` is a flag."""
 UserFileOption = Annotated[
     str | None,
     typer.Option(

@@ -42,11 +42,11 @@ _INSTALL = re.compile(r"keepstone model install [a-z0-9]+")
 app = typer.Typer()
 
 _WIDE = 120
-"""Columns from which explanations are a table."""
+"""Minimum columns of a screen on which explanations are a table."""
 _SHORT = 120
-"""Characters of an entry in the table of explanations."""
+"""Maximum characters of an entry in the table of explanations."""
 _BAR = 8
-"""Columns of the first hit's bar."""
+"""Columns of the bar of a hit with relevance 1."""
 
 QueryArgument = Annotated[
     str, typer.Argument(metavar="QUERY", help="A question or some words.", show_default=False)
@@ -165,26 +165,26 @@ def recall(
 
 
 def _pair(word: str) -> tuple[str, Any]:
-    """Return key and value of a condition; the value is parsed as JSON if possible, else taken as text."""
+    """Return the key and value of a condition; the value is parsed as JSON if possible, else it is text."""
     key, sign, value = word.partition("=")
     if not key or not sign:
         raise typer.BadParameter(f"{word!r} is not KEY=VALUE", param_hint="--where")
     try:
-        # So that ``score=3`` is a number, as it is in the payload.
+        # Parse the value, so that ``score=3`` is a number, as in the payload.
         return key, json.loads(value)
     except ValueError:
         return key, value
 
 
 def _words_only(hits: Hits) -> str:
-    """Return in a line that no meaning was compared, and the first of the commands that mend it."""
+    """Return a line that says that only words were compared, with a command that changes this, or why."""
     reason = one_line(hits.reason)
     found = _INSTALL.search(reason)
     return f"By words only. For meaning: {found[0]}" if found else f"By words only: {reason}"
 
 
 def hits_view(hits: Hits, nothing: str, *, explain: bool, own: str) -> RenderableType:
-    """Return hits for people; without hits the text ``nothing``. Agents other than ``own`` are named."""
+    """Return hits for people, or the text ``nothing`` without hits. Agents other than ``own`` are named."""
     shown = (
         [Explained(hits, own)]
         if explain and hits
@@ -214,7 +214,7 @@ def hits_view(hits: Hits, nothing: str, *, explain: bool, own: str) -> Renderabl
 
 
 def hit_view(place: int, hit: Hit, own: str | None = None) -> RenderableType:
-    """Return one hit: its place, how relevant it is as a bar and a word, its text and its neighbours."""
+    """Return one hit: its rank, its relevance as a bar and a word, its text and its neighbours."""
     drawn = "\u2588" * max(1, round(hit.relevance * _BAR))
     bar = (f"{drawn:<{_BAR}} {sureness_of(hit.relevance):<6}  ", "dim")
     if hit.excerpt is not None:
@@ -238,12 +238,12 @@ def hit_view(place: int, hit: Hit, own: str | None = None) -> RenderableType:
 
 
 def _shown(hit: Hit) -> str:
-    """Return a hit's text, of a long one the best passage."""
+    """Return a hit's text; for a long text, its best passage."""
     return harmless(marked(hit.passage, hit.text))
 
 
 class Explained:
-    """The parts of each hit's score: a table, or blocks of lines where that would be too narrow."""
+    """The parts of each hit's score, as a table, or as blocks of lines on a screen too narrow for it."""
 
     def __init__(self, hits: Hits, own: str) -> None:
         self._hits = hits
@@ -251,7 +251,7 @@ class Explained:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         """Yield the table or the blocks."""
-        # Rich calls this with the width of the screen, which is not known before.
+        # Rich calls this with the width of the screen, which is not known earlier.
         if options.max_width >= _WIDE:
             yield explained(self._hits)
             return
@@ -261,7 +261,7 @@ class Explained:
 
 
 def _sum(hit: Hit) -> str:
-    """Return a score as a sum, with the reasons."""
+    """Return a score as a sum of its parts, with the reasons."""
     why = hit.why
     parts = [_summand(name, part, why.ranks.get(name)) for name, part in why.parts.items() if part]
     reasons = [f"words: {', '.join(why.words)}"] if why.words else []

@@ -29,7 +29,7 @@ class Screen(Console):
 
     def on_broken_pipe(self) -> None:
         """Raise the error instead of exiting."""
-        # Rich exits with status 1 here; ``head`` is no error of ours.
+        # Rich exits with status 1 here, but a pipe closed by ``head`` is not an error.
         raise BrokenPipeError
 
 
@@ -38,24 +38,24 @@ def console(*, stderr: bool = False) -> Console:
 
     If the output is not a terminal, lines are not wrapped, so that ``grep`` sees whole lines.
     """
-    # Without a terminal Rich would wrap at 80 columns.
+    # Without a terminal, Rich would wrap lines at 80 columns.
     width = _UNBOUNDED if _is_piped(sys.stderr if stderr else sys.stdout) else None
     return Screen(stderr=stderr, markup=False, emoji=False, highlight=False, width=width)
 
 
 def _is_piped(stream: TextIO) -> bool:
-    """Return whether a stream goes to a program, which wants whole lines; COLUMNS asks for a screen."""
+    """Return whether a program reads a stream and needs whole lines; COLUMNS requests a screen's width."""
     return not stream.isatty() and "COLUMNS" not in os.environ
 
 
 def print_view(view: RenderableType) -> None:
-    """Print a view on standard output; without trailing spaces if that is not a terminal.
+    """Print a view on standard output, without trailing spaces if standard output is not a terminal.
 
-    A text with ``no_wrap`` stays on one line, which the terminal folds: so a command can be pasted.
+    A text with ``no_wrap`` stays on one line, which the terminal folds, so that a command can be pasted.
     """
     screen = console()
     if screen.is_terminal:
-        screen.print(Group(view), crop=False)  # Rich would join a bare text with others, and wrap it.
+        screen.print(Group(view), crop=False)  # Without the group, Rich would wrap the text.
         return
     with screen.capture() as captured:
         screen.print(view, crop=False)
@@ -65,7 +65,7 @@ def print_view(view: RenderableType) -> None:
 
 
 class Rows:
-    """Rows of cells with a tab between them, which Rich would make spaces of in a text."""
+    """Rows of cells separated by tabs, which Rich would convert to spaces in a text."""
 
     def __init__(self, rows: Sequence[tuple[str, ...]]) -> None:
         self._rows = rows
@@ -78,7 +78,7 @@ class Rows:
 
 
 def table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> Table | Rows:
-    """Return rows as a table of literal, escaped one-line cells; for a program, with tabs between them."""
+    """Return rows as a table of literal, escaped one-line cells; for a program, cells separated by tabs."""
     if _is_piped(sys.stdout):
         return Rows([tuple(headings), *(tuple(one_line(cell) for cell in row) for row in rows)])
     grid = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
@@ -90,14 +90,14 @@ def table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> Table | Row
 
 
 def is_narrow(columns: int) -> bool:
-    """Return whether a person's screen has fewer columns than these."""
+    """Return whether a person's screen has fewer than this number of columns."""
     return not _is_piped(sys.stdout) and console().width < columns
 
 
 @contextmanager
 def progress(title: str) -> Iterator[Progress]:
-    """Show a progress bar on standard error during the block, if that is a terminal."""
-    # Late, as most commands show no bar.
+    """Show a progress bar on standard error during the block, if standard error is a terminal."""
+    # Imported late, as most commands show no bar.
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
@@ -108,9 +108,9 @@ def progress(title: str) -> Iterator[Progress]:
 
 
 class HarmlessStream(io.RawIOBase):
-    """Bytes of UTF-8 for a terminal, whose control and hidden characters are escaped.
+    """A stream of UTF-8 bytes to a terminal; control and hidden characters are escaped.
 
-    Each write is whole characters.
+    Each write must consist of whole characters.
     """
 
     def __init__(self, terminal: TextIO) -> None:
@@ -122,7 +122,7 @@ class HarmlessStream(io.RawIOBase):
         return True
 
     def write(self, raw: Any) -> int:
-        """Write bytes, and return how many they were."""
+        """Write bytes, and return their number."""
         # The csv module writes CRLF, which a terminal shows as an escaped CR.
         text = bytes(raw).decode("utf-8", "replace")
         self._terminal.write(harmless(text.replace("\r\n", "\n")))

@@ -111,12 +111,12 @@ def _serve(home: "Home", folder: Path, notes: "Notes", listener: Listener, *, op
     tokens = tokens_of(home)
     host = listener.host
     is_local = host in LOOPBACK
-    # The link for signing in is printed on loopback only, so that without a token nobody could sign in.
+    # The sign-in link is printed on loopback only, so on another address nobody could sign in without a
+    # token.
     if not is_local and not tokens.alive():
         command = shlex.join(["keepstone", "token", "create", *place_options()])
         raise ValueError(f"{host} is not loopback and there is no token: run {command}")
-    # Before anything is built, so that a port in use ends the command at once; the link below needs the port
-    # that was found.
+    # Listen first, so that a port in use ends the command at once; the link below needs the port number.
     listening = listen(host, listener.port)
     made = server.create_app(
         home,
@@ -155,7 +155,7 @@ def _web(home: "Home", notes: "Notes", project: Path, tokens: "Tokens") -> Any:
 
 
 def _mcp(home: "Home") -> Any:
-    """Return what adds the MCP server, None if its package is not installed."""
+    """Return a function that adds the MCP server; None if its package is not installed."""
     if find_spec("mcp") is None:
         return None
     from keepstone.mcp.http import route
@@ -198,5 +198,5 @@ def _tell(home: "Home", url: str, link: str, place: Sequence[str] | None) -> Non
         command = shlex.join(["keepstone", "serve", "--link", *place, *options])
         typer.echo(f"The link is valid once, for {LINK_SECONDS // 60} minutes. For a new one: {command}")
     typer.echo("Ctrl-C stops it.")
-    # A supervisor or a test that waits for the line reads from a pipe, which Python buffers.
+    # A supervisor or test that waits for the line reads from a pipe, which Python buffers.
     sys.stdout.flush()

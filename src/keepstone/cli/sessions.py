@@ -32,7 +32,7 @@ app = typer.Typer(
 
 
 _NARROW = 72
-"""Columns below which the sessions are listed in lines, as a table would break their titles and ids."""
+"""Minimum columns of a screen for the table of sessions; a narrower one would break titles and ids."""
 
 LimitOption = Annotated[
     int | None, typer.Option("--limit", metavar="N", help="Only the newest N entries.", show_default=False)
@@ -66,7 +66,7 @@ def list_sessions(agent: "Agent") -> Answer:
 
 
 def _in_lines(summaries: "Sequence[SessionSummary]") -> Group:
-    """Return each session in lines of its own, for screens that are too narrow for a table."""
+    """Return each session on separate lines, for screens that are too narrow for a table."""
     shown: list[Text] = []
     for summary in summaries:
         about = f"{moment(summary.changed)}  {counted(summary.entries, 'entry')}"
@@ -103,7 +103,7 @@ def new(agent: "Agent", name: NameArgument = None, title: TitleOption = None) ->
 
     A session that has the name already is an error.
     """
-    # The library leaves an existing session as it is; a person who names one expects a new one.
+    # The library returns an existing session unchanged; a person who names a session expects a new one.
     if name is not None and agent.session(name).info() is not None:
         raise ValueError(f"there is a session {name!r:.80} already: choose another name")
     session = agent.new_session(name, title=title)

@@ -1,4 +1,4 @@
-"""``keepstone suggest``, ``suggestions`` and ``review``: changes that a person decides about."""
+"""``keepstone suggest``, ``suggestions`` and ``review``: changes that a person accepts or rejects."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -80,7 +80,7 @@ def review(agent: "Agent", *, by: ByOption = None) -> Answer:
 
 
 def _say(view: Text) -> None:
-    """Show a text of the dialog on stderr, as stdout has the answer of the command."""
+    """Show a text of the dialog on standard error, as standard output has the command's answer."""
     console(stderr=True).print(view, crop=False)
 
 
@@ -95,7 +95,7 @@ def _asked(keys: str) -> str:
 
 
 def _was_done(decide: Callable[[str, str | None], object], suggestion: "Suggestion", by: str | None) -> bool:
-    """Decide, or say why not: entries may have changed, and another process may have decided."""
+    """Decide, or show why that failed: entries may have changed, or another process may have decided."""
     try:
         decide(suggestion.id, by)
     except (SuggestionOutdatedError, ValueError) as error:
@@ -111,15 +111,15 @@ def _undone(
     at: int,
     by: str | None,
 ) -> int:
-    """Take back the last decision; return the suggestion to show next."""
+    """Undo the last decision; return the index of the suggestion to show next."""
     if not decided:
         _say(Text("nothing to undo"))
         return at
     how, index = decided.pop()
     if not _was_done(agent.undo, suggestions[index], by):
         return at
-    # A rejection that is taken back is open again, and is shown once more; an acceptance that is undone stays
-    # undone.
+    # After an undone rejection the suggestion is open again, and is shown once more. After an undone
+    # acceptance it stays undone.
     if how == "n":
         return index
     _say(Text(f"undone: {one_line(suggestions[index].id)}"))

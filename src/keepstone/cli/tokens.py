@@ -102,13 +102,13 @@ def revoke(home: "Home", token: IdArgument) -> Answer:
 
 
 def lifetime_of(text: str) -> timedelta:
-    """Return the duration that a text such as ``30d`` names.
+    """Return the duration that a text such as ``30d`` means.
 
     Raises:
-        ValueError: It is not of this form.
+        ValueError: The text does not have this form.
     """
-    # At most five digits: a longer number would overflow a duration, and no zero, whose token would end at
-    # once.
+    # At most five digits, as a longer number would overflow a duration; no zero, as the token would expire
+    # at once.
     found = re.fullmatch(r"([1-9][0-9]{0,4})([mhdw])", text.strip())
     if found is None:
         raise ValueError(f"--expires must be a number with m, h, d or w, such as 30d, not {text!r:.80}")

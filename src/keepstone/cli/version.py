@@ -1,4 +1,4 @@
-"""The versions that a report of a defect needs: ``keepstone --version --json``."""
+"""The versions that a bug report needs: ``keepstone --version --json``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def library_version() -> str | None:
-    """Return the installed version of keepstone, or None if it runs from its source without one."""
+    """Return the installed version of keepstone, None if it runs from its source without installation."""
     try:
         return version("keepstone")
     except PackageNotFoundError:
@@ -18,8 +18,8 @@ def library_version() -> str | None:
 def versions() -> dict[str, Any]:
     """Return the versions of the library, its formats and its dependencies.
 
-    ``models`` has the installed models with the version of their package. ``index`` is a derived format: an
-    index of another version is built beside it.
+    ``models`` has the installed models with the version of their package. ``index`` is the version of a
+    derived format: an index of another version is built beside the present one.
     """
     from keepstone.embed.catalogue import MODELS
     from keepstone.embed.installed import state_of

@@ -1,4 +1,4 @@
-"""``keepstone vouch``, ``why`` and ``verify``: where an entry comes from, and whether it still holds."""
+"""``keepstone vouch``, ``why`` and ``verify``: the sources of an entry, and whether it is still valid."""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any

@@ -1,4 +1,4 @@
-"""``keepstone watch``: changes as they come."""
+"""``keepstone watch``: changes of entries and sessions as they happen."""
 
 from __future__ import annotations
 
@@ -52,5 +52,5 @@ def watch(
             else:
                 names = filter(None, (change.agent, change.session, change.id))
                 print_view(Text("  ".join([f"{change.kind:<6}", *map(one_line, names)])))
-            # A pipe is buffered, and a reader waits for this change now.
+            # Python buffers a pipe, but its reader needs each change at once.
             sys.stdout.flush()

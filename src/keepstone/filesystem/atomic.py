@@ -14,7 +14,7 @@ from keepstone.filesystem.durable import sync_data
 def write_all(fd: int, data: bytes | memoryview, path: object = "a file") -> None:
     """Write all of ``data``, with one call unless the system writes only a part.
 
-    ``path`` is named by the error.
+    The error names ``path``.
 
     Raises:
         StoreError: The disk is full or failed. Part of the data may be written.
@@ -55,7 +55,7 @@ def temporary_file(folder: Folder, name: str, mode: int = FILE_MODE) -> Iterator
     """
     try:
         fd = folder.open(name, _NEW, mode)
-    # Only one writer at a time uses this name, so the file was left by a killed one.
+    # Only one writer at a time uses this name, so a killed writer left the file.
     except FileExistsError:
         folder.unlink(name)
         fd = folder.open(name, _NEW, mode)
@@ -95,17 +95,17 @@ def replace_file(
             write_all(fd, block, path)
         if stat.S_IMODE(mode) != FILE_MODE or os.fstat(fd).st_mode & FILE_MODE != FILE_MODE:
             set_mode(fd, mode)  # The umask may have taken the owner's rights.
-        # Before the sync, which then covers the time too.
+        # Set the time before the sync, which then covers it, too.
         if mtime is not None:
             os.utime(fd, ns=(mtime, mtime))
-        # The bytes are on the disk before the name is: a crash never leaves the name of an empty file.
+        # Sync the bytes before the rename: after a crash the name never leads to an empty file.
         if durable:
             sync_file(fd, path)
         folder.replace(temporary, name, durable=durable)
-        # Of the descriptor: the name may lead to another file by the time that the caller gets the status.
+        # Take the status from the descriptor: the name may already lead to another file.
         return os.fstat(fd)
 
 
 def private_opener(path: str, flags: int) -> int:
-    """Open a file as the ``opener`` of ``open``: the file is private, whatever the umask is."""
+    """Open a file, for the ``opener`` of ``open``: a new file is private, whatever the umask is."""
     return os.open(path, flags, FILE_MODE)

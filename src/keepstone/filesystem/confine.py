@@ -39,7 +39,7 @@ _FOLDER = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY
 _ANSWERS = (KeepstoneError, FileNotFoundError, FileExistsError, NotADirectoryError)
 _NOT_PLAIN = frozenset({"", ".", ".."})
 _DRIVE = re.compile(r"[A-Za-z]:")
-"""The files of a home may be copied to Windows, where ``a/C:x`` leaves the folder."""
+"""A drive in a name: a home may be copied to Windows, where ``a/C:x`` leaves the folder."""
 
 
 def check_path(path: object) -> tuple[str, ...]:
@@ -47,9 +47,9 @@ def check_path(path: object) -> tuple[str, ...]:
 
     Raises:
         TypeError: ``path`` is not a string.
-        PathEscapeError: It is absolute or has ``..``, a backslash, NUL or a drive such as ``C:``, even if it
-            would resolve inside.
-        ValueError: It is empty, has an empty name or ``.``, a lone surrogate, or is too long.
+        PathEscapeError: The path is absolute or has ``..``, a backslash, NUL or a drive such as ``C:``, even
+            if it would resolve inside.
+        ValueError: The path is empty or too long, or has an empty name, ``.`` or a lone surrogate.
 
     Examples:
         >>> check_path("plans/today.md")
@@ -173,7 +173,7 @@ class Folder:
             PathEscapeError: A part of the name is a link, or the file is a FIFO, socket or device.
             IsAFolderError, AccessDeniedError, StoreError: See :func:`border`.
         """
-        # Each read of a log opens it, so a plain name takes no more steps than this.
+        # Each read of a log opens a file, so a plain name is opened without further steps.
         if name in _NOT_PLAIN or "/" in name:
             with self._reach(name) as (target, handle):
                 fd = os.open(target, flags | _ALWAYS, mode, dir_fd=handle)
@@ -207,8 +207,8 @@ class Folder:
     def scan(self, sub: str = "") -> Iterator[os.DirEntry[str]]:
         """Yield the entries of the folder ``sub`` below this one, unordered; FileNotFoundError if absent.
 
-        An entry's kind and size are only available during the iteration, as its descriptor is closed at the
-        end. Do not use its ``path``.
+        An entry's kind and size are available only during the iteration, as the folder's descriptor is closed
+        at the end. Do not use the entry's ``path``.
         """
         with self._enter(sub) as folder, os.scandir(folder) as entries:
             yield from entries
@@ -236,13 +236,13 @@ class Folder:
             os.rmdir(target, dir_fd=handle)
 
     def read_link(self, name: str) -> str:
-        """Return where a link leads, as it says; it is not followed."""
+        """Return the stored target of a link, without following it."""
         with self._reach(name) as (target, handle):
             return os.readlink(target, dir_fd=handle)
 
     def sync(self, sub: str = "") -> None:
         """Sync the names in the folder ``sub`` below this one to the disk."""
-        if not sub:  # Each new file has its name synced: three system calls fewer.
+        if not sub:  # Each new file syncs its name here; this saves three system calls.
             with border(self.path):
                 sync_names(self._handle)
             return
@@ -250,7 +250,7 @@ class Folder:
             sync_names(folder)
 
     def is_moved(self) -> bool:
-        """Return whether the path no longer leads here, as the folder was renamed, replaced or removed."""
+        """Return whether the path no longer leads to this folder: it was renamed, replaced or removed."""
         # Called before each write and read, so it costs one system call per level.
         status = None
         try:
@@ -271,7 +271,7 @@ class Folder:
             os.close(handle)
 
     def reopen(self) -> bool:
-        """Open the folder again after ``close``; False if its path leads to no folder or another one now."""
+        """Open the folder again after ``close``; False if its path now leads to another folder or none."""
         with suppress(OSError, KeepstoneError), Folder(self.path, root=self._root) as again:
             if os.path.samestat(again._opened, self._opened):
                 self._handle, again._handle = again._handle, -1
@@ -325,7 +325,7 @@ def translated(error: OSError, *parts: object) -> KeepstoneError:
 
 
 def _split(name: str) -> list[str]:
-    """Return the parts of an internal name, as a last line of defence: callers have validated it."""
+    """Return the parts of an internal name, checked once more although callers have validated it."""
     parts = name.split("/")
     if not _NOT_PLAIN.isdisjoint(parts):
         raise PathEscapeError(f"{name!r:.80} is not a name below a folder; join plain names with '/'")
@@ -357,9 +357,9 @@ def _give_to_owner(folder: str | Path, handle: int | None = None) -> None:
 def _descend(handle: int, parts: Sequence[str], *, create: bool = False, durable: bool = True) -> int:
     """Return a new descriptor of the folder ``parts`` below another descriptor, which stays open.
 
-    With ``create`` missing folders are created, and each name is synced before the folder is used, even if
-    another process created it, which may have been killed before it synced. So a folder that is not empty has
-    a synced name.
+    With ``create``, missing folders are created. Each name is synced before its folder is used, even if
+    another process created the folder, as that process may have been killed before the sync. So a folder that
+    is not empty has a synced name.
     """
     if create:
         with suppress(FileNotFoundError):

@@ -1,6 +1,6 @@
 """Syncing to the disk itself: the only module that calls ``fsync`` or its equivalent.
 
-On macOS ``fsync`` leaves data in the drive's cache, which a power cut loses; ``F_FULLFSYNC`` empties it.
+On macOS ``fsync`` leaves data in the drive's cache, which a power cut loses; ``F_FULLFSYNC`` flushes it.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import fcntl
 import os
 
 _REFUSED = frozenset({errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOTTY, errno.ENOSYS})
-"""Errors of a drive that has no ``F_FULLFSYNC``, such as one on a network."""
+"""Errors of a drive that does not support ``F_FULLFSYNC``, such as a network drive."""
 
 
 def sync_data(fd: int) -> None:
     """Sync a file's bytes and length; raises OSError."""
     if _full_sync(fd):
         return
-    # It syncs bytes and length, and leaves out the file's times.
+    # fdatasync syncs bytes and length, but not the file's times.
     if hasattr(os, "fdatasync"):
         os.fdatasync(fd)
     else:
@@ -31,8 +31,8 @@ def sync_names(fd: int) -> None:
 
 
 def _full_sync(fd: int) -> bool:
-    """Empty the drive's cache, and return whether the system and the drive can do so."""
-    # Only macOS has it.
+    """Sync and flush the drive's cache; return False if the system or the drive cannot do so."""
+    # Only macOS has this command.
     command = getattr(fcntl, "F_FULLFSYNC", None)
     if command is None:
         return False

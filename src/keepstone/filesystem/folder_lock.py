@@ -20,7 +20,7 @@ POLL = 0.005
 def hold(path: Path) -> Iterator[None]:
     """Hold an exclusive lock on a folder or file during the block, among all processes of this machine.
 
-    It excludes threads, too, and is not reentrant.
+    The lock also excludes other threads, and is not reentrant.
 
     Raises:
         LockTimeoutError: Another thread or process held it for 5 seconds.
@@ -42,7 +42,7 @@ def hold(path: Path) -> Iterator[None]:
 
 
 class FolderLock:
-    """One use of a lock. A forked child closes its copy, so as not to keep its parent's lock."""
+    """One use of a lock. A forked child closes its copy, which would keep the parent's lock."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -51,7 +51,7 @@ class FolderLock:
         reset_in_child(self)
 
     def take(self) -> bool:
-        """Try to lock the file that the path names now, unless it is locked here; False if others have it."""
+        """Try to lock the file that the path now names; return whether this object holds the lock."""
         from filelock import lock_descriptor  # Reading needs no lock, and importing keepstone stays fast.
 
         if self._taken:
@@ -61,13 +61,13 @@ class FolderLock:
         if not lock_descriptor(self._fd, blocking=False):
             return False
         if not os.path.samestat(os.fstat(self._fd), self._path.stat()):
-            self.reset()  # It was replaced during the wait; the new file must be locked.
+            self.reset()  # The file was replaced during the wait; the new file must be locked.
             return False
         self._taken = True
         return True
 
     def give_back(self) -> None:
-        """Unlock the file, if it is locked here."""
+        """Unlock the file if this object holds the lock."""
         from filelock import unlock_descriptor
 
         try:

@@ -1,4 +1,4 @@
-"""The command ``git``."""
+"""Running the ``git`` command."""
 
 from __future__ import annotations
 

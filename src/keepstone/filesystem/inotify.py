@@ -1,7 +1,7 @@
 """Names of the files that change in a folder, as Linux reports them (inotify).
 
-Other systems, and file systems that other machines may change, report nothing here: the caller looks at
-every file instead.
+Changes are not reported on other systems, nor on file systems that other machines may change: there the
+caller checks every file.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _LOCAL = frozenset(
 
 
 class FolderChanges:
-    """A watch on the changes of one folder. The caller guards it."""
+    """A watch on the changes of one folder. Not thread-safe: the caller holds a lock."""
 
     def __init__(self, path: str) -> None:
-        """Watch a folder; raises OSError where the system cannot."""
+        """Watch a folder; raises OSError if the system cannot report its changes."""
         self._fd = -1
         library = ctypes.CDLL(None, use_errno=True)
         if not hasattr(library, "inotify_init1") or not _is_local(library, path):
@@ -44,7 +44,7 @@ class FolderChanges:
             raise
 
     def names(self) -> list[str] | None:
-        """Return the names of files that changed since the last call; None if some are not known."""
+        """Return the names of files that changed since the last call; None if some names were lost."""
         found: list[str] = []
         while self._fd >= 0:
             try:
@@ -72,7 +72,7 @@ def _events(data: bytes) -> Iterator[tuple[int, str]]:
     while at < len(data):
         _, mask, _, length = _EVENT.unpack_from(data, at)
         at += _EVENT.size
-        # The name is filled up with NUL, so that the next event is aligned.
+        # The name is padded with NUL, so that the next event is aligned.
         yield mask, os.fsdecode(data[at : at + length].rstrip(b"\0"))
         at += length
 
@@ -80,7 +80,7 @@ def _events(data: bytes) -> Iterator[tuple[int, str]]:
 def _is_local(library: ctypes.CDLL, path: str) -> bool:
     buffer = ctypes.create_string_buffer(_STATFS_BYTES)
     _checked(library.statfs(os.fsencode(path), buffer))
-    # The type is the first field of ``struct statfs``; its numbers have 32 bits.
+    # The type is the first field of ``struct statfs``; type numbers have 32 bits.
     return struct.unpack_from("I", buffer)[0] in _LOCAL
 
 

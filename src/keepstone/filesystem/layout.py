@@ -24,19 +24,19 @@ ARCHIVE = ".archive"
 PURGE = ".purge.ndjson"
 """The ids of purges in progress, inside a sessions folder."""
 PURGED = ".purged.ndjson"
-"""The journal of erasures: digests of the ids of which lives were erased, inside a sessions folder."""
+"""The journal of erasures: digests of the ids that have erased lives, inside a sessions folder."""
 GIT_ATTRIBUTES = ".gitattributes"
 """The file of git attributes, which name the merge driver, inside the root."""
 FORMAT_FILE = ".format.json"
-"""The version of a home's files, inside the root; without it they are of version 1."""
+"""The file with the version of a home's files, inside the root; without it the version is 1."""
 FORMAT = 1
-"""The newest version that this keepstone reads. It never wrote the file, as nothing has changed yet."""
+"""The newest version that this keepstone reads. It never writes the file, as version 1 is the only one."""
 STATE = ".keepstone"
-"""The folder of a home's state beside its memory, inside the root: nothing in it can be derived."""
+"""The folder of a home's state other than memory, inside the root; it has no derived data."""
 VANISHED = f"{STATE}/gone"
-"""The journals of agents that were purged whole, inside the root, by digests of their names."""
+"""The journals of agents that were purged as a whole, by digests of their names, inside the root."""
 ERASED = "erased.ndjson"
-"""The name of such a journal."""
+"""The name of a purged agent's journal."""
 SYNC = f"{STATE}/sync"
 """The state of a home's syncing, inside the root."""
 GRANTS = "grants.ndjson"
@@ -50,7 +50,7 @@ INDEX = ".index"
 TEMPORARY = ".tmp"
 """The suffix of a log's temporary file, after the log's whole name."""
 PREPARED = ".next" + TEMPORARY
-"""The suffix of a log that is written again while others write to the old one."""
+"""The suffix of a log's new version that is written while others still write to the old one."""
 LOCK = ".lock"
 """The extension of a log's lock file, in place of the log's extension."""
 RESERVED = ".keepstone."
@@ -81,16 +81,16 @@ LONGEST_SESSION = 200
 _AGENT = "{agent}"
 _SLUG = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9_-])?")
 _PLAIN = re.compile(r"[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,199}")
-"""Session ids that are file names as they are."""
+"""Session ids that need no encoding as file names."""
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9._-]*[A-Za-z0-9_-]")
-# Logs with these extensions could not be told from lock files and temporary files.
+# Logs with these extensions could not be distinguished from lock files and temporary files.
 _EXTENSION = re.compile(r"\.(?!(?:lock|tmp)$)[a-z0-9]+")
 _UNREADABLE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where an agent's sessions and files lie under a root.
+    """The folders of an agent's sessions and files under a root.
 
     ``sessions`` and ``files`` are folder templates relative to the root, separated by ``/``; ``{agent}`` is
     the slug, as a whole part, in both of them or in neither. Without it the layout has exactly one agent,
@@ -159,9 +159,9 @@ class Layout:
         return _below(root, self.template_beside(name).split("/"), self.check_agent(agent))
 
     def template_beside(self, name: str) -> str:
-        """Return where a file beside the sessions folder is; in other layouts than the default inside it.
+        """Return a file's path template: beside the sessions folder in the default layout, else inside.
 
-        ValueError if there is one agent only.
+        Raises ValueError in a layout with a single agent.
         """
         if _AGENT not in self.sessions:
             raise ValueError(f"a layout with one agent has no {name}; use the layout 'default' or 'cache'")
@@ -178,7 +178,7 @@ class Layout:
         return root / INDEX
 
     def agent_folders(self, root: Path, agent: str) -> list[Path]:
-        """Return the outermost folders that belong to one agent only; together they hold all its truth."""
+        """Return the outermost folders of one agent alone; together they hold all its data of record."""
         slug = self.check_agent(agent)
         return [_below(root, head, slug) for head in self._heads()]
 
@@ -251,7 +251,7 @@ class Layout:
     def session_name(*parts: str) -> str:
         """Return a deterministic session id for an identity of several parts, or of any length.
 
-        It starts with the readable characters of the parts and ends with a SHA-256 digest, so different
+        The id starts with the readable characters of the parts and ends with a SHA-256 digest, so different
         tuples have different ids. Store the parts in the log, as they cannot be recovered from the id.
 
         Raises:
@@ -283,7 +283,7 @@ class Layout:
 
 
 def layout_of(value: str | Layout) -> Layout:
-    """Return the layout of a name, or the layout itself.
+    """Return the layout with this name; a ``Layout`` is returned unchanged.
 
     Raises:
         ValueError: There is no layout of this name.
@@ -310,7 +310,7 @@ def refuse_case_twin(path: Path, error: type[KeepstoneError]) -> None:
     if not _folds_case(path):
         return
     names = [other.name for other in path.parent.iterdir()]
-    # Listed, as only the folder knows the spelling that its names were given.
+    # List the folder: only the listing has the spelling under which the names were created.
     if path.name not in names:
         twin = next((other for other in names if other.casefold() == path.name.casefold()), "another one")
         raise error(
@@ -326,7 +326,7 @@ def _check_template(template: object) -> None:
     if (
         len(parts) - len(names) > 1
         or not all(map(_FOLDER_NAME.fullmatch, names))
-        # Without regard to case, as some file systems fold it.
+        # Compare without case, as some file systems fold it.
         or parts[0].casefold() in (INDEX, STATE)
     ):
         raise ValueError(
@@ -376,7 +376,7 @@ def _utf8(text: str) -> bytes:
 
 
 def _encode(session: str) -> str:
-    # quote() keeps exactly the characters of the rule.
+    # quote() keeps exactly the characters that ``session_file`` documents.
     stem = quote(_utf8(session), safe="")
     return "%2E" + stem[1:] if stem.startswith(".") else stem
 

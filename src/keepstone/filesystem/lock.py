@@ -33,7 +33,7 @@ _FAST_AFTER = 0.1
 """Seconds of waiting after which polls become faster again."""
 
 _DIRTY = 1
-"""Bytes of a lock file with the dirty flag."""
+"""Size in bytes of a lock file that has the dirty flag."""
 _DIGITS = 20
 """Digits of a recorded size."""
 
@@ -75,7 +75,7 @@ class Lock:
         """
         timeout = min(timeout, WAIT_LIMIT.get())
         deadline = time.monotonic() + timeout
-        # ``reset`` gives a child process another queue; the one that was acquired is released.
+        # In a child process ``reset`` replaces the queue; the queue that was acquired must be released.
         queue = self._queue
         if not queue.acquire(timeout=timeout):
             raise self._timed_out(timeout)
@@ -97,21 +97,22 @@ class Lock:
 
     def mark(self, *, on: bool) -> None:
         """Set or clear the dirty flag: temporary files may exist. The caller holds the lock."""
-        if on or os.fstat(self._fd).st_size == _DIRTY:  # Else a recorded size would be lost.
+        if on or os.fstat(self._fd).st_size == _DIRTY:  # Otherwise a recorded size would be lost.
             truncate(self._fd, _DIRTY if on else 0)
         # This write changed the file's time, which must not be taken for the touch of a waiter.
         self._touched = os.fstat(self._fd).st_mtime_ns
 
     def record(self, size: int) -> None:
-        """Record the size that the guarded file has, unless the dirty flag is set; 0 removes the record.
+        """Record the size of the guarded file, unless the dirty flag is set; 0 removes the record.
 
-        It is not synced, and lost when the flag is set, or the disk is full. The caller holds the lock.
+        The record is not synced. It is lost when the flag is set or the disk is full. The caller holds the
+        lock.
         """
         if not (size or self._has_record) or os.fstat(self._fd).st_size == _DIRTY:
             return
         self._has_record = size > 0
         with suppress(OSError):
-            # Emptied first: a process killed in between leaves no record instead of a wrong one.
+            # Empty the file first: a process killed in between leaves no record instead of a wrong one.
             os.ftruncate(self._fd, 0)
             if size:
                 os.pwrite(self._fd, b"%0*d\n" % (_DIGITS, size), 0)
@@ -162,13 +163,13 @@ class Lock:
 
     def _give_back(self) -> None:
         if self._fd < 0:
-            return  # In a child that was forked while its parent held the lock.
+            return  # This is a child that was forked while its parent held the lock.
         from filelock import unlock_descriptor
 
         try:
             self._given_back = time.monotonic()
-            # Removed while it is locked: whatever process gets the old file's lock finds its name gone, see
-            # ``_confirmed``, and opens the new file.
+            # Remove the file while it is locked: a process that then gets the old file's lock finds the name
+            # gone, see ``_confirmed``, and opens the new file.
             if self._unwanted:
                 with suppress(FileNotFoundError):
                     self._folder.unlink(self._name)
@@ -181,7 +182,7 @@ class Lock:
     def _take(self, deadline: float, timeout: float) -> bool:
         from filelock import (
             lock_descriptor,
-        )  # It is a third of the imports of opening a home; reading needs no lock.
+        )  # Imported late: a third of the imports of opening a home, and reading needs no lock.
 
         if self._wanted:
             self._let_others_go_first()
@@ -192,19 +193,19 @@ class Lock:
             if lock_descriptor(self._fd, blocking=False):
                 status = self._confirmed()
                 if status is not None:
-                    # Any other time is the touch of a waiter, who has its turn before the next use of this
-                    # process.
+                    # Any other time is the touch of a waiter, which gets its turn before this process takes
+                    # the lock again.
                     self._wanted = status.st_mtime_ns != self._touched
                     self._touched = status.st_mtime_ns
                     self._has_record = status.st_size > _DIRTY
                     return status.st_size == _DIRTY
-                # The file was replaced. The new one is tried at once, but not for long beyond the deadline.
+                # The file was replaced. Try the new file at once, but at most 0.1 s beyond the deadline.
                 if time.monotonic() < deadline + _FAST_AFTER:
                     continue
             now = time.monotonic()
             if now >= deadline:
                 raise self._timed_out(timeout)
-            os.utime(self._fd, ns=(time.time_ns(),) * 2)  # Shows the holder that another one waits.
+            os.utime(self._fd, ns=(time.time_ns(),) * 2)  # Shows the holder that another process waits.
             time.sleep(_pause(now - began))
 
     def _open(self) -> None:
@@ -218,7 +219,7 @@ class Lock:
         self._touched = status.st_mtime_ns
 
     def _confirmed(self) -> os.stat_result | None:
-        """Return the status of the locked file; None, and unlock it, if its name is now another file's.
+        """Return the locked file's status; unlock it and return None if its name leads to another file.
 
         A lock on a file that others cannot find by its name excludes no one.
         """
@@ -255,9 +256,9 @@ class Lock:
 
 
 def _pause(waited: float) -> float:
-    """Return how long to sleep before the next poll; long waiters poll more often."""
+    """Return the seconds to sleep before the next poll; long waiters poll more often."""
     # Pauses grow to 10 ms within 0.04 s of waiting, which is as long as most locks are held. From 0.1 s on
-    # they shrink again, so that those who have waited for long come before new ones.
+    # they shrink again, so that long waiters come before new ones.
     longer = _SHORTEST_POLL + waited / 4
     shorter = _LONGEST_POLL * _FAST_AFTER / max(waited, _FAST_AFTER)
     return max(_SHORTEST_POLL, min(longer, shorter)) * random.uniform(0.5, 1.0)

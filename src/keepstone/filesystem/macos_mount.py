@@ -10,7 +10,7 @@ from typing import Any
 _BUFFER = 4096
 """Bytes of a buffer; macOS fills 2,168 of them."""
 _FLAGS, _NAME, _NAME_END = 64, 72, 88
-"""Where ``struct statfs`` with 64-bit inodes has its flags and the name of the type."""
+"""Offsets of the flags and of the type's name in ``struct statfs`` with 64-bit inodes."""
 _LOCAL = 0x1000
 """The flag MNT_LOCAL: the data is stored on this machine."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 _MOST = 1 << 15
-"""Maximum to which the limit is raised: all agents held open need less, and some systems have no end."""
+"""Maximum to which the limit is raised: all open agents need less, and some systems have no maximum."""
 
 
 def files_allowed() -> int | None:
@@ -19,7 +19,7 @@ def files_allowed() -> int | None:
 
 
 def allow_more_files() -> None:
-    """Raise the soft limit to the hard one, for a program of our own: a library leaves it to its program."""
+    """Raise the soft limit toward the hard limit. Only keepstone's own programs do so, not the library."""
     try:
         import resource
     except ImportError:
@@ -27,5 +27,5 @@ def allow_more_files() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _MOST if hard < 0 else min(hard, _MOST)
     if 0 <= soft < wanted:
-        with suppress(OSError, ValueError):  # The system allows fewer: all works with those.
+        with suppress(OSError, ValueError):  # Refused by the system: everything works with fewer files.
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

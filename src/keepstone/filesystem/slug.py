@@ -7,24 +7,24 @@ import hashlib
 import re
 
 _MARK = "u."
-"""How every encoded slug begins; these two characters and the escapes below are on disk and never change."""
+"""Prefix of every encoded slug. The prefix and the escapes below are on disk and must never change."""
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9._-]{0,126}[a-z0-9_-]|[a-z0-9]")
 _ESCAPED = re.compile(rb"[^a-z0-9.-]|\.\Z")
 _PIECE = re.compile(r"_u[a-z]|__|_[0-9a-f]{2}|[a-z0-9.-]")
 _LONGEST = 128
 _DIGEST = "_z"
 _DIGEST_LENGTH = 32
-"""160 bits of SHA-256 in base32."""
+"""Characters of a digest: 160 bits of SHA-256 in base32."""
 
 
 def slug(text: str) -> str:
     """Return a valid agent slug for any text: readable, and the same one for the same text.
 
-    Different texts have different slugs, also where a file system folds letter case. Valid slugs in lower
-    case stay as they are, unless they begin with ``u.``, which marks encoded texts. In these a capital
-    letter is ``_u`` and its small one, ``_`` is ``__``, and every other byte outside ``a-z 0-9 . -`` is
-    ``_`` and two hexadecimal digits of its UTF-8. Texts whose slug would be longer than 128 characters end
-    in ``_z`` and a digest.
+    Different texts have different slugs, even on a file system that folds letter case. Valid slugs in lower
+    case are returned unchanged, unless they begin with ``u.``, which marks encoded texts. Encoding turns a
+    capital letter into ``_u`` and the small letter, ``_`` into ``__``, and every other UTF-8 byte outside
+    ``a-z 0-9 . -`` into ``_`` and two hexadecimal digits. A slug that would be longer than 128 characters
+    is cut and ends in ``_z`` and a digest.
 
     Raises:
         TypeError: ``text`` is not a string.
@@ -40,9 +40,9 @@ def slug(text: str) -> str:
         raise ValueError("text must not be empty")
     if not text.startswith(_MARK) and _PLAIN.fullmatch(text):
         return text
-    # Every string has a slug, also one with a lone surrogate, which a file name may give.
+    # Every string has a slug, even one with a lone surrogate, which a file name may contain.
     raw = text.encode("utf-8", "surrogatepass")
-    # A byte takes one to three characters, so the part that is cut off is never shown.
+    # A byte becomes one to three characters, so later bytes than these never appear in the slug.
     encoded = _MARK + _ESCAPED.sub(_escape, raw[:_LONGEST]).decode()
     if len(raw) <= _LONGEST and len(encoded) <= _LONGEST:
         return encoded
@@ -58,7 +58,7 @@ def _escape(found: re.Match[bytes]) -> bytes:
 
 
 def _beginning(encoded: str, length: int) -> str:
-    """Return the first characters of an encoded text, without a part of an escape at the end."""
+    """Return the first characters of an encoded text, without a partial escape at the end."""
     end = len(_MARK)
     while (piece := _PIECE.match(encoded, end)) and piece.end() <= length:
         end = piece.end()
@@ -66,12 +66,12 @@ def _beginning(encoded: str, length: int) -> str:
 
 
 def unslug(slug: str) -> str:
-    """Return the text that ``slug`` made a slug of.
+    """Return the text from which ``slug`` made a slug.
 
     Raises:
         TypeError: ``slug`` is not a string.
-        ValueError: It is not a slug that ``keepstone.slug`` returns, or ends in a digest, which only
-            replaces the text.
+        ValueError: It is not a slug that ``keepstone.slug`` returns, or it ends in a digest, from which the
+            text cannot be recovered.
 
     Examples:
         >>> unslug("u.ada_40example.com")
@@ -93,7 +93,7 @@ _slug_of = slug
 
 
 def _decoded(encoded: str) -> str:
-    """Return the text of an encoded one; the result for any other string is undefined."""
+    """Return the decoded text; the result for a string that is not encoded is undefined."""
     raw = b"".join(map(_byte, _PIECE.findall(encoded)))
     try:
         return raw.decode("utf-8", "surrogatepass")

@@ -13,9 +13,9 @@ _LEFT_BEHIND = frozenset({"modified", "batch", "deleted", "life"})
 
 
 def move_entry(entry: Entry, agent: Agent, target: Agent) -> Entry:
-    """Add an entry to the session of the same id of another agent, delete it here, and return the new one.
+    """Move an entry to the session with the same id of another agent, and return the new entry.
 
-    It keeps its id, time, origin and marks. Its earlier versions stay here, deleted.
+    The entry keeps its id, time, origin and marks. Its earlier versions stay with ``agent``, deleted.
 
     Raises:
         ValueError: The target is the same agent, or has an entry with this id in that session.
@@ -26,24 +26,24 @@ def move_entry(entry: Entry, agent: Agent, target: Agent) -> Entry:
         if live.get(entry.id) is not None:
             raise ValueError(f"agent {target.slug!r} has an entry {entry.id!r:.80} already: it stays here")
 
-    # Added there before it is deleted here: a kill between the two leaves two copies, and never none. The
-    # check runs under the target's lock, so that no writer can add the id between check and write.
+    # Add the entry before deleting it: a kill between the two leaves two copies, never none. The check runs
+    # under the target's lock, so that no writer can add the id between check and write.
     [moved] = target.session(entry.session).put_many([_item(entry)], check=check)
     agent.delete(entry.id, entry.session)
     return moved
 
 
 def move_session(session: Session, agent: Agent, target: Agent) -> Session:
-    """Give a session to another agent, under the same id, and return it there.
+    """Move a session to another agent under the same id, and return the new session.
 
     Entries keep their ids, times, origins and marks; archived ones are live again. Earlier versions and
-    deleted entries are not moved, and nothing of the session is left here. A move that is killed leaves the
-    session here as it was, and perhaps the whole of it there.
+    deleted entries are removed. A killed move leaves the session with ``agent`` unchanged, and perhaps a
+    complete copy with ``target``.
 
     Raises:
         SessionNotFoundError: The session is missing.
         ValueError: The target is the same agent, has a session with this id, or the session was changed
-            during the move; it is still here then.
+            during the move, which then does not happen.
     """
     _check_other(agent, target)
     before = session.info()
@@ -56,13 +56,13 @@ def move_session(session: Session, agent: Agent, target: Agent) -> Session:
         )
     [summary] = agent.session_summaries([session.id])
     moved.put_many(map(_item, session.entries(archived=True, include_superseded=True)))
-    # A title is a line of the log without an entry, so that the entries do not bring it along.
+    # A title is a log line without an entry, so it is not among the entries.
     if summary.named:
         moved.set_title(summary.title)
     try:
         session.remove(check=lambda now: _check_same(before, now))
     except ValueError:
-        # The check runs under the session's lock: it found a write that the copy lacks, so the copy goes.
+        # The check, under the session's lock, found a write that the copy lacks: remove the copy.
         moved.remove()
         raise
     return moved

@@ -30,14 +30,14 @@ class Changed(NamedTuple):
     kind: str
     """``"added"``, ``"edited"``, ``"superseded"`` or ``"deleted"``."""
     before: Record | None
-    """The entry before; None for a new one, and where a compaction has folded it away."""
+    """The entry before the change; None for a new entry, and if a compaction removed that version."""
     after: Record | None
     origin: Record | None = None
-    """The writer and the way in, ``by`` and ``via``, if its line says them."""
+    """The writer (``by``) and the surface (``via``), if the line records them."""
 
 
 def changes(agent: Agent, since: datetime, until: datetime | None = None) -> list[Changed]:
-    """Return the changes from a time on and before another, the newest first, without access counts.
+    """Return the changes from ``since`` until just before ``until``, newest first, without access counts.
 
     Versions that a compaction or a purge has removed from the logs are left out; ``Agent.purge_times`` counts
     purges.
@@ -45,12 +45,12 @@ def changes(agent: Agent, since: datetime, until: datetime | None = None) -> lis
     found = [
         change
         for info in agent.sessions()
-        # A log that was not written since then has no such line, and is not read.
+        # A log that was not written after ``since`` has no such change and is not read.
         if info.modified >= since
         for change in _of_session(agent, info.id)
         if since <= change.ts and (until is None or change.ts < until)
     ]
-    # Turned around once sorted: of changes with one time the later line is the newer one.
+    # Reverse the sorted list: of changes with the same time, the later line is the newer one.
     return sorted(found, key=attrgetter("ts"))[::-1]
 
 
@@ -59,23 +59,23 @@ def _of_session(agent: Agent, session: str) -> Iterator[Changed]:
     for line in agent.session(session).export():
         name, before, at = str(line.get("id")), state.get(str(line.get("id"))), read_time(line.get("ts"))
         if before is None and (is_tombstone(line) or not is_put(line)):
-            continue  # It changes nothing.
+            continue  # The line changes nothing.
         after = None if is_tombstone(line) else create(line) if before is None else apply(before, line)
         state.pop(name, None)
         if after is not None:
             state[name] = after
-        # Lines of access counts change nothing that a person would call a change.
+        # Access counts are not changes to a person.
         if at is None or digest(before) == digest(after):
             continue
         yield Changed(at, session, name, _kind(before, after), before, after, _origin(line))
         edited = read_time(line.get("modified"))
-        # After a compaction the line is the entry as it was edited last: its earlier text is in the archive.
+        # After a compaction the line has the entry as last edited; its earlier text is in the archive.
         if before is None and edited is not None and edited > at:
             yield Changed(edited, session, name, "edited", None, after, _origin(line))
 
 
 def _origin(line: Record) -> Record | None:
-    """Return who wrote a line and how, None if it does not say so; a damaged origin has the least trust."""
+    """Return a line's writer and surface, None if it records none; a damaged origin has the least trust."""
     if "origin" not in line:
         return None
     said = line["origin"] if isinstance(line["origin"], dict) else {}
@@ -84,7 +84,7 @@ def _origin(line: Record) -> Record | None:
 
 
 def way_in(change: Changed) -> str:
-    """Return the way by which a change came in, in words; empty if its line does not say it.
+    """Return the writer and surface of a change in words; empty if its line records none.
 
     Examples:
         >>> at = datetime(2026, 3, 1)

@@ -44,10 +44,10 @@ Document = Mapping[str, Any]
 def entry_document(entry: Entry) -> answers.Entry:
     """Return an entry in the shape of its log line, with its agent and session.
 
-    It has its trust unless that is ``program``, and the reason if it is stale. A flat payload with one of
-    these keys of its own is nested under ``data``.
+    The document has ``trust`` unless that is ``program``, and ``stale``, the reason, if the entry is stale. A
+    flat payload that has one of these keys is nested under ``data``.
     """
-    # The document is flat: a payload's own ``trust`` would look like ours, and could say what it likes.
+    # The document is flat: a payload's own ``trust``, which may have any value, would look like ours.
     line = entry.line if _JUDGED.isdisjoint(entry.line) else _nested(entry.line)
     judged = {"trust": None if entry.trust == PROGRAM else entry.trust, "stale": entry.stale}
     shown = {key: value for key, value in judged.items() if value is not None}
@@ -58,9 +58,9 @@ _JUDGED = frozenset({"trust", "stale"})
 
 
 def added_document(entry: Entry) -> answers.AddedEntry:
-    """Return an entry that was just added, with its conflicts if it has any; chat is not compared."""
+    """Return an entry that was just added, with its conflicts if it has any; chat entries have none."""
     found: tuple[Conflict, ...] = ()
-    with suppress(StoreError):  # The entry is stored: after an error callers would add it twice.
+    with suppress(StoreError):  # The entry is already stored: after an error, callers would add it twice.
         found = () if entry.type in CHAT else entry.conflicts
     conflicts: list[answers.Conflict] = [
         {"id": conflict.id, "session": conflict.session, "kind": conflict.kind} for conflict in found
@@ -75,7 +75,7 @@ def added_document(entry: Entry) -> answers.AddedEntry:
 def record_document(agent: str, session: str, record: Record) -> answers.Entry:
     """Return the document of a record of ``Session.records``, many times faster than ``entry_document``.
 
-    As in ``Entry.as_dict`` the number of its life is not shown.
+    As in ``Entry.as_dict``, the number of the entry's life is left out.
     """
     document = line_document(agent, session, record)
     document.pop("life", None)
@@ -83,8 +83,8 @@ def record_document(agent: str, session: str, record: Record) -> answers.Entry:
 
 
 def line_document(agent: str, session: str, record: Record) -> Record:
-    """Return a log line with its agent and session, as exports have it: also with the number of its life."""
-    # As above: a payload must not change whose entry the document says that it is.
+    """Return a log line with its agent and session, as in exports, including the number of its life."""
+    # A payload's own ``agent`` or ``session`` must not replace those of the entry.
     if "agent" in record or "session" in record:
         record = _nested(record)
     return {"agent": agent, "session": session, **record}
@@ -99,7 +99,7 @@ def _nested(line: Record) -> Record:
 def version_document(version: Version) -> answers.Version:
     """Return a version of an entry: the entry, when it was written and whether it is a deletion.
 
-    A flat payload with a key ``written`` of its own is nested under ``data``, too.
+    A flat payload that has a key ``written`` is also nested under ``data``.
     """
     line = _nested(version.line) if "written" in version.line else version.line
     entry = record_document(version.agent, version.session, line)
@@ -107,7 +107,7 @@ def version_document(version: Version) -> answers.Version:
 
 
 def why_document(why: Why) -> answers.Why:
-    """Return why a hit was found."""
+    """Return the reasons why a hit was found."""
     supersedes: Mapping[str, Any] = {"supersedes": list(why.supersedes)} if why.supersedes else {}
     document: Document = {
         "ranks": dict(why.ranks),
@@ -154,7 +154,7 @@ def hits_document(hits: Hits) -> answers.Recall:
 
 
 def recall_state_document(hits: Hits) -> answers.RecallState:
-    """Return how a recall was done."""
+    """Return the state of a recall, such as its embedder and the number of entries without a vector."""
     return {
         "nothing_relevant": hits.nothing_relevant,
         "lexical_only": hits.lexical_only,
@@ -198,12 +198,12 @@ def part_document(part: Part) -> answers.Part:
 
 
 def session_document(info: SessionInfo) -> answers.Session:
-    """Return a session for a list."""
+    """Return a session's id, time of change and size."""
     return {"id": info.id, "modified": format_time(info.modified), "size": info.size}
 
 
 def summary_document(summary: SessionSummary) -> answers.SessionSummary:
-    """Return a session as lists show it."""
+    """Return a session's title, number of entries, time of change and preview."""
     return {
         "id": summary.id,
         "title": summary.title,
@@ -250,7 +250,7 @@ def backup_document(info: BackupInfo) -> answers.Backup:
 
 
 def suggestion_document(suggestion: Suggestion) -> answers.Suggestion:
-    """Return a suggestion in the shape of its line, with who decided about it."""
+    """Return a suggestion in the shape of its line, with its state and its decision."""
     return {
         "id": suggestion.id,
         "do": suggestion.do,
@@ -295,7 +295,7 @@ def saved_document(result: SaveResult) -> answers.SavedNote:
 
 
 _SHORT = 200
-"""Characters of a note in a sentence."""
+"""Maximum characters of a note in a sentence."""
 
 
 def saved_words(result: SaveResult) -> str:

@@ -17,10 +17,10 @@ from keepstone.text.tokenizer import containing
 
 @dataclass(frozen=True, slots=True)
 class Holders:
-    """Where a text is."""
+    """The places that contain a text."""
 
     agents: Mapping[str, Purged]
-    """The agents that hold it, and in which entries, sessions, files and suggestions."""
+    """Entries, sessions, files and suggestions that contain the text, by agent."""
     notes: tuple[MemoryEntry, ...]
     beyond: tuple[str, ...]
     """Places that a purge does not reach, each with a remedy."""
@@ -31,7 +31,7 @@ class Holders:
 
 
 def counts_of(found: Purged) -> str:
-    """Return in words how much a purge removes.
+    """Return the counts of what a purge removes, in words.
 
     Examples:
         >>> counts_of(Purged((("main", "a"), ("main", "b")), files=("plan.md",)))
@@ -47,7 +47,7 @@ def counts_of(found: Purged) -> str:
 
 
 def holders_of(text: str, root: Path, agents: Iterable[Agent], notes: Notes | None) -> Holders:
-    """Return where a text is, ignoring case and Unicode normal form. Nothing is changed.
+    """Return the places that contain a text, ignoring case and Unicode normal form. Changes nothing.
 
     Args:
         text: The text to search for.
@@ -71,13 +71,13 @@ def holders_of(text: str, root: Path, agents: Iterable[Agent], notes: Notes | No
 
 
 def erase(text: str, root: Path, agents: Iterable[Agent], notes: Notes | None) -> Holders:
-    """Purge a text from agents and remove the notes that contain it; return where it was.
+    """Purge a text from agents, remove the notes that contain it, and return the places that did.
 
     Raises:
         ValueError: The text is blank.
         PurgePendingError: As for ``Agent.purge_matching``.
     """
-    # Searched and purged in two passes, and the caller may give an iterator.
+    # The agents are passed over twice, and the caller may give an iterator.
     chosen = list(agents)
     found = holders_of(text, root, chosen, notes)
     for agent in chosen:
@@ -92,8 +92,7 @@ def erase(text: str, root: Path, agents: Iterable[Agent], notes: Notes | None) -
 def _beyond(root: Path, notes: Notes | None, noted: tuple[MemoryEntry, ...], text: str) -> Iterable[str]:
     contains = containing(text)
     for source in notes.sources() if notes else ():
-        # A file of notes is a person's own Markdown: what is outside of its bullets is named, and not
-        # changed.
+        # A file of notes is a person's own Markdown: text outside its bullets is reported, not changed.
         is_in_a_note = any(note.type == source.kind for note in noted)
         if contains(source.bullets.text) and not is_in_a_note:
             yield f"{source.path} has it outside of its notes: edit the file."

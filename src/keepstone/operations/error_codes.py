@@ -26,11 +26,11 @@ MISSING = (
     HomeNotFoundError,
     NoteNotFoundError,
 )
-"""Something named does not exist."""
+"""Errors for a named thing that does not exist."""
 WRONG = (ValueError, TypeError, PathEscapeError, IsAFolderError, NotADirectoryError, FileExistsError)
-"""An argument or a text is invalid."""
+"""Errors for an invalid argument or text."""
 FORESEEN = (KeepstoneError, *MISSING, *WRONG, OSError)
-"""Errors to report to the user; any other is a bug."""
+"""Errors to report to the user; any other error is a bug."""
 
 
 def code_of(error: BaseException) -> str:
@@ -40,7 +40,7 @@ def code_of(error: BaseException) -> str:
         >>> code_of(EntryNotFoundError("no entry 'x'"))
         'entry_not_found'
     """
-    # Many errors of ours are ValueErrors as well, so that their own code comes first.
+    # Many keepstone errors are also ValueErrors, so look for their own code first.
     if isinstance(error, KeepstoneError) and not isinstance(error, SourceError):
         return word_of(type(error))
     return "invalid_argument" if isinstance(error, WRONG) else "system"
@@ -50,7 +50,7 @@ def codes() -> list[str]:
     """Return all codes, sorted."""
     kinds = vars(errors).values()
     named = {word_of(kind) for kind in kinds if isinstance(kind, type) and issubclass(kind, Exception)}
-    unused = {word_of(KeepstoneError), word_of(SourceError)}  # The path of a source is an argument.
+    unused = {word_of(KeepstoneError), word_of(SourceError)}  # A SourceError is an invalid argument.
     return sorted(named - unused | {"invalid_argument", "system"})
 
 
@@ -62,7 +62,7 @@ def word_of(kind: type[BaseException]) -> str:
 
 def message_of(error: BaseException) -> str:
     """Return the message of an error."""
-    # The text of a system's error begins with a number, such as [Errno 2], which tells people nothing.
+    # The text of an OSError begins with a number, such as [Errno 2], which means nothing to users.
     if isinstance(error, OSError) and not isinstance(error, KeepstoneError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
     return str(error) or type(error).__name__

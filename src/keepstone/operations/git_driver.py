@@ -18,15 +18,15 @@ from keepstone.store.removal_marks import digest
 from keepstone.store.suggestion_lines import lines_of, united
 
 _HEADS = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REBASE_HEAD", "REVERT_HEAD")
-"""The name that git gives the other side if it says so; of a plain merge it does in the environment."""
+"""Refs by which git may name the other side; for a plain merge it is named in the environment."""
 _GITHEAD = re.compile(r"GITHEAD_([0-9a-f]{40,64})")
 
 
 def merge_log(base: Path, ours: Path, theirs: Path, path: str) -> None:
     """Merge two versions of a log with their common one, and write the result over ``ours``.
 
-    Git calls this in the top folder of the work tree. ``path`` is where the log is; from it come the session
-    and the files beside it.
+    Git calls this in the top folder of the work tree. ``path`` is the log's path in the work tree; it
+    determines the session and the files beside the log.
     """
     place = Path(path)
     is_archive = place.parent.name == ARCHIVE
@@ -34,11 +34,11 @@ def merge_log(base: Path, ours: Path, theirs: Path, path: str) -> None:
     if place.name == SUGGESTIONS:
         # Suggestions are beside the folder of the sessions, which has the journal of purges.
         folder = folder / "sessions"
-    # git gives only the path in the work tree; the layout of the home may have other folders, but the name of
-    # the file says the session.
+    # git gives only the path in the work tree. The home's layout may have other folders, but the file's name
+    # determines the session.
     session = Layout("sessions", "files", place.suffix or ".ndjson").session_of(place.name) or place.stem
     heads = _other_heads()
-    # The other side's journal may not be merged yet: what it purged must not come back by its older lines.
+    # The other side's journal may not be merged yet: entries purged there must not come back by older lines.
     journals = [_content(folder / PURGED), *(_show(head, folder / PURGED) for head in ("HEAD", *heads))]
     erased = purge_digests.erased_in(line for raw in journals for line in raw.splitlines())
     if place.name.removeprefix(".") == SUGGESTIONS:
@@ -46,7 +46,7 @@ def merge_log(base: Path, ours: Path, theirs: Path, path: str) -> None:
         kept = united(our_lines, their_lines, lambda *key: digest(*key) in erased.lives, old)
         ours.write_bytes(b"".join(kept))
         return
-    # Of log and archive git gives the one that it merges; the other is as both sides have committed it.
+    # git gives either the log or the archive; the other file is read as each side has committed it.
     other = folder / place.name if is_archive else folder / ARCHIVE / place.name
     pairs = [
         (base, b"" if is_archive else _show(_base_of(heads), other)),
@@ -63,14 +63,14 @@ def merge_log(base: Path, ours: Path, theirs: Path, path: str) -> None:
 
 
 def _first(contents: Iterable[bytes]) -> bytes:
-    """Return the first that is not empty."""
+    """Return the first content that is not empty, otherwise an empty one."""
     return next(filter(None, contents), b"")
 
 
 def _base_of(heads: Iterable[str]) -> str:
-    """Return the commit that both sides began with; HEAD where git does not know it."""
+    """Return the merge base of both sides; HEAD if git finds none."""
     for head in heads:
-        # A head that is named may be missing, such as MERGE_HEAD during a rebase.
+        # A ref may be missing, such as MERGE_HEAD during a rebase.
         with suppress(StoreError):
             return os.fsdecode(git(Path(), "merge-base", "HEAD", head)).strip()
     return "HEAD"
@@ -81,7 +81,7 @@ def _content(path: Path) -> bytes:
 
 
 def _show(revision: str, path: Path) -> bytes:
-    """Return a file of the work tree's top as it was in a revision; empty if it had none."""
+    """Return a file's bytes in a revision, empty if it is missing; paths begin at the work tree's top."""
     with suppress(StoreError):
         return git(Path(), "cat-file", "blob", f"{revision}:{path.as_posix()}")
     return b""
@@ -93,7 +93,7 @@ def _other_heads() -> list[str]:
     if named:
         return named
     with suppress(StoreError, IndexError):
-        # A rebase says only here which commit it is at.
+        # During a rebase only this file names the commit that is being applied.
         done = Path(os.fsdecode(git(Path(), "rev-parse", "--git-path", "rebase-merge/done")).strip())
         named = [_content(done).decode("utf-8", "replace").split("\n")[-2].split()[1]]
     return [*named, *_HEADS]

@@ -42,8 +42,8 @@ def init(root: Path, layout: Layout) -> list[str]:
     """Set a home up for git, and return the names of the files that were written.
 
     Writes ``.gitattributes`` and ``.gitignore``, registers the merge driver in the configuration of this
-    clone, and begins to record purges. A second call brings all of it up to date; what others wrote to these
-    files stays. Every clone needs this call, as git does not copy its configuration.
+    clone, and begins to record purges. A second call updates all of these, and keeps other lines in the two
+    files. Every clone needs this call, as git does not copy its configuration.
 
     Raises:
         StoreError: git is not installed, or failed.
@@ -61,7 +61,7 @@ def init(root: Path, layout: Layout) -> list[str]:
             f"{sessions}/{ARCHIVE}/*{extension} merge={DRIVER} -text",
             f"/{TESTS} merge=union -text",
             # git's own driver ``union`` keeps the lines of both sides. ``-text`` keeps git from changing line
-            # ends, which digests and offsets count.
+            # ends, on which digests and offsets depend.
             *(f"{sessions}/{name} merge=union -text" for name in (PURGED, DROPPED)),
             f"/{VANISHED}/*/{ERASED} merge=union -text",
         ]
@@ -101,11 +101,11 @@ def _begin_recording(root: Path, layout: Layout, agent: str) -> list[str]:
 
 
 def _write_block(folder: Folder, name: str, lines: Iterable[str]) -> bool:
-    """Put our lines between two marks, at the end of a file or where they stood; False if nothing changed."""
+    """Write our lines between two marks, in place of the old ones or at the end; False if unchanged."""
     block = "\n".join((_BEGIN, *lines, _END)) + "\n"
     old, mode = "", FILE_MODE
     with suppress(FileNotFoundError), os.fdopen(folder.open(name, os.O_RDONLY), "rb") as file:
-        # The file may be a person's own, whose mode stays as it was.
+        # The file may be a person's own, so its mode stays unchanged.
         old, mode = file.read().decode(), stat.S_IMODE(os.fstat(file.fileno()).st_mode)
     found = re.search(rf"^{_BEGIN}\n.*?^{_END}\n", old, re.DOTALL | re.MULTILINE)
     gap = "" if not old or old.endswith("\n") else "\n"

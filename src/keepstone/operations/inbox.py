@@ -1,4 +1,4 @@
-"""Parts of an agent's memory that wait for a person: conflicts, secrets, stale entries and failed tests."""
+"""Items of an agent's memory for a person to decide: conflicts, secrets, stale entries, failed tests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from keepstone.secrets.detection import secrets_in
 from keepstone.store.memory_tests import MemoryTest
 
 _EXAMINED = 2_000
-"""Newest entries that are examined, so that a large memory does not keep a person waiting."""
+"""Maximum number of newest entries examined, so that a large memory does not keep a person waiting."""
 
 Kind = Literal["contradiction", "duplicate", "secret", "stale", "test"]
 
@@ -28,23 +28,23 @@ class Item:
     kind: Kind
     why: str
     entries: tuple[Entry, ...] = ()
-    """The entries it is about; of a pair the newer one first."""
+    """The entries that the item is about; in a pair the newer entry is first."""
     proposal: Proposal | None = None
-    """The suggestion that resolves a pair, or whose rejection says that there is no secret."""
+    """The proposal that resolves a pair, or whose rejection means that the entry holds no secret."""
     suggestion: str | None = None
-    """The id of that suggestion if it is open already, as after an undo."""
+    """The id of the suggestion made from the proposal if it is open, as after an undo."""
     test: MemoryTest | None = None
 
 
 def items(home: Home, agent: Agent) -> Iterator[Item]:
-    """Yield the items that wait for a person, without pairs that were decided. Nothing is written."""
+    """Yield the items that wait for a person, without decided pairs. Writes nothing."""
     known, cleared, waiting = known_of(agent), _cleared(agent), agent.suggestions()
     newest = [*islice(agent.iter_entries(newest_first=True, include_superseded=True), _EXAMINED)]
     for pair in agent.conflicts(since=newest[-1].ts) if newest else ():
         proposal = proposal_of(pair)
         made = _made(proposal, waiting)
-        # A pair that a person decided to keep is a rejected suggestion. After an undo it is open, and waits
-        # again.
+        # If a person keeps a pair, its suggestion is rejected. After an undo the suggestion is open, and
+        # the pair waits again.
         if made is not None or proposal.key not in known:
             yield Item(pair.kind, proposal.why, tuple(pair), proposal, made)
     for entry in newest:
@@ -54,7 +54,7 @@ def items(home: Home, agent: Agent) -> Iterator[Item]:
             proposal = Proposal("delete", (entry.id,), None, why, (_looked_at(entry),))
             made = _made(proposal, waiting)
             yield Item("secret", kinds, (entry,), proposal, made)
-        # An entry that was superseded needs no check of its sources any more.
+        # The sources of a superseded entry need no check.
         if (stale := entry.stale) and agent.holds(entry):
             yield Item("stale", stale, (entry,))
     tests = [test for test in tests_of(home) if test.agent == agent.slug]
@@ -64,12 +64,12 @@ def items(home: Home, agent: Agent) -> Iterator[Item]:
 
 
 def _looked_at(entry: Entry) -> str:
-    """Return the evidence of a suggestion about a secret; an entry that changes is looked at again."""
+    """Return the evidence of a suggestion about a secret; it differs after a change of the entry."""
     return f"{SUSPECTED} {entry.line.get('modified') or entry.line['ts']}"
 
 
 def _made(proposal: Proposal, suggestions: Iterable[Suggestion]) -> str | None:
-    """Return the id of our own suggestion that says just what a proposal says."""
+    """Return the id of our own suggestion that equals a proposal, None if there is none."""
     do, entries, item, _, evidence = proposal
     said = do, entries, item, evidence, BY
     for suggestion in suggestions:
@@ -79,7 +79,7 @@ def _made(proposal: Proposal, suggestions: Iterable[Suggestion]) -> str | None:
 
 
 def _cleared(agent: Agent) -> set[tuple[str, str]]:
-    """Return the entries that a person cleared as holding no secret, with their digests of then."""
+    """Return the ids of entries that a person cleared as holding no secret, each with its evidence."""
     rejected = agent.suggestions("rejected")
     return {
         (suggestion.entries[0], suggestion.evidence[0])

@@ -1,4 +1,4 @@
-"""The part of a payload beside the text of its entry."""
+"""The values of a payload that are not in the text of its entry."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from keepstone.model import Entry
 
 _SPEAKERS = frozenset({"speaker", "name", "role"})
-"""Keys that the text, or the place of an entry in a conversation, tells."""
+"""Keys of the speaker, who is clear from the text or from the conversation."""
 
 
 def unindexed(entry: Entry) -> list[tuple[str, str]]:
-    """Return the payload values that the text of an entry does not say, as JSON.
+    """Return the keys and values of a payload that are not in the entry's text; non-strings as JSON.
 
     Examples:
         >>> unindexed(session.add("finding", {"issue": "slow start", "seconds": 14}))

@@ -9,7 +9,7 @@ from keepstone.agent import Agent
 from keepstone.model import Entry
 
 _DEEPEST = 20
-"""Levels of sources, and of derived entries, that are followed."""
+"""Maximum levels of sources, and of derived entries, that are followed."""
 _Find = Callable[[str, str], Iterable[Entry]]
 
 
@@ -28,12 +28,12 @@ class Origins:
     sources: list[Branch]
     derived: list[Branch]
     gone: list[str]
-    """Sources that the entry names, and that are not there any more."""
+    """Ids of sources that the entry names and that no longer exist."""
 
 
 def origins_of(agent: Agent, entry: Entry) -> Origins:
     """Return the sources of an entry, and the entries derived from it; each entry is followed once."""
-    # Each way has its own set: an entry can be a source of one and come from another.
+    # Each direction has its own set: an entry can be a source in one and derived in the other.
     sources, derived = ([*_branches(entry, find, set(), 0)] for find in (agent.sources, agent.derived))
     source_ids = {branch.entry.id for branch in sources}
     named = (entry.origin or {}).get("from", ())
@@ -50,7 +50,7 @@ def _branches(entry: Entry, find: _Find, seen: set[tuple[str, str]], depth: int)
 
 
 def said_by(entry: Entry) -> str:
-    """Return who said an entry, through which surface, its trust, and why it is stale.
+    """Return an entry's trust, its writer and surface, and the reason if it is stale, in words.
 
     Examples:
         >>> said_by(agent.get(decision.id))

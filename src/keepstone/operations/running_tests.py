@@ -1,4 +1,4 @@
-"""Running the tests of a home: each runs a recall, and lists the problems of its hits."""
+"""Running the tests of a home: each test runs a recall and reports wrong or missing hits."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def has_tests(home: Home) -> bool:
 
 
 def tests_of(home: Home) -> list[MemoryTest]:
-    """Return the tests of a home; none of one in a database."""
+    """Return the tests of a home; an empty list for a home in a database."""
     return read_tests(tests_file(home)) if has_tests(home) else []
 
 
 def expect(file: Path, agent: str, ask: str, **keys: object) -> MemoryTest:
-    """Add a test of the hits that a question must have, or must not, to a file; ``keys`` are its line's."""
+    """Add a test to a file: the hits that a question must, or must not, have; ``keys`` are for its line."""
     test = test_of({"id": new_id(), "agent": agent, "ask": ask, "expect": [], "never": [], **keys})
     add_test(file.parent, test, file.name)
     return test
@@ -62,7 +62,7 @@ def forget(home: Home, test: MemoryTest) -> None:
 
 
 def restore(home: Home, test: MemoryTest) -> None:
-    """Add a test again that was removed."""
+    """Add a removed test again."""
     add_test(tests_file(home).parent, test)
 
 
@@ -86,9 +86,9 @@ def _failure_of_never(wanted: str, hits: Sequence[Hit]) -> str | None:
 
 
 def _matching(wanted: str, hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits of an id; if no hit has it, those whose text contains it, ignoring case."""
+    """Return the hits with an id; if there are none, the hits whose text contains it, ignoring case."""
     by_id = [hit for hit in hits if hit.entry.id == wanted]
-    # An id that is no hit may still be a text: a test may name either, and the line does not say which.
+    # Without a hit of this id, treat it as a text: a test may give either, and its line does not say which.
     return by_id or [hit for hit in hits if wanted.casefold() in hit.text.casefold()]
 
 
@@ -97,7 +97,7 @@ def _missing(agent: Agent, wanted: str, hits: Sequence[Hit]) -> str:
     if hits:
         shown = ", ".join(f"#{rank} {hit.entry.id:.80}" for rank, hit in enumerate(hits, 1))
         among = f"the hits are {shown} ({_shown(hits, hits[0])})"
-    # The reason says what to change: the memory, or a test that expects an entry which was replaced.
+    # The reason shows what to change: the memory, or a test that expects a replaced entry.
     try:
         entry = agent.get(wanted)
     except AmbiguousIdError:

@@ -18,7 +18,7 @@ from keepstone.log.where import same
 from keepstone.model import Record
 
 _UNSAID = frozenset({"access", "modified", "batch"})
-"""Keys that say nothing new by themselves."""
+"""Keys whose changes alone do not count as a difference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +67,9 @@ def _live(home: Home, agent: str, session: str) -> Mapping[str, Record]:
 
 
 def _revision(root: Path, path: Path, name: str) -> Mapping[str, Record]:
-    """Return the entries of a log as it was committed; none if it was not there."""
+    """Return the entries of a log in a commit; none if the commit has no such log."""
     try:
-        # A name with a dash in front would be an option of git.
+        # git would take a name with a leading dash for an option.
         commit = (
             git(root, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}".lstrip("-")).decode().strip()
         )

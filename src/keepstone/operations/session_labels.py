@@ -1,4 +1,4 @@
-"""How sessions are named to people."""
+"""Labels of sessions for people."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LONGEST = 60
 
 
 def session_labels(agent: Agent, sessions: Iterable[str]) -> dict[str, str]:
-    """Return the labels of sessions by id: the title in quotation marks, or the id where there is none.
+    """Return the labels of sessions by id: the title in quotation marks, or the id if there is no title.
 
     Examples:
         >>> _ = agent.session("databases").add("note", text="PostgreSQL")

@@ -1,4 +1,4 @@
-"""How hits are shown to people: how relevant each is, as a word, and a sentence on why it was found."""
+"""Presentation of hits to people: the relevance as a word, and the reasons why a hit was found."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 from keepstone.model import RELEVANT, Hit
 
 STRONG = 0.6
-"""The relevance from which a hit is called strong."""
+"""Minimum relevance of a hit that is called strong."""
 
 Sureness = Literal["strong", "fair", "weak"]
 
@@ -26,17 +26,17 @@ def sureness_of(relevance: float) -> Sureness:
 
 
 _NEAREST = 10
-"""The rank by vectors up to which a hit is called close in meaning."""
+"""Maximum rank by vectors of a hit that is called close in meaning."""
 
 
 def by_relevance(hits: Sequence[Hit]) -> list[Hit]:
-    """Return hits sorted by the one number that people see, of two digits; ties keep their order."""
-    # Rounded as it is shown: by a third digit that nobody sees, a lesser answer could come first.
+    """Return hits sorted by relevance, rounded to the two digits that are shown; ties keep their order."""
+    # Round as shown: a third digit, which nobody sees, could put a worse answer first.
     return sorted(hits, key=lambda hit: round(hit.relevance, 2), reverse=True)
 
 
 def reasons_of(hit: Hit) -> list[tuple[str, ...]]:
-    """Return why a hit was found, for one sentence: a reason each, its words after it.
+    """Return the reasons why a hit was found, for one sentence; a reason's words follow it.
 
     Examples:
         >>> reasons_of(agent.recall("OAuth")[0])

@@ -1,4 +1,4 @@
-"""Our own maker of suggestions, which needs no model, and the effects of a suggestion, for people."""
+"""Suggestions that keepstone makes without a model, and the effects of a suggestion, for display."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ BY = "keepstone"
 
 
 SUSPECTED = "looks like a secret,"
-"""How the evidence of suggestions about suspected secrets begins; they say nothing about pairs."""
+"""Prefix of the evidence of suggestions about suspected secrets, which do not decide about pairs."""
 Key: TypeAlias = tuple[str, frozenset[str]]
 
 
 class Proposal(NamedTuple):
-    """A suggestion to be made."""
+    """A suggestion that is not made yet."""
 
     do: str
     entries: tuple[str, ...]
@@ -30,7 +30,7 @@ class Proposal(NamedTuple):
 
     @property
     def key(self) -> Key:
-        """The key that it shares with suggestions about the same."""
+        """The key that it shares with suggestions of the same change to the same entries."""
         return self.do, frozenset(self.entries)
 
 
@@ -63,7 +63,7 @@ MAKERS: tuple[Callable[[Agent], Iterator[Proposal]], ...] = (of_conflicts,)
 
 
 def known_of(agent: Agent) -> set[Key]:
-    """Return the keys of all suggestions that were made, decided ones too, but for those undone."""
+    """Return the keys of all suggestions, also decided ones, except undone ones and suspected secrets."""
     every = agent.suggestions(None)
     return {
         (suggestion.do, frozenset(suggestion.entries))
@@ -80,13 +80,13 @@ def is_suspicion(suggestion: Suggestion) -> bool:
 
 
 def suggest(agent: Agent, proposal: Proposal) -> Suggestion:
-    """Make a suggestion of a proposal."""
+    """Make the suggestion that a proposal describes."""
     do, entries, item, why, evidence = proposal
     return agent.suggest(do, entries, item, why=why, evidence=evidence, by=BY)
 
 
 def make(agent: Agent) -> list[Suggestion]:
-    """Make the suggestions that our makers propose and that were not made before; return the new ones."""
+    """Make the suggestions that ``MAKERS`` propose and that were not made before; return them."""
     made: list[Suggestion] = []
     known = known_of(agent)
     for proposal in (found for maker in MAKERS for found in maker(agent)):

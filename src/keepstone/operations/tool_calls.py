@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     from keepstone.notes.notes import Notes
 
 SESSION = "main"
-"""The session that memories go to unless a call names one."""
+"""The session that a call uses if it names none."""
 BUDGET = 2000
 HITS = 10
 TURNS = 20
 _HISTORY = 20_000
-"""Characters of all texts of a history, about 5,000 tokens."""
+"""Maximum characters of all texts of a history, about 5,000 tokens; beyond it texts are shortened."""
 _LEAST = 200
-"""Characters of an entry in a history that are always shown."""
+"""Minimum length to which an entry in a history is shortened, in characters."""
 
 
 class ToolCalls(AgentMemory):
-    """The functions of the tools, each method with checked arguments."""
+    """The functions of the tools. Each method gets validated arguments."""
 
     finder = "memory_search"
     lister = "memory_files with action list"
@@ -92,7 +92,7 @@ class ToolCalls(AgentMemory):
         item: Mapping[str, Any] | None = None,
         evidence: Sequence[str] = (),
     ) -> ToolAnswer:
-        """Propose a change, which a person decides about."""
+        """Propose a change, which a person accepts or rejects."""
         made = self.agent.suggest(do, entries, item, why=why, evidence=evidence, by="model")
         return ToolAnswer(
             {"id": made.id, "state": made.state}, f"suggested, id {made.id}; a person decides about it"
@@ -107,7 +107,7 @@ class ToolCalls(AgentMemory):
         min_relevance: float | None = None,
         trust: str | None = None,
     ) -> ToolAnswer:
-        """Search memories, and say how far the search went."""
+        """Search memories; the answer reports memories that were compared by words only."""
         sessions = None if session is None else [session]
         hits = self.agent.recall(
             query,
@@ -120,7 +120,7 @@ class ToolCalls(AgentMemory):
         )
         shown: Sequence[Hit] = hits
         note = None
-        # A model that names a least relevance decides itself; only otherwise the weak hits are marked.
+        # A model that gives a minimum relevance decides itself; only otherwise weak hits are marked.
         if min_relevance is None:
             shown, note = self.told(hits, limit, session, types or None, trust)
         answer = hits_answer(shown, note)
@@ -132,11 +132,11 @@ class ToolCalls(AgentMemory):
         return ToolAnswer({**answer.data, "hits": found, **state}, answer.text + _state_of(hits))
 
     def get(self, id: str) -> ToolAnswer:  # noqa: A002
-        """Return one memory whole."""
+        """Return one memory, shortened only beyond ``LONGEST_FILE`` characters."""
         entry = self._readable(id)
         text = shortened(entry.text, LONGEST_FILE)
         document = _document(entry, text) | self._whose(entry.agent)
-        # A payload has no place to be cut at.
+        # A payload cannot be shortened, so one that is too long is left out.
         if len(json.dumps(entry.data)) <= LONGEST_FILE:
             document["data"] = entry.data
         return ToolAnswer(document, AS_DATA + fenced([line_of("1", entry, text, with_id=True)]))
@@ -151,12 +151,12 @@ class ToolCalls(AgentMemory):
             pending = "another program still reads the memory, and the next write erases the last bytes"
             return ToolAnswer({"id": id, "purged": True}, f"erased {id}; {pending}")
         except EntryNotFoundError:
-            self.found(id)  # Its error names what a model can do.
+            self.found(id)  # Raises an error that names what a model can do.
             raise
         return ToolAnswer({"id": id, "purged": True}, f"erased {id}")
 
     def context(self, query: str | None = None, budget: int = BUDGET) -> ToolAnswer:
-        """Return the block that goes before a conversation."""
+        """Return the context block that precedes a conversation."""
         found = self.agent.context(query, budget=budget, notes=self._notes, ids=True, shared=self.sharing())
         sources = [
             {"ref": item.ref, "session": item.session, "id": item.id, **self._whose(item.agent)}
@@ -166,18 +166,18 @@ class ToolCalls(AgentMemory):
         return ToolAnswer(data, found.text or found.reason or "")
 
     def sharing(self) -> list[str]:
-        """Return the agents that share something with this one now; a grant may end while a server runs."""
+        """Return the agents that share with this one at present; a grant may end while a server runs."""
         return [name for name in self._shared if shares(self.agent, name)]
 
     def _readable(self, id: str) -> Entry:  # noqa: A002
         """Return a memory of the agent, or one that is shared with it."""
         with suppress(EntryNotFoundError):
             return self.agent.get(id)
-        # The agent's own entries come first: another agent cannot take the place of one by its id.
+        # The agent's own entries come first, so that another agent cannot replace one by using its id.
         for name in self.sharing():
             with suppress(EntryNotFoundError):
                 return self.agent.get(id, of=name)
-        return self.found(id)  # Its error names what a model can do.
+        return self.found(id)  # Raises an error that names what a model can do.
 
     def _whose(self, agent: str) -> dict[str, str]:
         return {} if agent == self.agent.slug else {"agent": agent}
@@ -202,7 +202,7 @@ class ToolCalls(AgentMemory):
         if path is None:
             raise ValueError(f"path is missing; {action} needs the path of a file")
         if action == "read":
-            answer = self.read_file(path)  # Its content is exact, its text is for the model.
+            answer = self.read_file(path)  # The answer's ``content`` is exact; the text is for the model.
             return ToolAnswer(answer.data, AS_DATA + fenced([f"{answer.text}\n"]))
         if action == "delete":
             return self._delete_file(path)
@@ -224,7 +224,7 @@ class ToolCalls(AgentMemory):
 
 
 def _fitted(texts: list[str]) -> list[str]:
-    """Return texts whole if they fit, else each shortened to its share."""
+    """Return the texts unchanged if they fit together, otherwise each shortened to an equal share."""
     if sum(map(len, texts)) <= _HISTORY:
         return texts
     return [shortened(text, max(_LEAST, _HISTORY // len(texts))) for text in texts]
@@ -244,7 +244,7 @@ def _document(entry: Entry, text: str) -> dict[str, Any]:
 
 
 def _state_of(hits: Hits) -> str:
-    """Return how far a search went, where that matters to a model."""
+    """Return a remark if memories were compared by words only, otherwise an empty string."""
     if hits.lexical_only:
         return f"\nOnly words were compared ({hits.reason}): try other words if something is missing.\n"
     if hits.pending:

@@ -43,7 +43,7 @@ _IDENTITY = {"id": _TEXT, "session": _TEXT}
 
 @dataclass(frozen=True, slots=True)
 class MemoryTool:
-    """A tool, with the hints about it for clients."""
+    """A tool, with hints for MCP clients."""
 
     tool: Tool
     title: str
@@ -75,10 +75,10 @@ def memory_tools(
     """Return the tools of an agent's memory, in the order in which a model sees them.
 
     Args:
-        agent: The agent, whom no argument of a tool changes.
-        session: The session that is meant where a call names none.
+        agent: The agent; no argument of a tool can select another one.
+        session: The session for a call that names none.
         notes: The notes that ``memory_context`` includes.
-        shared: Other agents whose shared entries are searched and read, too.
+        shared: Other agents, whose shared entries are also searched and read.
     """
     memory = ToolCalls(agent, notes, session, shared)
     tools = [*_reading(memory), *_writing(memory)]
@@ -89,7 +89,7 @@ def _reading(memory: ToolCalls) -> list[MemoryTool]:
     entry = {**_IDENTITY, "type": _TEXT, "ts": _TEXT, "text": _TEXT}
     hit = {**entry, "relevance": {"type": "number"}}
     doubts = {"trust": _TEXT, "stale": _TEXT}
-    of = {"agent": _TEXT}  # Of what another agent shares.
+    of = {"agent": _TEXT}  # Only for entries that another agent shares.
     return [
         MemoryTool(
             Tool(

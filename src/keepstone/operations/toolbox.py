@@ -1,4 +1,4 @@
-"""Tools for a model: their schemas, the check of a model's arguments, and answers that never raise."""
+"""Tools for a model: schemas, validation of a model's arguments, and errors returned as answers."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from keepstone.text.display import frames_of
 logger = logging.getLogger("keepstone.tools")
 
 ToolFormat = Literal["json", "anthropic", "openai", "openai-responses"]
-"""Where a definition goes: plain JSON schema, Anthropic, OpenAI's chat completions or its responses."""
+"""The API of a definition: plain JSON schema, Anthropic, OpenAI's Chat Completions or its Responses."""
 Refused = Callable[[str, Mapping[str, Any]], None]
-"""Called with a tool's name and the arguments that do not fit its schema."""
+"""Function called with a tool's name and arguments that do not fit its schema."""
 
 _CODES: tuple[tuple[type[Exception], str], ...] = (
     (PathEscapeError, "path_escape"),
@@ -42,16 +42,16 @@ _CODES: tuple[tuple[type[Exception], str], ...] = (
     (ValueError, "invalid_argument"),
     (TypeError, "invalid_argument"),
 )
-"""Error codes by error, the first match counts. Anything else is a ``store_error``."""
+"""Error codes by error class; the first match counts. Any other error is a ``store_error``."""
 
 
 class ToolAnswer(NamedTuple):
     """The result of a tool, for programs and for a model."""
 
     data: dict[str, Any]
-    """JSON; from ``Toolbox.call`` with ``ok``, and with ``error`` where that is false."""
+    """A JSON object. From ``Toolbox.call`` it has ``ok``, and ``error`` if ``ok`` is false."""
     text: str
-    """The same in few words for a model, with recalled text fenced."""
+    """The result as short text for a model, with recalled text fenced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +60,16 @@ class Tool:
 
     name: str
     description: str
-    """A description of its effect, and of when to use it."""
+    """The tool's effect, and when to use the tool."""
     arguments: Mapping[str, Mapping[str, Any]]
-    """The JSON schema of each argument: a described string, number, integer, boolean, object whose
-    named properties are all required, array of these, or one of several of these."""
+    """The JSON schema of each argument, with a description. Its type is string, number, integer, boolean,
+    object (all named properties are required) or array, or a list of such types."""
     required: tuple[str, ...]
     run: Callable[..., ToolAnswer]
-    """Called with arguments that fit their schemas; those that were not given are left out."""
+    """Function called with validated arguments, without the optional ones that were not given."""
 
     def definition(self, format: ToolFormat) -> dict[str, Any]:  # noqa: A002
-        """Return the tool as a model's API takes it."""
+        """Return the tool's definition in the form that a model's API takes."""
         head = {"name": self.name, "description": self.description}
         schema = {
             "type": "object",
@@ -86,10 +86,11 @@ class Tool:
         return {**head, "parameters": schema}
 
     def checked(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments for ``run``. An optional argument that is null counts as not given.
+        """Validate and return the arguments for ``run``. An optional argument that is null counts as missing.
 
         Raises:
-            ValueError: Arguments are missing, unknown or do not fit their schemas; the message names each.
+            ValueError: Arguments are missing, unknown or do not fit their schemas. The message names each
+                problem.
         """
         names = ", ".join(self.arguments) or "none"
         wrong = [
@@ -119,12 +120,12 @@ class Tool:
 
 
 class Toolbox:
-    """The tools that a model may use in one place.
+    """A set of tools that a model may use.
 
     Args:
         tools: The tools, in the order in which a model sees them.
-        refused: Called for each call whose arguments do not fit, for logs.
-        unlisted: Tools that are answered, but not listed: former names.
+        refused: Called, for logs, if the arguments of a call do not fit their schemas.
+        unlisted: Tools that can be called but are not listed, such as those with former names.
     """
 
     def __init__(
@@ -135,7 +136,7 @@ class Toolbox:
         self._refused = refused
 
     def definitions(self, format: ToolFormat = "json") -> list[dict[str, Any]]:  # noqa: A002
-        """Return all tools as a model's API takes them.
+        """Return the definitions of all tools in the form that a model's API takes.
 
         Raises:
             ValueError: There is no such format.
@@ -154,13 +155,13 @@ class Toolbox:
         except (KeepstoneError, ValueError, TypeError) as error:
             return failure(code_of(error), str(error) or type(error).__name__)
         except Exception as error:  # noqa: BLE001  An embedder, a reranker or a caller's mapping may raise anything.
-            # Its message may hold memory or a key, so only its type is shown.
+            # The error's message may contain memory or a key, so only its type is shown.
             logger.error("a tool raised %s at\n%s", type(error).__name__, frames_of(error))  # noqa: TRY400
             return failure(code_of(error), f"the tool failed ({type(error).__name__}); answer without it")
         return ToolAnswer({"ok": True, **data}, text)
 
     def _tool(self, name: object) -> Tool | None:
-        # A model may send anything as the name, also a list, which no mapping can look up.
+        # A model may send any value as the name, even a list, which is not hashable.
         return self._tools.get(name, self._unlisted.get(name)) if isinstance(name, str) else None
 
     def _checked(self, tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -173,7 +174,7 @@ class Toolbox:
 
 
 def failure(code: str, message: str) -> ToolAnswer:
-    """Return the answer of a call that did nothing."""
+    """Return the answer of a failed call."""
     return ToolAnswer({"ok": False, "error": {"code": code, "message": message}}, f"error {code}: {message}")
 
 

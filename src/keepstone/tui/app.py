@@ -49,10 +49,10 @@ T = TypeVar("T")
 _KEYS = "Enter send · # note · / commands · ↑ earlier · Ctrl+Q leave"
 _KEYS_WHILE_ANSWERING = "An answer is coming … · Esc stop · Ctrl+Q leave"
 _POLL = 0.1
-"""Seconds between checks whether the answer was stopped while a question is open."""
+"""Seconds between checks, while a question is open, whether the answer was stopped."""
 _LEAVE = "Press Ctrl+C again to leave"
 _LEAVE_SECONDS = 2.0
-"""Seconds in which the second Ctrl+C leaves."""
+"""Seconds within which a second Ctrl+C leaves."""
 DARK, LIGHT = "keepstone-dark", "keepstone-light"
 _THEMES = (
     Theme(DARK, primary=ACCENT, secondary=ACCENT_ON_DARK, accent=ACCENT_ON_DARK),
@@ -63,7 +63,7 @@ _THEMES = (
 class ChatApp(App[str]):
     """A conversation with one agent.
 
-    It returns the id of the last session, None if that has no messages.
+    The app returns the id of the last session, None if that session was never created.
 
     Examples:
         >>> from keepstone.chat.choose_model import choose
@@ -76,7 +76,7 @@ class ChatApp(App[str]):
     CSS_PATH = "app.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "stop", "Stop the answer"),
-        # With priority these keys work in the input field, too, which has bindings of its own for them.
+        # With priority, these keys also work in the input field, which has its own bindings for them.
         Binding("ctrl+c", "interrupt", priority=True),
         Binding("ctrl+q", "leave", "Leave", priority=True),
         Binding("pageup", "scroll(-1)", priority=True),
@@ -115,7 +115,7 @@ class ChatApp(App[str]):
         self._say("notice", wording.model(self._choice))
 
     def on_unmount(self) -> None:
-        """Stop the answer: the terminal is gone."""
+        """Stop the answer, as the terminal is closed."""
         self.conversation.stop()
 
     def begin(self, conversation: Conversation) -> None:
@@ -128,7 +128,7 @@ class ChatApp(App[str]):
         self._show_place()
 
     def _show_place(self) -> None:
-        """Show whose chat it is, what answers, and what it is about."""
+        """Show the agent, the model and the session's title."""
         talk = self.conversation
         found = talk.agent.session_summaries([talk.session.id])
         title = next((summary.title for summary in found if summary.title), "new session")
@@ -150,14 +150,14 @@ class ChatApp(App[str]):
         try:
             yield
         except Exception as error:  # noqa: BLE001  An embedder, a reranker or a model may raise anything.
-            # From any thread, while only the app's own may change the screen.
+            # This may be any thread, but only the app's own thread may change the screen.
             self.call_later(self._show_error, error)
 
     def _show_error(self, error: Exception) -> None:
         if isinstance(error, KeepstoneError | ValueError):
             self._say("error", str(error))
             return
-        # The type and the frames alone: the error's message may quote memory, which has no place in a log.
+        # Log only the type and the frames: the error's message may quote memory.
         logger.error("unexpected %s in the chat at\n%s", type(error).__name__, frames_of(error))
         self._say("error", f"Unexpected error ({type(error).__name__}). Your messages are stored.")
 
@@ -166,7 +166,7 @@ class ChatApp(App[str]):
 
         async def called() -> None:
             with self._attempt():
-                # A coroutine and no threaded worker: ``show`` then runs in the app's own thread.
+                # A coroutine, not a threaded worker, so that ``show`` runs in the app's own thread.
                 show(await asyncio.to_thread(call))
 
         self.run_worker(called())
@@ -177,7 +177,7 @@ class ChatApp(App[str]):
         answers = SimpleQueue[bool | None]()
         # Only the app's own thread may change the screen.
         self.call_from_thread(self.push_screen, question, answers.put)
-        # The wait ends from time to time to see whether the answer was stopped, and the question with it.
+        # Interrupt the wait to check whether the answer, and so the question, was stopped.
         while not self.conversation.stopped:
             with suppress(Empty):
                 return bool(answers.get(timeout=_POLL))
@@ -258,7 +258,7 @@ class ChatApp(App[str]):
                 self._growing = answer_of(self.conversation.model.name)
                 await self.query_one(Transcript).mount(self._growing)
             await self._growing.grow(delta.text)
-            # Only after the next drawing is the height of the longer answer known.
+            # The height of the longer answer is known only after the next drawing.
             self.call_after_refresh(self.query_one(Transcript).keep_beginning, self._growing)
             return
         await self._end_text()
@@ -280,11 +280,11 @@ class ChatApp(App[str]):
             self._say("notice", "Stopped. The partial answer is kept; /retry asks again.")
 
     def action_interrupt(self) -> None:
-        """Stop the current answer, else copy the selection; the second time in a row, leave."""
+        """Stop the current answer, or copy the selection; without either, leave at the second key press."""
         if self._is_answering:
             self.action_stop()
         elif self.screen.get_selected_text() or getattr(self.focused, "selected_text", ""):
-            # Textual then looks for another binding of the key, which copies the selection.
+            # Textual then runs another binding of the key, which copies the selection.
             raise SkipAction
         elif self._leaving:
             self.run_worker(self.action_leave())
@@ -292,7 +292,7 @@ class ChatApp(App[str]):
             self._ask_to_leave()
 
     def _ask_to_leave(self) -> None:
-        """Say for a while what a second Ctrl+C does, in the line of keys: a toast would cover the input."""
+        """Show briefly that a second Ctrl+C leaves, in the line of keys: a toast would cover the input."""
         line = self.screen.query_one(".keys", Static)
         keys, self._leaving = line.content, True
 
@@ -313,7 +313,7 @@ class ChatApp(App[str]):
         """Leave; a partial answer is kept."""
         self.conversation.stop()
         if self._answering is not None:
-            # The thread stores what has come of the answer when it ends; leaving earlier would lose it.
+            # The thread stores the partial answer at its end; leaving earlier would lose that answer.
             await self.workers.wait_for_complete([self._answering])
         kept = self.conversation.close()
         self.exit(self.conversation.session.id if kept else None)
@@ -323,7 +323,7 @@ class ChatApp(App[str]):
 
     def _do_sessions(self, _: str) -> None:
         def opened(session: Session | None) -> None:
-            self.conversation.sent = None  # It may quote entries that were cleared or deleted.
+            self.conversation.sent = None  # The prompt may quote entries that were cleared or deleted.
             if session is not None:
                 with self._attempt():
                     self._continue(self.conversation.agent, session)
@@ -348,7 +348,7 @@ class ChatApp(App[str]):
         self._aside(page.search, lambda _: self.push_screen(page, self._after_purge))
 
     def _after_purge(self, purged: bool | None) -> None:  # noqa: FBT001  The page's result.
-        """Remove purged entries from the screen and from what /context shows."""
+        """Remove purged entries from the screen and from the prompt that /context shows."""
         if purged:
             self.conversation.sent = None
             self.begin(self.conversation)

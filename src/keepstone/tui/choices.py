@@ -1,4 +1,4 @@
-"""Lists to choose from, whose chosen row has a mark and not only a colour."""
+"""Lists to choose from, whose highlighted row has a mark in addition to its colour."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Choices(OptionList):
         return len(_MARK)
 
     def render_line(self, y: int) -> Strip:
-        """Return a line of the screen with the mark before it, or the room for it."""
+        """Return a line of the screen, after the mark or as many spaces."""
         line = super().render_line(y)
         first = next(iter(line), None)
         if first is None:

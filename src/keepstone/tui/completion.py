@@ -1,4 +1,4 @@
-"""The list of slash commands that begin as the composer's text does."""
+"""The list of slash commands that begin with the composer's text."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from keepstone.tui.choices import Choices
 
 
 class Completion(Choices, can_focus=False):
-    """Commands to choose from while one is typed; the composer keeps the focus and moves the highlight."""
+    """Commands to choose from during typing; the composer keeps the focus and moves the highlight."""
 
     def offer(self, text: str) -> None:
-        """Show the commands that begin like a text; nothing if it is no beginning of one."""
+        """Show the commands that begin with a text; hide the list if there are none."""
         found = completions(text)
         rows = [f"{f'/{command.name} {command.argument}'.rstrip():<20} {command.help}" for command in found]
         self.set_options(Option(Content(row)) for row in rows)

@@ -32,7 +32,7 @@ class Filter(Pasting, Input):
 
 
 class Composer(Pasting, TextArea):
-    """Several lines of text: Enter sends them, Ctrl+J starts a new one, Up and Down recall earlier ones.
+    """A field of several lines: Enter sends the text, Ctrl+J starts a line, Up and Down recall earlier texts.
 
     A slash command is completed by Tab or Enter, if the screen has a list of completions.
     """
@@ -50,12 +50,12 @@ class Composer(Pasting, TextArea):
         self._draft = ""
 
     def begin(self, past: Iterable[str]) -> None:
-        """Recall these texts, the latest first, and those that are sent from now on."""
+        """Set the texts that can be recalled, given oldest first; texts sent later are added."""
         self._past = [_without_controls(text) for text in past]
         self._at = len(self._past)
 
     def remember(self, text: str) -> None:
-        """Recall a text that was sent before the earlier ones, and empty the field."""
+        """Add a sent text to the texts that can be recalled, and empty the field."""
         self._past.append(text)
         self._at, self._draft, self.text = len(self._past), "", ""
 
@@ -70,11 +70,11 @@ class Composer(Pasting, TextArea):
         else:
             return
         event.stop()
-        # Without it TextArea would also insert the line break.
+        # Otherwise TextArea would also insert the line break.
         event.prevent_default()
 
     def on_text_area_changed(self) -> None:
-        """Offer the commands that the text may become."""
+        """Offer the commands that begin with the text."""
         for offered in self.screen.query(Completion):
             offered.offer(self.text)
 
@@ -84,7 +84,7 @@ class Composer(Pasting, TextArea):
         self.move_cursor(self.document.end)
 
     def _completes(self, key: str) -> bool:
-        """Choose or complete a command; False if the key is not for that."""
+        """Highlight or complete a command; return False if the key does neither."""
         found = completions(self.text)
         lists = self.screen.query(Completion)
         if not found or not lists:
@@ -100,8 +100,8 @@ class Composer(Pasting, TextArea):
         return False
 
     def _recalls(self, key: str) -> bool:
-        """Show an earlier or later text; False if the cursor has lines to go to."""
-        # The wrapped document, as a long line has several rows on the screen.
+        """Show an earlier or later text; False if the key moves the cursor or there is no such text."""
+        # Use the wrapped document, as a long line has several rows on the screen.
         line = self.wrapped_document.location_to_offset(self.cursor_location).y
         step = {"up": -1, "down": 1}.get(key, 0)
         at_edge = line == (0 if step < 0 else self.wrapped_document.height - 1)

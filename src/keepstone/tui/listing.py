@@ -59,12 +59,12 @@ class Listing(Screen[Outcome], Generic[Row, Outcome]):
         place = shown.highlighted or 0
         shown.set_options(Option(Content(words)) for _, words in pairs)
         if pairs:
-            # After a deletion the next row is chosen, so that several can be deleted one after another.
+            # After a deletion, highlight the next row, so that several rows can be deleted in sequence.
             shown.highlighted = min(place, len(pairs) - 1)
         self.say(problem or said or ("" if pairs else self.empty))
 
     def _read(self) -> tuple[list[tuple[Row, str]], str]:
-        """Return the rows, or none and the error."""
+        """Return the rows and an empty string, or no rows and the error's message."""
         try:
             return list(self.rows()), ""
         except KeepstoneError as error:

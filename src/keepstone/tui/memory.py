@@ -27,7 +27,7 @@ class MemoryScreen(Listing[MemoryEntry, None]):
 
     AUTO_FOCUS = "#filter"
     BINDINGS: ClassVar[list[BindingType]] = [
-        # With priority, as the filter has the focus and would take the keys.
+        # These bindings have priority, as the filter has the focus and would handle the keys.
         Binding("up", "move(-1)", priority=True),
         Binding("down", "move(1)", priority=True),
         Binding("delete,ctrl+d", "delete", priority=True),
@@ -84,7 +84,7 @@ class MemoryScreen(Listing[MemoryEntry, None]):
             self.attempt(lambda: self._delete(entry))
 
     def action_undo(self) -> None:
-        """Undo the last change: a deleted note comes back to its line or else to the end of its file."""
+        """Undo the last change: a deleted note returns to its line, or otherwise to the end of its file."""
         if self._undos:
             self.attempt(self._undo)
         else:
@@ -111,7 +111,7 @@ class MemoryScreen(Listing[MemoryEntry, None]):
         self.reload("Deleted. Ctrl+Z restores it." if removed else "It no longer exists.")
 
     def _undo(self) -> None:
-        # Taken off only once it is done: after an error it can be tried again.
+        # Remove the undo only once it is done: after an error it can be tried again.
         result = self._undos[-1]()
         self._undos.pop()
         self.reload(saved_words(result) if result else "It no longer exists.")
@@ -131,7 +131,7 @@ class MemoryScreen(Listing[MemoryEntry, None]):
 
 
 class EditNote(ModalScreen[str | None]):
-    """Asks for the new text of a note; None if it was closed."""
+    """Asks for the new text of a note; the result is None if the dialog was cancelled."""
 
     AUTO_FOCUS = "#note"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Cancel")]

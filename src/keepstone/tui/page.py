@@ -37,7 +37,7 @@ class Page(Screen[None]):
 
 
 class Confirm(ModalScreen[bool]):
-    """Asks for confirmation, with no preselected."""
+    """Asks for confirmation; "no" is preselected."""
 
     AUTO_FOCUS = "OptionList"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -55,12 +55,12 @@ class Confirm(ModalScreen[bool]):
         """Build the dialog."""
         with Vertical(classes="dialog"):
             yield Static(Content(self._question))
-            # No is first, so that Enter by habit changes nothing.
+            # "No" comes first, so that Enter pressed by habit changes nothing.
             yield Choices(Option(Content(self._no), "no"), Option(Content(self._yes), "yes"))
             yield Static(Content("↑↓ choose · Enter · y yes · n or Esc no"), classes="keys")
 
     def on_mount(self) -> None:
-        """Highlight no."""
+        """Highlight "no"."""
         self.query_one(OptionList).highlighted = 0
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
@@ -68,12 +68,12 @@ class Confirm(ModalScreen[bool]):
         self.dismiss(event.option_id == "yes")
 
     def action_answer(self, answer: bool) -> None:  # noqa: FBT001  Textual gives the binding's argument.
-        """Close with the answer of a key."""
+        """Close with the answer of the pressed key."""
         self.dismiss(answer)
 
 
 class Ask(ModalScreen[str | None]):
-    """Asks for a line of text; None if it was closed."""
+    """Asks for a line of text; the result is None if the dialog was cancelled."""
 
     AUTO_FOCUS = "#answer"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Cancel")]

@@ -34,7 +34,7 @@ async def _screenshot(home: Home, folder: Path) -> str:
     agent.session("planning").add("decision", _DECISION, ts="2026-03-02T10:00:00Z")
     app = ChatApp(home, agent, notes, choose("offline"), agent.session("main"))
     async with app.run_test(size=_SIZE) as pilot:
-        # Pasted and not typed: no timing of keys can change the picture.
+        # Paste the text instead of typing it, so that no timing of keys can change the picture.
         app.post_message(events.Paste(_QUESTION))
         await pilot.press("enter")
         await app.workers.wait_for_complete()
@@ -45,7 +45,7 @@ async def _screenshot(home: Home, folder: Path) -> str:
 
 def without_fonts(svg: str) -> str:
     """Return an SVG without its font downloads."""
-    # Textual's SVG loads fonts from a CDN; the documentation loads nothing from elsewhere.
+    # Textual's SVG loads fonts from a CDN; the documentation loads nothing from other servers.
     return re.sub(r"@font-face {.*?}\n", "", svg, flags=re.DOTALL)
 
 

@@ -19,7 +19,7 @@ _HITS = 30
 
 
 class Forgetting(Listing[Entry, bool]):
-    """Lists what recall finds; the result is whether something was purged."""
+    """Lists the hits of a recall; the result is whether something was purged."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("d,delete", "purge", "Purge")]
     heading = "Forget: purging removes an entry from every file, for good"
@@ -35,7 +35,7 @@ class Forgetting(Listing[Entry, bool]):
         self._purged = False
 
     def search(self) -> list[Entry]:
-        """Recall the entries for the question, best first, and keep them for the list."""
+        """Recall entries for the question, best first, and store them for the list."""
         self._found = [hit.entry for hit in self._agent.recall(self._question, limit=_HITS)]
         self._names = session_labels(self._agent, [entry.session for entry in self._found])
         return self._found
@@ -67,6 +67,6 @@ class Forgetting(Listing[Entry, bool]):
             self._purged = True
         except EntryNotFoundError:
             said = "It no longer exists."
-        # The list is not asked for again: another recall could bring other entries under the highlight.
+        # Do not recall again: another recall could put a different entry under the highlight.
         self._found = [other for other in self._found or () if other is not entry]
         self.reload(said)

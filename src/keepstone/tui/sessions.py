@@ -18,11 +18,11 @@ from keepstone.tui.listing import Listing
 from keepstone.tui.page import Ask, when_sure
 
 _WITH_WORDS = 50
-"""Number of sessions, last changed first, that are listed with their last message."""
+"""Number of sessions, latest changed first, that are listed with their last message."""
 
 
 class SessionsScreen(Listing[str, Session | None]):
-    """Lists an agent's sessions; the result is the one to continue with, None for no change.
+    """Lists an agent's sessions; the result is the session to continue with, None for no change.
 
     If the current session was cleared or deleted, the result is the cleared session or a new one.
     """
@@ -52,11 +52,11 @@ class SessionsScreen(Listing[str, Session | None]):
         yield from others
 
     def rows(self) -> Iterable[tuple[str, str]]:
-        """Return the ids of the sessions that have every word of the filter, the newest entry first."""
+        """Return the sessions that contain every word of the filter, those with the newest entries first."""
         words = self.query_one(Filter).value.casefold().split()
         sizes = {info.id: info.size for info in self._agent.sessions()}
         found = self._agent.session_summaries(texts=False)
-        # Previews and titles from messages read entries; of a thousand sessions only the first ones are seen.
+        # Previews and titles from messages require reading entries, and few of many sessions are seen.
         shown = self._agent.session_summaries([summary.id for summary in found[:_WITH_WORDS]])
         for summary in (*shown, *found[_WITH_WORDS:]):
             said = f"{summary.title or ''} {summary.id} {summary.preview}".casefold()
@@ -69,11 +69,11 @@ class SessionsScreen(Listing[str, Session | None]):
         self.reload()
 
     def on_input_submitted(self) -> None:
-        """Go from the filter to the rows."""
+        """Move the focus from the filter to the rows."""
         self.query_one("#rows").focus()
 
     def action_filter(self) -> None:
-        """Go to the filter."""
+        """Move the focus to the filter."""
         self.query_one(Filter).focus()
 
     def action_rename(self) -> None:
@@ -112,7 +112,7 @@ class SessionsScreen(Listing[str, Session | None]):
         self.attempt(lambda: self._ask(question, "Yes, delete it", self._delete))
 
     def action_close(self) -> None:
-        """Close the page; the current session is shown again if it has changed."""
+        """Close the page; the current session is shown again if it was cleared or deleted."""
         self.dismiss(self._changed)
 
     def _ask(self, question: str, yes: str, act: Callable[[Session], str]) -> None:

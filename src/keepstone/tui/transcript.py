@@ -21,7 +21,7 @@ _PREFIXES = {"user": "> ", "tool": "· ", "error": "! "}
 
 
 _ABOVE = 2
-"""Lines above an answer that stay in view with its beginning: the end of the question, and a gap."""
+"""Lines above a long answer that stay in view: the end of the question, and a gap."""
 
 
 class PlainText(Static):
@@ -69,7 +69,7 @@ class MarkdownText(Markdown):
 
 
 def answer_of(model: object, text: str = "") -> PlainText | MarkdownText:
-    """Return the widget for a model's answer; quotes by the offline responder are shown literally."""
+    """Return the widget for a model's answer; answers of the offline responder are shown literally."""
     quotes = not isinstance(model, str) or model == OfflineResponder.name
     return PlainText("assistant", text) if quotes else MarkdownText(text)
 
@@ -99,8 +99,8 @@ class Transcript(VerticalScroll):
         self.mount(PlainText(kind, text))
 
     def keep_beginning(self, answer: Widget) -> None:
-        """Follow an answer's growth no further than its first line; the next message is followed again."""
-        # Not if the user has scrolled up: then the screen stays where it is.
+        """Follow a growing answer only while its first line is in view; later messages are followed again."""
+        # If the user has scrolled up, the screen does not move.
         if self.is_anchored and answer.virtual_region.height > self.scrollable_content_region.height:
             self.anchor(anchor=False)
             self.scroll_to(y=answer.virtual_region.y - _ABOVE, animate=False, force=True)

@@ -24,15 +24,15 @@ Welcome. What you write here is remembered, in files that you can read.
 """
 """The text of an empty screen."""
 _SHORT = 200
-"""Characters of an entry or note in a list."""
+"""Maximum characters of an entry or note in a list."""
 _LAST = 70
-"""Characters of a session's last message in a list."""
+"""Maximum characters of a session's title or last message in a list."""
 _CALL = 100
-"""Characters of a tool's arguments that are shown."""
+"""Maximum characters of a tool call that are shown."""
 
 
 def model(choice: ModelChoice) -> str:
-    """Return which model answers, and why it was chosen."""
+    """Return the name of the model that answers, and the reason for its choice."""
     if choice.model.name == OfflineResponder.name:
         return f"No model: answers are quotes from memory ({choice.reason})."
     return f"Model: {choice.model.name} ({choice.reason})."
@@ -49,7 +49,7 @@ def proposed(text: str, kind: str) -> str:
 
 
 def note(entry: MemoryEntry) -> str:
-    """Return a note as a row of a list: its text and its place."""
+    """Return a note as a row of a list: its text, type, file and line."""
     return (
         f"{one_line(clipped(entry.content, _SHORT))}\n  {entry.type}  {one_line(entry.source)}:{entry.line}"
     )
@@ -66,12 +66,12 @@ def session(found: SessionSummary, length: int, *, current: bool) -> str:
 
 
 def entry(found: Entry, names: Mapping[str, str]) -> str:
-    """Return an entry as a row of a list; ``names`` are those of sessions, by id."""
+    """Return an entry as a row of a list; ``names`` has the labels of sessions by id."""
     return f"{one_line(clipped(found.text, _SHORT))}\n  {_origin(found, names)}"
 
 
 def hits(found: Hits, names: Mapping[str, str]) -> str:
-    """Return hits and their explanations as a page; ``names`` are those of sessions, by id."""
+    """Return hits and their explanations as a page; ``names`` has the labels of sessions by id."""
     shown = [_hit(place, hit, names) for place, hit in enumerate(by_relevance(found), 1)]
     how = "by words only" if found.lexical_only else f"by words and vectors ({found.embedder})"
     reason = f": {one_line(found.reason)}" if found.reason else ""
@@ -95,7 +95,7 @@ def _origin(found: Entry, names: Mapping[str, str]) -> str:
 
 
 def prompt(shown: Prompt) -> str:
-    """Return a system prompt as it is sent, after a line about its size."""
+    """Return a system prompt with control characters escaped, after a line about its size."""
     tokens = estimate_tokens(shown.text)
     stable = len(shown.stable)
     head = f"At most {tokens:,} tokens; the first {stable:,} of {len(shown.text):,} characters stay the same."

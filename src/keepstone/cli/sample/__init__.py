@@ -1,8 +1,8 @@
 """The sample of ``keepstone demo``: three fictional weeks of a small team and its assistant.
 
 A ferry line replaces its booking system. The folder ``home`` is a home as stored on the disk, with the
-project's AGENTS.md before it has notes. Its days are written for one day, and are moved with the calendar
-when it is read: the team's last session is always yesterday's.
+project's AGENTS.md before it has notes. Its dates were written for one fixed day. Reading shifts them to
+the present day, so that the team's last session is always yesterday's.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WRITTEN_FOR = date(2026, 4, 8)
 _DAY = re.compile(r"\b2026-\d\d-\d\d")
 AGENT = "default"
 DEMO = "demo"
-"""The agent to which the sample is added in a home of one's own."""
+"""The agent under which the sample is added to a user's home."""
 PROJECT, USER_FILE = "project", "user/memory.md"
 BMAD = ".bmad"
 
@@ -47,21 +47,21 @@ TYPED_MESSAGES: tuple[tuple[str, Literal["project", "user"]], ...] = (
     ("# no deployments on fridays.", "project"),
     ("# My name is Maya, answer me briefly", "user"),
 )
-"""Maya's messages, and where she chooses to save them."""
+"""Maya's messages, each with the place where she chooses to save it."""
 FADING_SESSION = "storm-week"
 """The session of typed entries that fade."""
 DESK, CALLS = "harbour-desk", "calls"
-"""The agent and the session of what callers asked."""
+"""The agent and the session of the callers' questions."""
 TOPICS = ("payment", "refund", "vehicle", "sign-in", "storm", "boarding", "pets", "access")
 """The topics of a handmade vector, one per number."""
 
 QUESTION_OF_A_CALLER = "I cannot get into my account"
 QUESTION_VECTOR = (0, 0, 0, 1, 0, 0, 0, 0.1)
-"""How much the question has to do with each of the topics, as a person would say."""
+"""The question's relation to each of the topics, estimated by hand."""
 
 
 def copy_to(root: Path) -> None:
-    """Copy the home to a folder, for its owner only."""
+    """Copy the home to a folder that only its owner can read."""
     for path in _HOME.rglob("*"):
         if path.is_file():
             target = root / path.relative_to(_HOME)
@@ -76,7 +76,7 @@ def copy_to(root: Path) -> None:
 
 
 def add_to(home: Home) -> str:
-    """Add the sample's sessions and file to a home as an agent of their own, and return its slug."""
+    """Add the sample's sessions and file to a home under a separate agent, and return its slug."""
     agent = home.agent(DEMO)
     for session in SESSIONS:
         agent.session(session).add_many(turns(session))
@@ -90,7 +90,7 @@ def turns(session: str) -> list[Record]:
 
 
 def fading() -> list[Record]:
-    """Return the typed entries that fade, as their log has them."""
+    """Return the typed entries that fade, as in their log."""
     return _lines(f"{BMAD}/sessions/{FADING_SESSION}.jsonl")
 
 
@@ -111,8 +111,8 @@ def _lines(name: str) -> list[Record]:
 
 
 def _read(path: Path) -> str:
-    """Return the text of a file of the sample, with its days moved to the weeks before today."""
-    # Days and not times: priorities fade by age, so that a sample of fixed days would be faded for a user
-    # next year.
+    """Return the text of a file of the sample, with its dates shifted to the weeks before today."""
+    # Shift whole days, not times. Priorities fade by age, so a sample with fixed dates would be faded next
+    # year.
     moved = datetime.now(UTC).date() - _WRITTEN_FOR
     return _DAY.sub(lambda day: str(date.fromisoformat(day[0]) + moved), path.read_text(encoding="utf-8"))

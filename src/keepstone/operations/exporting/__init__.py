@@ -37,15 +37,15 @@ def export_memory(
     progress: Callable[[int, int], None] | None = None,
     stream: IO[bytes] | None = None,
 ) -> int:
-    """Export the live entries of one agent, or of all, and return how many there were.
+    """Export the live entries of one agent, or of all agents, and return their number.
 
-    One agent becomes one file, or a folder for ``md`` and ``okf``; all agents become a folder with a folder
-    each. The output appears as a whole at the end, or not at all.
+    The output for one agent is a file, or a folder for ``md`` and ``okf``; for all agents it is a folder with
+    one folder each. The output appears as a whole at the end, or not at all.
 
     Args:
         home: The home.
-        out: Where to write to; ``"-"`` is standard output, for one agent as ``ndjson`` or ``csv``.
-        agent: Only this agent.
+        out: The path of the output; ``"-"`` is standard output, for one agent as ``ndjson`` or ``csv``.
+        agent: The agent to export; default: all agents.
         format: ``ndjson``, ``md``, ``okf``, ``sqlite`` or ``csv``.
         since: Only entries made at this time or later.
         force: Replace an output that exists.
@@ -56,7 +56,7 @@ def export_memory(
         FileExistsError: The output exists.
         ValueError: The format is unknown, or the output lies in the home or cannot be standard output.
         AgentNotFoundError: There is no such agent.
-        AccessDeniedError, StoreError: The output cannot be written; nothing is left of it.
+        AccessDeniedError, StoreError: The output cannot be written; no part of it remains.
     """
     agents = home.agents() if agent is None else [agent]
     if agent is not None and home.agent(agent).slug not in home.agents():
@@ -120,7 +120,7 @@ def export_session(
     *,
     format: str = "ndjson",  # noqa: A002  The option's name.
 ) -> int:
-    """Export the live entries of one session of the home at ``root``; return how many there were.
+    """Export the live entries of one session of the home at ``root``; return their number.
 
     Raises:
         SessionNotFoundError: The session is missing.
@@ -143,12 +143,12 @@ def _output(root: Path, out: str | os.PathLike[str], *, force: bool) -> Iterator
     """Yield a new path, which replaces the output at the end.
 
     Raises:
-        FileExistsError: There is something at the output, and it is not to be replaced.
+        FileExistsError: The output exists, and ``force`` is False.
         ValueError: The output and the home contain each other.
     """
     target = Path(out).expanduser().absolute()
-    # In the home the output would be taken for a session or a file of an agent; around it, ``force`` would
-    # remove the home.
+    # Inside the home, the output would be read as a session or an agent's file. If it contained the home,
+    # ``force`` would remove the home.
     if target.resolve().is_relative_to(root.resolve()) or root.resolve().is_relative_to(target.resolve()):
         raise ValueError(f"{target} and the home {root} contain each other: choose a place outside of it")
     if (target.exists() or target.is_symlink()) and not force:
@@ -158,7 +158,7 @@ def _output(root: Path, out: str | os.PathLike[str], *, force: bool) -> Iterator
 
 
 class _Counter:
-    """Tells a progress how many entries of some agents were written."""
+    """Reports progress: the number of entries written so far, and their total."""
 
     def __init__(
         self,
@@ -168,7 +168,7 @@ class _Counter:
     ) -> None:
         self._since = since
         self._total = 0
-        # Counting reads as much as an export of small entries, and only a bar of progress needs it.
+        # Counting reads as much as an export of small entries, and only a progress bar needs the total.
         if progress is not None:
             self._total = sum(agent.count(since=since, include_superseded=True) for agent in agents)
         self._done = 0
@@ -199,22 +199,22 @@ def _to_path(entries: Iterator[Entry], format: str, path: Path) -> int:  # noqa:
     if format == "sqlite":
         return tables.write_sqlite(entries, path)
     with ExitStack() as stack:
-        # Mode 0600 from the beginning: an export is memory, whatever the umask says.
+        # The file has mode 0600 from the beginning, whatever the umask is, as it contains memory.
         file = stack.enter_context(open(path, "xb", opener=private_opener))
         return _to_stream(entries, format, file)
 
 
 @contextmanager
 def _replacing(target: Path) -> Iterator[Path]:
-    """Yield a new path beside the target, which replaces it at the end, or is removed."""
+    """Yield a new path beside the target; it replaces the target at the end, or is removed on an error."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    # Beside the target, as a rename works only within one file system.
+    # The paths are beside the target, as a rename works only within one file system.
     new, old = (target.with_name(f".{target.name}.{os.getpid()}.{kind}") for kind in ("tmp", "old"))
     _remove(new)
     try:
         yield new
-        # A rename does not replace a folder that has files: the old output goes aside before, and away after,
-        # so that after a kill one of the two is there whole.
+        # A rename does not replace a folder that has files: the old output is renamed first and removed last,
+        # so that a kill leaves one of the two as a whole.
         if target.is_dir() or (new.is_dir() and target.exists()):
             target.rename(old)
         new.replace(target)

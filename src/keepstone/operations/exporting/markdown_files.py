@@ -1,4 +1,4 @@
-"""Export as Markdown: one file a session that reads well, or an OKF bundle with one file an entry."""
+"""Export as Markdown: one readable file per session, or an OKF bundle with one file per entry."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OKF_VERSION = "0.2"
 BEGIN = "<!-- keepstone "
 END = " -->"
 SESSION_MARK = 'keepstone: "md"'
-"""The line of its front matter that marks a session's file."""
+"""The line of the front matter that marks a session's file."""
 _UNSAFE = re.compile(r"[^a-z0-9_-]+")
 _LONGEST_NAME = 150
 _RESERVED = frozenset({"index", "log"})
@@ -27,14 +27,14 @@ _MARKDOWN = re.compile(r"[\\`*_{}\[\]<>()#|]")
 
 
 def write_md(entries: Iterable[Entry], folder: Path) -> int:
-    """Write one file a session, and return how many entries there were."""
+    """Write one file per session, and return the number of entries."""
     count = 0
     names: dict[str, Path] = {}
     open_file: tuple[str, IO[str]] | None = None
     try:
         for entry in entries:
-            # Entries come by time, so sessions may alternate; one file is open at a time, as there may be
-            # more sessions than descriptors.
+            # Entries come in order of time, so sessions may alternate. Only one file is open at a time, as
+            # there may be more sessions than descriptors.
             if open_file is None or open_file[0] != entry.session:
                 if open_file is not None:
                     open_file[1].close()
@@ -59,15 +59,15 @@ def write_md(entries: Iterable[Entry], folder: Path) -> int:
 
 
 def _section(entry: Entry) -> str:
-    """Return a heading, a comment with all that the text does not say, and the text."""
+    """Return a heading, a comment with the rest of the entry, and the text."""
     rest, text = split_text(entry.line)
-    # A text that Markdown cannot give back exactly, or that holds our own mark, stays in the comment as a
+    # If the text cannot be read back exactly from Markdown, or contains our own mark, the comment has the
     # whole line.
     if text is None or not is_plain(text) or BEGIN in text:
         rest = {"line": entry.line}
         text = entry.text.replace("\r", "\n").replace("\0", "").replace(BEGIN, "<!-- ")
     coded = flow({"session": entry.session, **rest})
-    # Escaped, as a value with --> would end the comment, and HTML in it would be shown.
+    # Escape the comment: a value with --> would end it, and HTML after that would be shown.
     comment = coded.replace("<", "\\u003c").replace(">", "\\u003e")
     role = entry.data.get("role") or entry.data.get("speaker")
     who = f"{role}, " if isinstance(role, str) and role.isprintable() else ""
@@ -81,10 +81,10 @@ def escaped(text: str) -> str:
 
 
 def file_name(text: str) -> str:
-    """Return a name for a file that every system and every link can have; others end in a digest."""
-    # Some file systems ignore case: of names that differ only there, at most one is plain.
+    """Return a file name that works in every system and link; a name that had to change ends in a digest."""
+    # Some file systems ignore case: of names that differ only by case, at most one stays unchanged.
     name = _UNSAFE.sub("-", text.lower())
-    # ``index`` and ``log`` are names that OKF gives a meaning.
+    # The names ``index`` and ``log`` have a meaning in OKF.
     if name == text and len(name) <= _LONGEST_NAME and name not in _RESERVED:
         return name
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -92,7 +92,7 @@ def file_name(text: str) -> str:
 
 
 def write_okf(entries: Iterable[Entry], folder: Path) -> int:
-    """Write an OKF bundle: a folder a session, a file an entry, and an index in each folder."""
+    """Write an OKF bundle: a folder per session, a file per entry, and an index in each folder."""
     numbers: Counter[str] = Counter()
     for entry in entries:
         inside = folder / file_name(entry.session)
@@ -100,7 +100,7 @@ def write_okf(entries: Iterable[Entry], folder: Path) -> int:
         if numbers[entry.session] == 1:
             inside.mkdir(mode=0o700)
             _append(inside / "index.md", f"# {escaped(entry.session)}\n\n")
-        # The number keeps the order of entries of one time.
+        # The number keeps the order of entries with the same time.
         name = f"{numbers[entry.session]:07d}-{file_name(entry.id)}.md"
         title = title_of(entry.summary or entry.text) or entry.type
         _append(inside / name, _concept(entry, title))
@@ -135,9 +135,9 @@ def _concept(entry: Entry, title: str) -> str:
 
 
 def _actor(entry: Entry) -> str:
-    """Return who wrote an entry as OKF names actors: the person who said it, else the agent.
+    """Return the writer of an entry as an OKF actor: the person who said it, otherwise the agent.
 
-    Readers of a bundle trust names with ``human:`` more, so only a user's messages get it.
+    Readers of a bundle trust names with ``human:`` more, so only a user's messages get this prefix.
     """
     if entry.data.get("role") == "user":
         named = (entry.data.get(key) for key in ("speaker", "name"))

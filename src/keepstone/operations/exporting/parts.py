@@ -1,4 +1,4 @@
-"""The main text of an entry apart from the rest of its log line, for formats that people read."""
+"""Separation of an entry's main text from the rest of its log line, for formats that people read."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _AT = "at"
 _IN_DATA = ("content", "text")
 _TAKEN = frozenset({_AT, "line", "session"})
-"""Keys that an export adds; a flat payload that has one is kept whole."""
+"""Keys that an export adds; a line whose flat payload has one of them is not split."""
 
 
 def split_text(line: Record) -> tuple[Record, str | None]:
-    """Return a log line without its main text, with ``at`` for where that was, and the text.
+    """Return a log line without its main text, with the text's path under ``at``, and the text.
 
-    A line without a main text comes back whole, with None.
+    A line without a main text is returned whole under ``line``, with None.
 
     Examples:
         >>> split_text({"id": "a", "data": {"role": "user", "content": "Hi"}})
@@ -31,11 +31,11 @@ def split_text(line: Record) -> tuple[Record, str | None]:
     rest = dict(line)
     holder = rest
     for key in path[:-1]:
-        # A copy along the path, as the line belongs to an entry that others may hold.
+        # Copy along the path, as the line belongs to an entry that others may use.
         holder[key] = dict(holder[key])
         holder = holder[key]
     text = holder.pop(path[-1])
-    # Such keys of a flat payload would be taken for ours when the export is read.
+    # An import would take these keys of a flat payload for those of the export.
     if not _TAKEN.isdisjoint(rest):
         return {"line": line}, None
     return rest | {_AT: path}, str(text)
@@ -51,10 +51,10 @@ def _place_of(line: Record) -> list[str] | None:
 
 
 def join_text(rest: Record, text: str) -> Record:
-    """Return the log line of ``split_text``, with its text or another one.
+    """Return the log line that ``split_text`` split, with the given text.
 
     Raises:
-        ValueError: The rest is not of that form.
+        ValueError: ``rest`` is not of the form that ``split_text`` returns.
     """
     if isinstance(rest.get("line"), dict) and len(rest) == 1:
         return dict(rest["line"])
@@ -73,7 +73,7 @@ def join_text(rest: Record, text: str) -> Record:
 
 
 def flow(value: Any) -> str:
-    """Return a JSON value on one line that is YAML, too."""
+    """Return a value as JSON on one line that is also valid YAML."""
     coded = json.dumps(value, ensure_ascii=False, allow_nan=False)
     return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", coded)
 
@@ -84,7 +84,7 @@ def front_matter(keys: Mapping[str, Any]) -> str:
 
 
 def is_plain(text: str) -> bool:
-    """Return whether a text can be put into a Markdown file and be read back as it is."""
+    """Return whether a text can be written to a Markdown file and read back unchanged."""
     return "\r" not in text and "\0" not in text and not _UNPRINTABLE.search(text)
 
 

@@ -32,11 +32,11 @@ _INSERT = "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 _FORMULA = re.compile(r"'*+[=+\-@\t\r]")
-"""How a cell begins that a spreadsheet would compute, and one that is escaped already."""
+"""Prefix of a cell that a spreadsheet would compute, or that is escaped already."""
 
 
 def escaped_cell(text: str) -> str:
-    """Return a cell, with an apostrophe in front if a spreadsheet would take it for a formula.
+    """Return a cell's text, after an apostrophe if a spreadsheet would take the text for a formula.
 
     Examples:
         >>> escaped_cell("=1+1"), escaped_cell("plain"), escaped_cell("'=1")
@@ -56,7 +56,7 @@ def unescaped_cell(text: str) -> str:
 
 
 def write_ndjson(entries: Iterable[Entry], file: IO[bytes]) -> int:
-    """Write a log line for each entry, with its agent and session, and return how many there were."""
+    """Write a log line for each entry, with its agent and session, and return the number of entries."""
     count = 0
     for entry in entries:
         document = line_document(entry.agent, entry.session, entry.line)
@@ -66,7 +66,7 @@ def write_ndjson(entries: Iterable[Entry], file: IO[bytes]) -> int:
 
 
 def write_csv(entries: Iterable[Entry], file: IO[bytes]) -> int:
-    """Write a table with a heading; its last column has the keys without a column, as JSON.
+    """Write a table with a heading; the last column has all keys that have no column, as JSON.
 
     Cells that a spreadsheet would compute are escaped, as memory is untrusted.
     """
@@ -100,11 +100,11 @@ def write_csv(entries: Iterable[Entry], file: IO[bytes]) -> int:
 
 def write_sqlite(entries: Iterable[Entry], path: Path) -> int:
     """Write one table of entries into a new SQLite file."""
-    # SQLite would make the file with the umask's mode; it keeps that of one that is there.
+    # SQLite would create the file with the umask's mode, but keeps the mode of an existing file.
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     connection = apsw.Connection(str(path))
     try:
-        # Without syncs: an export that a power cut ends is made again, and it takes its name only at the end.
+        # No syncs: after a power cut the export is repeated, and the file gets its name only at the end.
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA synchronous = OFF; {_SCHEMA}")
         with connection:
             connection.executemany(_INSERT, _rows(entries))

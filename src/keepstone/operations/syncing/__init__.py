@@ -1,8 +1,8 @@
-"""Bringing homes to the same state over a folder that they share, such as a mounted disk or a synced folder.
+"""Sync of homes over a shared folder, such as one on a mounted disk or one of a sync service.
 
-Each device writes into a folder of its own, below ``devices``, and reads those of the others: so two never
-write one file. A device's files count only where they are as its manifest says, which is written last.
-docs/moving.md describes the folder.
+Each device publishes into its own folder below ``devices`` and reads the folders of the other devices. A
+device's files count only if they match its manifest, which is written last. docs/moving.md describes the
+shared folder.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def sync(home: Home, layout: Layout, folder: Path) -> Synced:
     """Exchange entries and purges with the other homes that sync over a folder.
 
     Raises:
-        ValueError: The folder and the home contain each other, nothing is where the folder would be made, the
-            folder is of a newer format, or the home is a database.
-        LockTimeoutError: Another process syncs this home, or holds a log.
-        StoreError: As for ``Session.add``. The finished part stays; sync again.
+        ValueError: The folder and the home contain each other, the folder's parent is missing, the folder has
+            a newer format, or the home is a database.
+        LockTimeoutError: Another process syncs this home, or holds the lock of a log.
+        StoreError: As for ``Session.add``. Sessions merged so far stay merged; sync again.
     """
     if is_database(home.root):
         raise ValueError(
@@ -79,12 +79,12 @@ def exchange(home: Home, layout: Layout, path: Path) -> Synced:
         exchanged = Exchanged.load(home.root)
         local = LocalHome(home, layout, result, exchanged)
         for agent in home.agents():
-            # First, so that the lines of a conflicting copy are part of what is exchanged.
+            # Merge conflicting copies first, so that their lines are exchanged, too.
             local.merge_copies(agent)
         others = [other for other in sorted(entries(shared, "devices")) if other != name]
         devices = [Device(shared, f"devices/{other}") for other in others]
         result.devices = len(devices)
-        for device in devices:  # First all erasures, so that no merge brings an erased entry back.
+        for device in devices:  # All erasures first, so that no merge brings an erased entry back.
             local.take_erasures(device)
         for device in devices:
             local.take(device)
@@ -92,10 +92,10 @@ def exchange(home: Home, layout: Layout, path: Path) -> Synced:
         own = OwnFiles(local, known), OwnLines(local, known)
         for part in own:
             part.take(devices)
-        known.save(home.root)  # First: published versions must not change later.
+        known.save(home.root)  # Save before publishing: published versions must not change later.
         file_deletions.forget(home.root, own[0].journal)
         give(local, shared, f"devices/{name}", own, [*known.agents(), HOME])
         exchanged.save(home.root)
     if result.changed or result.merged_copies:
-        home.sync()  # Let the index read the lines that were written beside it.
+        home.sync()  # Index the lines, which were written without the index.
     return result

@@ -1,8 +1,8 @@
-"""A folder that homes share: its format, a folder for each device, and the manifest written last.
+"""The shared folder of a sync: its format, a folder for each device, and the devices' manifests.
 
-Invariant (docs/decisions/0022-merge-logs-by-line.md): a device writes only below its own folder, and last a
-manifest with lengths and digests. So no file has two writers, a sync service makes no conflicting copies of
-it, and a file that is half copied does not count.
+Invariant (docs/decisions/0022-merge-logs-by-line.md): a device publishes only below its own folder, and
+writes its manifest, with lengths and digests, last. So a sync service makes no conflicting copies, and a
+half-copied file does not count. ``Device.rewrite`` alone changes another device's folder.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ FORMAT = 1
 MANIFEST = "manifest.ndjson"
 TEMPORARY = ".keepstone.tmp"
 MOST_LISTED = 64 << 20
-"""Bytes of a manifest that are read: those of some 400,000 files."""
+"""Maximum bytes of a manifest, enough for about 400,000 files; a longer manifest is refused."""
 _MARK = "keepstone-sync.json"
 _NAME = "device"
 _WRITTEN = "written"
 _REMEMBERED = 100
-"""How many of its own manifests a home knows again."""
+"""Number of its own manifests that a home recognizes; the oldest digests are dropped first."""
 _END = b'{"end":true}\n'
 _REWRITTEN = "instead"
-"""The key of a manifest's line that names, by its digest, the one that the device itself wrote."""
+"""Key of the first line of a rewritten manifest; its value is the digest of the device's own manifest."""
 
 
 def content(folder: Folder, name: str, most: int = sys.maxsize) -> bytes:
@@ -43,7 +43,7 @@ def content(folder: Folder, name: str, most: int = sys.maxsize) -> bytes:
 
     Raises:
         FileNotFoundError: There is no such file.
-        ValueError: It has more than ``most`` bytes.
+        ValueError: The file has more than ``most`` bytes.
     """
     with os.fdopen(folder.open(name, os.O_RDONLY), "rb") as file:
         if (size := os.fstat(file.fileno()).st_size) > most:
@@ -60,21 +60,21 @@ def content_or_none(folder: Folder, name: str, most: int = sys.maxsize) -> bytes
 
 
 def digest(raw: bytes) -> str:
-    """Return a manifest's record of a file's bytes."""
+    """Return the digest by which a manifest identifies a file's bytes."""
     return hashlib.sha256(raw).hexdigest()
 
 
 def check_format(shared: Folder) -> None:
-    """Mark a new folder with its format.
+    """Check the format of a shared folder, and mark a new folder with the current format.
 
     Raises:
-        ValueError: The folder has a newer format, or a mark that says none.
+        ValueError: The folder has a newer format, or its mark has no valid format.
     """
     raw = content_or_none(shared, _MARK, MOST_LISTED)
     if raw is None:
         replace_file(shared, _MARK, [json.dumps({"format": FORMAT}).encode()], temporary=TEMPORARY)
         return
-    # An empty mark is one that a sync service has created and not filled yet.
+    # If the mark is empty, a sync service has created it and not filled it yet.
     found = (parse(raw) or {}).get("format", FORMAT if not raw else None)
     if type(found) is not int or found < 1:
         raise ValueError(
@@ -86,16 +86,17 @@ def check_format(shared: Folder) -> None:
 
 
 def device_name(root: Path, shared: Folder) -> str:
-    """Return the name of a home in shared folders, which is part of its state.
+    """Return the name of a home in shared folders, which is stored in the home.
 
-    A home that was copied takes another name when it finds a manifest under its name that its copy wrote.
+    A copy of a home has the same name. The first of the two to find a manifest under its name that it did not
+    write takes a new name.
     """
     with Folder(root / SYNC, root=root) as folder:
         kept = content_or_none(folder, _NAME)
         if kept is not None:
             name = kept.decode("ascii")
             manifest = content_or_none(shared, f"devices/{name}/{MANIFEST}", MOST_LISTED) or b""
-            # Another device that took erased entries out has rewritten the manifest, and names the first one.
+            # A manifest that another device rewrote to remove erased entries names the original manifest.
             written = {digest(manifest), _first_of(manifest)}
             # A manifest without its end is still arriving, and does not show who wrote it.
             if not manifest.endswith(_END) or not written.isdisjoint(_written(folder)):
@@ -112,19 +113,19 @@ def _written(folder: Folder) -> list[str]:
 
 
 def write_manifest(root: Path, shared: Folder, place: str, lines: list[bytes]) -> None:
-    """Write a device's manifest, which makes its files count."""
+    """Write a device's manifest; the files that it lists count from then on."""
     manifest = b"".join([*lines, _END])
     with Folder(root / SYNC, root=root) as folder:
-        # The digest is recorded first: a home that does not know the manifest under its name takes another
+        # Record the digest first: a home that does not recognize the manifest under its name takes another
         # name, as a copied home must.
-        # Several of them, as a shared folder may be behind, or be restored from a backup.
+        # Keep several digests, as a shared folder may be behind, or be restored from a backup.
         known = [*_written(folder), digest(manifest)][-_REMEMBERED:]
         replace_file(folder, _WRITTEN, ["\n".join(known).encode()], temporary=TEMPORARY)
     replace_file(shared, f"{place}/{MANIFEST}", [manifest], temporary=f"{place}/{TEMPORARY}")
 
 
 def _first_of(manifest: bytes) -> str | None:
-    """Return the digest of the manifest that a device wrote, where another one rewrote it since."""
+    """Return the digest of the device's own manifest if another device rewrote it, otherwise None."""
     for raw in manifest.splitlines()[:1]:
         if isinstance(first := (parse(raw) or {}).get(_REWRITTEN), str):
             return first
@@ -132,7 +133,7 @@ def _first_of(manifest: bytes) -> str | None:
 
 
 def listing(files: Mapping[tuple[str, str], tuple[int, str]]) -> list[bytes]:
-    """Return the lines of a manifest of files."""
+    """Return a manifest's lines about files."""
     found = []
     for (agent, file), (length, name) in sorted(files.items()):
         line = {"agent": agent, "file": file, "size": length, "sha256": name}
@@ -141,7 +142,7 @@ def listing(files: Mapping[tuple[str, str], tuple[int, str]]) -> list[bytes]:
 
 
 class Device:
-    """The files of a device that have arrived whole."""
+    """The published files of one device, as its manifest lists them."""
 
     def __init__(self, shared: Folder, place: str) -> None:
         self._shared = shared
@@ -155,25 +156,25 @@ class Device:
                 if line.get("end") is True:
                     self.is_whole = True
                 size = line.get("size")
-                # Names of files are checked when they are opened: ``Folder`` refuses links and ways out of
-                # it.
+                # File names are checked when the files are opened: ``Folder`` refuses links and paths that
+                # lead out of it.
                 if isinstance(line.get("agent"), str) and isinstance(line.get("file"), str):
                     length = size if isinstance(size, int) else -1
                     self.listed[line["agent"], line["file"]] = length, str(line.get("sha256"))
 
     def leave_out(self, agent: str) -> None:
-        """Leave the files of an agent out."""
+        """Ignore the files of an agent."""
         self.listed = {key: entry for key, entry in self.listed.items() if key[0] != agent}
 
     def name(self, agent: str, file: str) -> str:
-        """Return where a file lies in the shared folder."""
+        """Return the path of a file in the shared folder."""
         return f"{self.place}/{agent}/{file}"
 
     def rewrite(self, changed: Mapping[tuple[str, str], bytes]) -> None:
-        """Write some of its files again, without entries erased since; an empty file is removed.
+        """Replace files of the device by versions without erased entries; an empty file is removed.
 
-        A device that left for good does not do so itself. The manifest names the one that the device wrote,
-        by which it knows its folder again.
+        A device that never syncs again would not remove the entries itself. The new manifest names the
+        device's own one, so that the device still recognizes its folder.
         """
         before = content(self._shared, f"{self.place}/{MANIFEST}")
         first = _first_of(before) or digest(before)
@@ -186,14 +187,14 @@ class Device:
                 self._shared.unlink(self.name(agent, file))
                 del self.listed[agent, file]
         lines = [json.dumps({_REWRITTEN: first}).encode() + b"\n", *listing(self.listed), _END]
-        # Last, as always: a kill before leaves files that the manifest does not fit, which do not count.
+        # Write the manifest last: files that do not match it, as after a kill before this line, do not count.
         replace_file(self._shared, f"{self.place}/{MANIFEST}", lines, temporary=temporary)
 
     def read(self, agent: str, file: str) -> bytes | None:
-        """Return a file; None unless it is as the manifest says."""
+        """Return a file's bytes; None if the file is missing or differs from the manifest."""
         size, wanted = self.listed[agent, file]
         try:
-            # The manifest's size is the bound: a file that grew since is not read whole.
+            # The manifest's size is the limit: a file that has grown is refused, not read whole.
             raw = content(self._shared, self.name(agent, file), size)
         except (FileNotFoundError, NotADirectoryError, ValueError, KeepstoneError):
             return None

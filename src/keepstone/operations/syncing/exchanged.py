@@ -1,7 +1,7 @@
-"""State of a home's last exchange, so that one without changes reads no log.
+"""State of a home's last exchange, so that an exchange without changes reads no log.
 
-It is derived, and lies with the indexes: without it all is read once more. It counts for a session only while
-log, archive and journal are as they were then.
+The state is derived data, stored with the indexes: without it, the next exchange reads all logs. A session's
+record is valid only while its log, its archive and the journal of purges are unchanged.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ _FILE = ".exchanged.json"
 
 @dataclass(slots=True)
 class ExchangedSession:
-    """A session as it was after the last exchange."""
+    """The state of a session after the last exchange."""
 
     state: list[Any]
     """The states of log, archive and journal."""
     given: dict[str, list[Any]]
     """Length and digest of each file that was published."""
     taken: dict[str, list[str]] = field(default_factory=dict)
-    """By device: the digests of its published files that were merged."""
+    """Digests of the merged files, by the device that published them."""
 
 
 class Exchanged:
-    """The sessions of a home as they were after the last exchange, by agent and session."""
+    """The states of a home's sessions after the last exchange, by agent and session."""
 
     def __init__(self, before: dict[str, Any]) -> None:
         self._before = before
@@ -50,17 +50,17 @@ class Exchanged:
         return cls({})
 
     def save(self, root: Path) -> None:
-        """Save the present states."""
+        """Save the states after this exchange."""
         # Without the record the next exchange reads all logs, which is no reason for this one to fail.
         with suppress(OSError, KeepstoneError), Folder(root / INDEX, root=root, create=True) as folder:
             raw = json.dumps(self.after).encode()
             replace_file(folder, _FILE, [raw], temporary=_FILE + TEMPORARY, durable=False)
 
     def known(self, agent: str, session: str, state: list[Any]) -> ExchangedSession | None:
-        """Return the record of a session if it is in this state."""
+        """Return the record of a session if the session was in this state."""
         found = self._before.get(f"{agent}/{session}")
         with suppress(KeyError, TypeError):
-            # The record may be of another version of keepstone, with other keys.
+            # Another version of keepstone may have written the record, with other keys.
             if found is not None and found["state"] == state:
                 return ExchangedSession(state, found["given"], found["taken"])
         return None

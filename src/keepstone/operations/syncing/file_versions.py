@@ -1,9 +1,9 @@
-"""Versions of an agent's files, and of lines of a home's other files, as devices tell them to each other.
+"""Versions of agents' files and of lines of grants and tests, as devices exchange them.
 
-A home that syncs keeps one version of each below ``.keepstone/sync``, with a digest in place of the name.
+A home that syncs keeps one version of each file and line below ``.keepstone/sync``, under a digest.
 
-Invariant (docs/decisions/0035-files-travel-by-versions.md): two versions have one result on every device, in
-any order of exchanges. Marks of lives decide which version has ended, and no clock does.
+Invariant (docs/decisions/0035-files-travel-by-versions.md): joining versions gives the same result on every
+device, in any order of exchanges. Marks of lives, not clocks, decide whether a version has ended.
 """
 
 from __future__ import annotations
@@ -23,44 +23,44 @@ from keepstone.operations.syncing.devices import MOST_LISTED, TEMPORARY, content
 from keepstone.store.files.file_deletions import VERSIONS
 
 _SEEN = 64
-"""How many earlier contents of a file are known again."""
+"""Maximum number of contents in ``Version.seen``; the oldest are dropped first."""
 _SHORT = 16
 _LONGEST_NAME = 255
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """The last version of a file, or of a line."""
+    """The latest version of a file or of a line."""
 
     time: int
     """Time of writing, in nanoseconds since 1970; later than that of the version it was made from."""
     sha256: str
     seen: tuple[str, ...]
-    """Beginnings of the digests of all contents that this one knew, its own included."""
+    """Digest prefixes of the contents that this version knows: its own, and those replaced or joined."""
     lives: frozenset[str]
-    """Marks of the lives that did not end: one begins where a file is written and none is."""
+    """Marks of the present lives. A life begins when a file is created."""
     over: frozenset[str] = frozenset()
     """Marks of the lives that ended."""
 
     @property
     def is_live(self) -> bool:
-        """Whether the file, or the line, exists."""
+        """Whether the file or line exists."""
         return bool(self.lives)
 
     def knows(self, sha256: str) -> bool:
-        """Return whether its device knew this content."""
+        """Return whether this version knows the content with this digest."""
         return sha256[:_SHORT] in self.seen
 
 
 Versions = dict[str, Version]
-"""By the digest of a name."""
+"""Versions by the digest of the file's name or of the line."""
 
 
 def written(old: Version | None, sha256: str, time: int, mark: str | None = None) -> Version:
-    """Return the version of new content in place of another version.
+    """Return the version with new content that replaces an older version.
 
-    A life that begins has the ``mark``. Without one that of the content, which is the same in all copies of a
-    home, or a new one where that life ended.
+    A new life gets ``mark``, by default the prefix of the content's digest, which is the same in all copies
+    of a home. If a life with this mark has ended, the new life gets a random mark.
     """
     short, time = sha256[:_SHORT], max(0, time)
     if old is None:
@@ -75,17 +75,17 @@ def written(old: Version | None, sha256: str, time: int, mark: str | None = None
 
 
 def ended(old: Version, more: Iterable[str] = ()) -> Version:
-    """Return the version after a deletion, which also ends lives with ``more`` marks."""
+    """Return the version after a deletion, which also ends the lives with the marks in ``more``."""
     return replace(old, lives=frozenset(), over=old.over | old.lives | {*more})
 
 
 def joined(ours: Version | None, theirs: Version) -> Version:
-    """Return the union of two versions: the lives that neither ended, with the content written last."""
+    """Return the union of two versions: the lives that neither has ended, and the content written last."""
     if ours is None:
         return theirs
     # An end is never taken back: a life that either device ended is over on both.
     over = ours.over | theirs.over
-    # Of equal times the digest decides, so that both devices choose the same content.
+    # Between equal times the digest decides, so that both devices choose the same content.
     last, other = (ours, theirs) if _rank(ours, over) >= _rank(theirs, over) else (theirs, ours)
     lives = (ours.lives | theirs.lives) - over
     return replace(last, seen=_both(other.seen, last.seen), lives=lives, over=over)
@@ -100,7 +100,7 @@ def _both(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def dump(versions: Versions) -> bytes:
-    """Return versions as a device publishes them."""
+    """Return versions in their published form, JSON."""
     return json.dumps(_plain(versions), separators=(",", ":")).encode()
 
 
@@ -112,7 +112,7 @@ def _plain(versions: Versions) -> dict[str, list[Any]]:
 
 
 def parsed(raw: bytes) -> Versions:
-    """Return versions that were published; ValueError for bytes of another form."""
+    """Return the versions from their published form; raises ValueError for invalid bytes."""
     return _versions(json.loads(raw))
 
 
@@ -155,7 +155,7 @@ class Known:
             ) from None
 
     def save(self, root: Path) -> None:
-        """Keep the versions, synced."""
+        """Save the versions durably."""
         groups = {name: _plain(versions) for name, versions in sorted(self.groups.items()) if versions}
         raw = json.dumps(groups).encode()
         with Folder(root / SYNC, root=root, create=True) as folder:
@@ -168,12 +168,12 @@ class Known:
         return self.groups.setdefault(name, {})
 
     def agents(self) -> list[str]:
-        """Return the agents with files, by the digests of their names."""
+        """Return the digests of the names of all agents with files."""
         return [name for name, versions in self.groups.items() if versions and "/" not in name]
 
 
 def conflict_name(path: str, sha256: str) -> str:
-    """Return the path at which the content that lost is kept.
+    """Return the path of the conflict copy that keeps losing content.
 
     Examples:
         >>> conflict_name("plans/today.md", "f00dcafe" * 8)
@@ -183,6 +183,6 @@ def conflict_name(path: str, sha256: str) -> str:
     stem, dot, extension = name.rpartition(".")
     stem, end = (stem, dot + extension) if stem else (name, "")
     mark = f" (conflict {sha256[:8]}){end}"
-    # The limit of a name is in bytes; a character that the cut divides is left out.
+    # File systems limit a name's bytes; a character that the cut divides is left out.
     kept = stem.encode()[: max(1, _LONGEST_NAME - len(mark.encode()))].decode(errors="ignore")
     return f"{folder}{slash}{kept}{mark}"

@@ -1,7 +1,7 @@
-"""Publishing this home's sessions in a shared folder: each changed file again, the manifest last.
+"""Publishing this home in a shared folder: changed files first, the manifest last.
 
-Others ignore a file that differs from the manifest, so a kill before the end makes them wait, and never read
-half a log (docs/decisions/0022-merge-logs-by-line.md).
+Other devices ignore a file that differs from the manifest. If this process is killed before the end, they
+wait for the next sync and never read half a log (docs/decisions/0022-merge-logs-by-line.md).
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _Listed = dict[tuple[str, str], tuple[int, str]]
 
 
 class Own(Protocol):
-    """A part of a home beside its sessions."""
+    """A part of a home other than its sessions."""
 
     def give(self, giver: Giver, agent: str) -> None:
-        """Publish the part of an agent, which may be known by the digest of its name only."""
+        """Publish this part of an agent, of whose name only the digest may be known."""
 
 
 def give(local: LocalHome, shared: Folder, place: str, own: Iterable[Own], known: Iterable[str]) -> None:
-    """Write this home's sessions and journals, and the ``own`` files and lines, also of ``known`` agents."""
+    """Publish this home's sessions, journals and ``own`` parts, also of ``known`` agents that are gone."""
     root, layout = local.home.root, local.layout
     shared.make_folder(place)
     before = Device(shared, place).listed
@@ -46,7 +46,7 @@ def give(local: LocalHome, shared: Folder, place: str, own: Iterable[Own], known
     giver = Giver(local, shared, place, before, listed)
     agents = local.home.agents()
     present = {purge_digests.gone_name(agent) for agent in agents}
-    # Agents that are gone here still have erasures and ends of files that other devices must learn.
+    # Agents that no longer exist here still have erasures and deletions that other devices must learn.
     gone = {*purge_digests.vanished_agents(root), *known} - present
     for agent in sorted([*agents, *gone]):
         shared.make_folder(f"{place}/{agent}")
@@ -66,14 +66,14 @@ def give(local: LocalHome, shared: Folder, place: str, own: Iterable[Own], known
                 for name in LINE_FILES:
                     if (raw := content_or_none(folder, name)) is not None:
                         giver.write(name, raw)
-    for agent, file in before.keys() - listed.keys():  # Erased here; the journal says so.
+    for agent, file in before.keys() - listed.keys():  # Removed here, as journal and versions record.
         with suppress(FileNotFoundError):
             shared.unlink(f"{place}/{agent}/{file}")
     write_manifest(root, shared, place, listing(listed))
 
 
 class Giver:
-    """Writes the files of one agent after another."""
+    """Writes this device's files, one agent after another."""
 
     agent = ""
 
@@ -87,7 +87,7 @@ class Giver:
         self._listed = listed
 
     def write(self, file: str, raw: bytes) -> tuple[int, str]:
-        """Write a file, unless it is there as it is."""
+        """Write a file unless the folder already has it with this content."""
         entry = len(raw), digest(raw)
         if self._before.get((self.agent, file)) != entry:
             if file.startswith(f"{ARCHIVE}/"):
@@ -98,14 +98,14 @@ class Giver:
         return entry
 
     def keep(self, file: str, entry: tuple[int, str]) -> bool:
-        """List a file that is there with this length and digest; False if it is not."""
+        """List a file if the folder has it with this length and digest; return False otherwise."""
         if self._before.get((self.agent, file)) != entry:
             return False
         self._listed[self.agent, file] = entry
         return True
 
     def sessions_of(self, folder: Folder) -> None:
-        """Write the sessions of the agent, those alone that have changed since the last exchange."""
+        """Write the agent's sessions that changed since the last exchange, and list the unchanged ones."""
         for session in sorted(sessions(folder, self._local.layout)):
             self._session(folder, session, self._local.layout.session_file(session))
 
@@ -113,7 +113,7 @@ class Giver:
         log, archive = self._local.files(folder, session)
         names = (file, f"{ARCHIVE}/{file}")
         taken = self._local.taken[self.agent, session]
-        # Before anything is read: without a change since the last exchange no log is opened.
+        # Compare states before reading: without a change since the last exchange no log is opened.
         state = self._local.state(folder, log, archive)
         known = self._local.exchanged.known(self.agent, session, state)
         if known is not None and self._is_there(names, known.given):
@@ -126,7 +126,7 @@ class Giver:
         with closing(log), closing(archive), log.locked():
             with log.reading() as fd, archive.reading() as old:
                 side = read_side(fd, old)
-            # Again, under the lock: the state must be that of the lines which were read.
+            # Take the state again, under the lock: it must be the state of the lines that were read.
             state = self._local.state(folder, log, archive)
         given: dict[str, list[Any]] = {names[0]: [*self.write(names[0], published(side.log, side))]}
         if side.archive:
@@ -134,6 +134,6 @@ class Giver:
         self._local.exchanged.keep(self.agent, session, ExchangedSession(state, given, taken))
 
     def _is_there(self, names: Iterable[str], given: dict[str, list[Any]]) -> bool:
-        """Return whether the folder has all files as they were given last, and no other."""
+        """Return whether the folder has exactly the files that were published last, unchanged."""
         listed = {name: [*entry] for name in names if (entry := self._before.get((self.agent, name)))}
         return listed == given

@@ -1,4 +1,4 @@
-"""Exchanging agents' own files: the last version of each, deletions, and copies of versions that lost."""
+"""Exchange of agents' own files: the latest version of each, deletions, and copies of losing versions."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ from keepstone.text.display import one_line, size
 
 VERSIONS = ".files.json"
 _FILE = ".file-"
-"""How the names of files begin in a device's folder; the digest of the path follows."""
+"""Prefix of the names of published files in a device's folder; the digest of the path follows."""
 MOST_BYTES = 64 << 20
-"""The longest file that is exchanged."""
+"""Maximum size of an exchanged file, in bytes; a longer file is skipped."""
 _FAILED = (KeepstoneError, ValueError, FileNotFoundError, NotADirectoryError)
 
 
@@ -65,7 +65,7 @@ def published_versions(
 
 @dataclass(slots=True)
 class _Found:
-    """A file as it is here. Digest and length are those of its published form: its path, then its bytes."""
+    """A file of this home. Digest and length are those of its published form: the path, then the bytes."""
 
     path: str
     sha256: str
@@ -82,14 +82,14 @@ class OwnFiles:
         self._known = known
         self._all: dict[str, _Agent] = {}
         self.journal: list[Beginning | Deletion] = []
-        """The beginnings and deletions of files here since the last exchange."""
+        """Files that were created and deleted here since the last exchange."""
         self._marks: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-        """The marks of files that began, by agent and name."""
+        """Marks of the lives that began since the last exchange, by the digests of agent and file name."""
         self._unmarked: dict[str, dict[str, str]] = defaultdict(dict)
-        """The contents of files that were deleted before any exchange, and began elsewhere, alike."""
+        """Digests of files deleted before their first exchange; their deletion ends equal files elsewhere."""
 
     def take(self, devices: list[Device]) -> None:
-        """Take in the files and deletions of other devices."""
+        """Merge the files and deletions of other devices into this home."""
         agents = [*self._local.home.agents()]
         self._take_deletions()
         published = published_versions(self._local, devices, VERSIONS)
@@ -107,7 +107,7 @@ class OwnFiles:
                 found.exchange(published.get(name, []))
 
     def _take_deletions(self) -> None:
-        """End the lives of files that were deleted since the last exchange, also of those written again."""
+        """End the lives of files that were deleted since the last exchange, even if they exist again."""
         self.journal = file_deletions.read(self._local.home.root)
         for line in self.journal:
             began = self._marks[line.agent]
@@ -123,7 +123,7 @@ class OwnFiles:
             versions[line.name] = ended(old, marks)
 
     def give(self, giver: Giver, agent: str) -> None:
-        """Publish the files of an agent, which may be given by the digest of its name."""
+        """Publish the files of an agent, given by its slug or by the digest of its name."""
         name = purge_digests.as_gone_name(agent)
         if name in self._all:
             self._all[name].give(giver)
@@ -145,11 +145,11 @@ class _Agent:
 
     @cached_property
     def _is_purged(self) -> bool:
-        """Whether an agent of this name was purged: then the end of a file ends its unknown edits, too."""
+        """Whether the agent was purged. Then a deletion also discards edits that its device had not seen."""
         return bool(self._agent) and self._local.was_purged(self._agent)
 
     def exchange(self, published: list[tuple[Device, str, Versions]]) -> None:
-        """Find the changes here, and join them with those of other devices."""
+        """Find the local changes and join them with the versions of other devices."""
         unexchanged = self._scan() if self._is_here else set()
         self._find_changes([versions for _, _, versions in published], unexchanged)
         arrived = [
@@ -157,7 +157,7 @@ class _Agent:
             for device, name, those in published
             for key, version in those.items()
         ]
-        # Ends first: a file that goes may be in the way of one that comes.
+        # Deletions first: a file to delete may be in the way of a file that arrives.
         for key, version, device, name in sorted(arrived, key=lambda row: (row[1].is_live, row[0])):
             if version != self._ours.get(key) and key not in unexchanged:
                 self._try(device, name, key, version)
@@ -169,7 +169,7 @@ class _Agent:
             self._local.remove_emptied(self._agent)
 
     def _find_changes(self, theirs: list[Versions], unexchanged: set[str]) -> None:
-        """Bring the versions up to the files that were written and deleted here since the last exchange."""
+        """Update the versions for files that were written or deleted here since the last exchange."""
         for key, version in self._ours.items():
             if version.is_live and key not in self._found and key not in unexchanged:
                 self._ours[key] = ended(version)
@@ -181,13 +181,14 @@ class _Agent:
             old, others = self._ours.get(key), [versions[key] for versions in theirs if key in versions]
             mark = self.began.get(key, [None])[-1]
             is_new = mark is not None and not any(mark in other.lives | other.over for other in others)
-            # A content that others had before is theirs: of a backup, a clone, or a sync that was killed.
+            # Content that another device's version knows came from there: from a backup, a clone, or a sync
+            # that was killed.
             is_ours = old is not None and old.knows(file.sha256)
             if is_new or is_ours or not any(other.knows(file.sha256) for other in others):
                 self._keep(key, file, mark)
 
     def _scan(self) -> set[str]:
-        """Find the files; return the keys of those whose present content is not exchanged."""
+        """Find the agent's files; return the keys of the files whose present content is not exchanged."""
         unexchanged: set[str] = set()
         with self._local.files_of(self._agent).folder() as folder:
             pending = [""] if folder is not None else []
@@ -205,13 +206,13 @@ class _Agent:
         return unexchanged
 
     def _look(self, folder: Folder, path: str) -> bool:
-        """Record a file as it is; False for one that is not exchanged."""
+        """Record a file's present state; return False for a file that is not exchanged."""
         try:
             name = file_name(path)
             status = folder.stat(name)
             check_file(status, name)
             state = _state(status)
-            # Replacing a hard link would part it from its other names.
+            # Replacing a hard-linked file would separate it from its other names.
             if status.st_nlink > 1 or status.st_size > MOST_BYTES:
                 why = "a hard link" if status.st_nlink > 1 else size(status.st_size)
                 self._result.skipped.append(f"{self._agent}/{one_line(path)}, which is {why}")
@@ -232,7 +233,7 @@ class _Agent:
         return [len(raw), digest(raw)]
 
     def _keep(self, key: str, file: _Found, mark: str | None = None) -> None:
-        """Count a file here as a version of its own, unless it is the last one."""
+        """Make a new version for a file here, unless the last version already has its content."""
         old = self._ours.get(key)
         if old is None or not old.is_live or old.sha256 != file.sha256:
             self._ours[key] = written(old, file.sha256, file.time, mark)
@@ -247,7 +248,8 @@ class _Agent:
     def _join(self, device: Device, name: str, key: str, theirs: Version) -> None:
         ours, file = self._ours.get(key), self._found.get(key)
         new = joined(ours, theirs)
-        # Of an agent that is known by a digest alone, only ends can be taken: its folder has no name.
+        # If only the digest of an agent's name is known, only deletions can be merged: the name of its
+        # folder is unknown.
         if new == ours or (new.is_live and not self._agent):
             return
         if (
@@ -268,7 +270,7 @@ class _Agent:
         self._ours[key] = new
 
     def _read(self, device: Device, name: str, key: str, sha256: str) -> tuple[str, bytes]:
-        """Return path and content of a file as another device has it."""
+        """Return the path and the content of a file that another device published."""
         length, listed = device.listed.get((name, _FILE + key), (0, ""))
         if length > MOST_BYTES + (1 << 16):
             raise ValueError(f"it has {size(length)}, more than {size(MOST_BYTES)}")
@@ -289,7 +291,7 @@ class _Agent:
         return raw
 
     def _copy(self, path: str, raw: bytes, time: int) -> None:
-        """Keep a content that lost in a file of its own, which is the same on every device."""
+        """Keep losing content in a conflict copy, whose name and content are the same on every device."""
         name = conflict_name(path, digest(packed(path, raw)))
         if name_digest(name) not in self._ours:
             sha256 = digest(packed(name, raw))
@@ -297,7 +299,7 @@ class _Agent:
             self._ours[name_digest(name)] = new
 
     def _write(self, path: str, raw: bytes, new: Version) -> Version:
-        """Write a file; return its version: an end, if a folder with files of this name is in the way."""
+        """Write a file and return its version, which is ended if a folder of this name contains files."""
         self._local.layout.refuse_twin(self._local.home.root, self._agent)
         for end in [at for at, char in enumerate(path) if char == "/"]:
             if (parent := self._found.get(name_digest(path[:end]))) is not None:
@@ -346,7 +348,7 @@ class _Agent:
         self._result.files.append(f"{self._agent}/{file.path}")
 
     def _unchanged(self, folder: Folder, path: str) -> int:
-        """Return the mode of a file that is as it was found, and for a new file that of new ones."""
+        """Return a file's mode, the default one if it is missing; StoreError if it changed since the scan."""
         file = self._found.get(name_digest(path))
         try:
             status = folder.stat(path)
@@ -358,7 +360,7 @@ class _Agent:
         return status.st_mode
 
     def _take_out(self, device: Device, name: str) -> None:
-        """Take deleted files out of a device's folder."""
+        """Remove deleted files from a device's folder."""
         gone = {
             (name, _FILE + key): b""
             for key, version in self._ours.items()
@@ -387,7 +389,7 @@ class _Agent:
 
 
 def _remove_empty(folder: Folder, path: str) -> None:
-    """Remove a folder without files; StoreError for one with any."""
+    """Remove a folder that contains no files; raises StoreError if it contains any."""
     for name in [file.name for file in folder.scan(path) if file.is_dir(follow_symlinks=False)]:
         _remove_empty(folder, f"{path}/{name}")
     folder.remove_folder(path)

@@ -1,7 +1,7 @@
-"""Exchanging files of lines, an agent's grants and the home's tests: those of all devices, less the removed.
+"""Exchange of grants and tests line by line: the lines of all devices, without those that one removed.
 
-A line that a device wrote to its own folder counts here like one that git would merge: who may write to the
-shared folder may grant.
+A line that another device publishes takes effect here, as a line that git merges would. So everyone with
+write access to the shared folder can grant.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from keepstone.store.sharing.grants_file import GrantsFile
 from keepstone.store.suggestion_lines import lines_of
 
 HOME = purge_digests.gone_name("")
-"""The agent's place in names of files that belong to the whole home."""
+"""Digest used in place of an agent's for files that belong to the whole home."""
 _MOST_TESTS = 16 << 20
 
 
 class _Kind(NamedTuple):
-    """A kind of file."""
+    """A kind of file that is exchanged line by line."""
 
     name: str
     most: int
     check: Callable[[bytes], object]
-    """Raises ValueError or StoreError for a line that is damaged."""
+    """Function that raises an error for a damaged line, such as ValueError or StoreError."""
 
 
 _KINDS = (
@@ -53,7 +53,7 @@ class OwnLines:
         self._lines: dict[tuple[str, str], list[bytes]] = {}
 
     def take(self, devices: list[Device]) -> None:
-        """Take in the lines that other devices have, and remove those that they removed."""
+        """Add the lines that other devices added, and remove the lines that they removed."""
         home = self._local.home
         agents = {purge_digests.gone_name(slug): slug for slug in home.agents()}
         for kind in _KINDS:
@@ -79,7 +79,7 @@ class OwnLines:
         before = dict(ours)
 
         def united(lines: list[bytes]) -> list[bytes]:
-            # Begins with the versions of before each time, as it may be called more than once.
+            # Each call starts from the same versions, as this function may be called more than once.
             ours.clear()
             ours.update(before)
             present = {digest(line): line for line in lines if line.strip()}
@@ -104,14 +104,14 @@ class OwnLines:
             return kept
 
         has_more = any(
-            # A file is only created if a line arrives that stays.
+            # A file is created only if an arriving line is live.
             key in arrived and joined(before.get(key), version).is_live
             for _, _, versions in published
             for key, version in versions.items()
         )
         try:
             self._change(kind, agent, united, has_more=has_more)
-        except DamagedGrantsError as error:  # It grants nothing, and stays as it is.
+        except DamagedGrantsError as error:  # A damaged file grants nothing and stays unchanged.
             ours.clear()
             ours.update(before)
             self._local.result.skipped.append(f"{agent}/{kind.name}: {error}")
@@ -141,7 +141,7 @@ class OwnLines:
             united([])
 
     def _arrived(self, kind: _Kind, published: list[tuple[Device, str, Versions]]) -> dict[str, bytes]:
-        """Return the lines of other devices by their digests."""
+        """Return the lines that other devices publish, by their digests."""
         found: dict[str, bytes] = {}
         for device, folder, _ in published:
             given = folder, _lines(kind.name)
@@ -160,7 +160,7 @@ class OwnLines:
 
     @staticmethod
     def _take_out(kind: _Kind, device: Device, folder: str, ours: Versions) -> None:
-        """Take removed lines out of a device's folder."""
+        """Delete removed lines from a device's folder."""
         given = folder, _lines(kind.name)
         raw = device.read(*given) if given in device.listed else None
         if raw:
@@ -186,7 +186,7 @@ class OwnLines:
 
 
 def _found(ours: Versions, present: Collection[str]) -> None:
-    """Bring versions up to the lines that are here, in their order, by digests."""
+    """Update versions for this home's lines, given by their digests in the order of the file."""
     for key, version in ours.items():
         if version.is_live and key not in present:
             ours[key] = ended(version)
@@ -195,7 +195,7 @@ def _found(ours: Versions, present: Collection[str]) -> None:
         old = ours.get(key)
         if old is None or not old.is_live:
             ours[key] = written(old, key, place + 1)
-        # Lines have no time of their own: their order in the file decides, and is kept by times that rise.
+        # Lines have no times, so increasing times record their order in the file.
         place = max(place, ours[key].time)
 
 

@@ -1,6 +1,6 @@
-"""Sync with a home on another machine: ssh runs keepstone there, and each side sends its files as a stream.
+"""Sync with a home on another machine: ssh runs keepstone there, and each side streams its files.
 
-The two devices' files form a shared folder, which is merged as any other.
+The files of the two devices form a temporary shared folder, which is merged like any other.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from keepstone.text.display import one_line, size
 _REMOTE = re.compile(r"(?P<host>[^/:\s-][^/:\s]*):(?P<path>[^\0]+)")
 _CHUNK = 1 << 16
 _PACKED_MORE = 64_000_000
-"""Bytes by which an answer may be longer than its files: the manifest, headers, poor compression."""
+"""Maximum bytes of an answer beyond those of its files: the manifest, headers, poor compression."""
 
 
 def is_remote(target: str) -> bool:
@@ -51,15 +51,15 @@ def sync_over_ssh(
     Args:
         home: The home here.
         layout: Its layout.
-        target: ``HOST:PATH``; the path begins at the user's own folder, if it does not begin with ``/``.
-        ssh: The program that reaches the other machine, with its options: ``"ssh -p 2222"``.
-        command: The command of keepstone there.
-        options: Further options for keepstone there.
-        most: How many bytes the files of the other home may have.
+        target: ``HOST:PATH``; a path without a leading ``/`` is relative to the user's home folder.
+        ssh: The program that connects to the other machine, with its options: ``"ssh -p 2222"``.
+        command: The keepstone command on the other machine.
+        options: Further options for keepstone on the other machine.
+        most: Maximum total size of the other home's files, in bytes.
 
     Raises:
-        ValueError: ``target`` names no machine and path.
-        StoreError: The other machine was not reached, or keepstone failed there. Nothing was changed here.
+        ValueError: ``target`` is not HOST:PATH, or the answer is not a stream that keepstone sends.
+        StoreError: The other machine was not reached, or keepstone failed there. Nothing was merged here.
     """
     found = _REMOTE.fullmatch(target)
     if found is None:
@@ -68,7 +68,7 @@ def sync_over_ssh(
     remote_command = shlex.join([*shlex.split(command), "sync", "-", "--home", path, *options])
     with one_sync(home), TemporaryDirectory() as temporary, TemporaryFile() as answer:
         place = Path(temporary)
-        # Once to publish this home's files, and again below to take in those of the other.
+        # This exchange publishes this home's files; the second one, below, merges the other home's files.
         sent = exchange(home, layout, place)
         _send(place, sent.device, [*shlex.split(ssh), found["host"], remote_command], answer, most)
         answer.seek(0)
@@ -79,10 +79,10 @@ def sync_over_ssh(
 def answer_over_ssh(
     home: Home, layout: Layout, given: IO[bytes], answer: IO[bytes], *, most: int = MOST
 ) -> Synced:
-    """Take in the files of another home from a stream, and write those of this one into ``answer``.
+    """Merge another home's files from a stream, and write this home's files to ``answer``.
 
     Raises:
-        ValueError: The stream is not one that ``sync_over_ssh`` sends, or brings more than ``most`` bytes.
+        ValueError: The stream was not sent by ``sync_over_ssh``, or its files have more than ``most`` bytes.
     """
     with one_sync(home), TemporaryDirectory() as temporary:
         place = Path(temporary)
@@ -93,10 +93,10 @@ def answer_over_ssh(
 
 
 def _send(place: Path, device: str, words: list[str], answer: IO[bytes], most: int) -> None:
-    """Send a device's files to a program, and write its output into a file."""
+    """Send a device's files to a program, and write the program's output to ``answer``."""
     try:
         process = subprocess.Popen(  # noqa: S603
-            # No shell here. ssh runs one at the other end, for which the words are quoted.
+            # No shell runs here. ssh runs a shell on the other machine, for which the words are quoted.
             words,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -105,24 +105,24 @@ def _send(place: Path, device: str, words: list[str], answer: IO[bytes], most: i
     except OSError as error:
         raise StoreError(f"{words[0]} cannot be run ({error.strerror}): install it, or give --ssh") from error
     said = deque[bytes](maxlen=2)
-    # Both outputs are read while the files are sent: a full pipe would stop the other side, and it this one.
+    # Read both outputs while sending: a full pipe would block the other side, which would block this one.
     with process, ThreadPoolExecutor(2) as readers:
         is_whole = readers.submit(_copy, process, answer, most)
         errors = readers.submit(_read_last, process, said)
-        # It may end before it has read all; then its status and its words say why.
+        # The program may end before it has read everything; its status and error output then say why.
         with suppress(BrokenPipeError), process.stdin or BytesIO() as given:
             pack(place, device, given)
         errors.result()
     if not is_whole.result():
         raise StoreError(f"{words[-2]} sent more than {size(most)}: give --max MB if that is right")
     if process.returncode:
-        # The end of the error output has the reason; the beginning may be a banner of the host.
+        # The reason is at the end of the error output; the beginning may be a banner of the host.
         text = b"".join(said).decode("utf-8", "replace").strip()
         raise StoreError(f"{words[-2]} could not sync: {one_line(text[-500:]) or process.returncode}")
 
 
 def _copy(process: subprocess.Popen[bytes], answer: IO[bytes], most: int) -> bool:
-    """Write a program's output into a file; end the program if that is more than ``most`` bytes."""
+    """Write a program's output to a file; kill the program and return False if the output is too long."""
     left = most + _PACKED_MORE
     with (
         process.stdout or BytesIO() as pipe

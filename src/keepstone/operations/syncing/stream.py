@@ -1,4 +1,4 @@
-"""The files of one device as a compressed stream: the manifest first, then just the files in it."""
+"""The files of one device as a compressed stream: the manifest, then exactly the files that it lists."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from keepstone.operations.syncing.devices import MANIFEST, TEMPORARY, Device
 from keepstone.text.display import one_line, size
 
 MOST = 1_000_000_000
-"""Bytes of files that a stream may bring unless the user says otherwise."""
+"""Default maximum for the total size of a stream's files, in bytes."""
 _NAME = re.compile(
     r"(?P<device>devices/[0-9a-f-]{36})/"
     r"(?P<file>[^/.\0][^/\0]*|[^/.\0][^/\0]*/(?:\.archive/)?[^/\0]+)"
 )
 _MANIFEST_BYTES = 64_000_000
 _BESIDE = 8_192
-"""Bytes that a file takes beside its content at most: headers with a long name, and padding."""
+"""Maximum bytes of a file in the stream in addition to its content: long-name headers and padding."""
 _END = 32_768
-"""Bytes of the end of a stream at most."""
+"""Maximum bytes of a stream's end."""
 
 
 class _Header(tarfile.TarInfo):
-    """The header of a file or of its long name.
+    """The header of a file or of its long name; other headers are refused.
 
-    For other headers tarfile fills files with holes that no byte of the stream stands for, or parses text in
-    more than linear time.
+    For other headers, tarfile fills files with holes that take no bytes in the stream, or parses text in more
+    than linear time.
     """
 
     @classmethod
@@ -69,7 +69,7 @@ def pack(place: Path, device: str, stream: IO[bytes]) -> None:
     paths = sorted(folder.rglob("*"), key=lambda path: (path != folder / MANIFEST, path))
     with tarfile.open(fileobj=stream, mode="w|gz", format=tarfile.GNU_FORMAT) as archive:
         for path in paths:
-            # A link may lead to any file of this machine, which the other one must not get.
+            # A link may point to any file on this machine, which the other machine must not get.
             if path.is_file() and not path.is_symlink():
                 archive.add(path, path.relative_to(place).as_posix())
 
@@ -78,8 +78,8 @@ def unpack(stream: IO[bytes], place: Path, most: int = MOST) -> None:
     """Write the files of a stream into a folder.
 
     Raises:
-        ValueError: It is not a stream of ``pack``, its files have more than ``most`` bytes, or they are not
-            those of its manifest.
+        ValueError: The stream was not written by ``pack``, its files have more than ``most`` bytes, or they
+            differ from its manifest.
     """
     bounded = _Bounded(stream)
     try:
@@ -92,7 +92,7 @@ def unpack(stream: IO[bytes], place: Path, most: int = MOST) -> None:
                 name = _NAME.fullmatch(member.name)
                 if name is None or device not in (None, name["device"]):
                     raise _foreign(member)
-                # Removed from the list, so that no file comes twice.
+                # Remove the file from the list, so that no file is accepted twice.
                 if device is not None and listed.pop(name["file"], None) != member.size:
                     raise _foreign(member)
                 if device is None and name["file"] != MANIFEST:
@@ -103,7 +103,7 @@ def unpack(stream: IO[bytes], place: Path, most: int = MOST) -> None:
                 if device is None:
                     device = name["device"]
                     listed = _listed(folder, device, most)
-                    # From here on no more bytes are unpacked than the manifest has room for.
+                    # From here on, at most as many bytes are unpacked as the files in the manifest can take.
                     bounded.left = sum(listed.values()) + _BESIDE * len(listed) + _END
     except (tarfile.TarError, EOFError, zlib.error, OSError, RecursionError) as error:
         raise ValueError(f"the other side sent no files that can be read: {error}") from error
@@ -126,11 +126,11 @@ def _write(folder: Folder, archive: tarfile.TarFile, member: tarfile.TarInfo) ->
 
 
 def _listed(folder: Folder, device: str, most: int) -> dict[str, int]:
-    """Return the sizes that a manifest gives, by name; refuse those that are not sizes, or too much."""
+    """Return a manifest's file sizes by name; refuse invalid sizes and a total above ``most``."""
     listed = {
         f"{agent}/{file}": length for (agent, file), (length, _) in Device(folder, device).listed.items()
     }
-    # ``true`` is a number for Python, and a negative size would raise the limit of the others.
+    # ``True`` is an integer in Python, and a negative size would raise the limit of other files.
     if any(type(length) is not int or length < 0 for length in listed.values()):
         raise ValueError("the other side sent a manifest without the sizes of its files")
     total = sum(listed.values())

@@ -1,7 +1,7 @@
-"""Taking in the published files of other devices: first their erasures, then their lines.
+"""Merging the published files of other devices: their erasures first, then their lines.
 
-A purge wins over everything (docs/decisions/0022-merge-logs-by-line.md). The erasures of all devices come
-before any merge, so that no device's older lines bring an erased entry back.
+A purge wins over everything (docs/decisions/0022-merge-logs-by-line.md). The erasures of all devices are
+applied before any merge, so that no device's older lines bring an erased entry back.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LINE_FILES = (DROPPED,)
 """Files beside the logs that two homes merge by the union of their lines."""
 
 GIVEN_SUGGESTIONS = f".{SUGGESTIONS}"
-"""The name of the suggestions in a device's folder, where a session's log cannot have it."""
+"""Name of the suggestions in a device's folder. No session's log can have it, as it begins with a dot."""
 
 
 @dataclass(slots=True)
@@ -48,13 +48,13 @@ class Synced:
     devices: int = 0
     """How many other devices were read."""
     changed: list[str] = field(default_factory=list)
-    """Sessions that got lines from elsewhere, as ``agent/session``."""
+    """Sessions that received lines from other devices, as ``agent/session``."""
     purged: int = 0
     """Entries that were removed because they were purged elsewhere."""
     pending: list[str] = field(default_factory=list)
-    """Files of other devices that have not arrived whole yet."""
+    """Files that could not be merged yet, most often because they have not arrived whole."""
     skipped: list[str] = field(default_factory=list)
-    """Damaged lines of other devices, which stay there: how many, and of which file."""
+    """Descriptions of skipped files and lines, such as the number of damaged lines of a file."""
     merged_copies: list[str] = field(default_factory=list)
     """Conflicting copies in this home that were merged and removed, as ``agent/session``."""
     device: str = ""
@@ -71,7 +71,7 @@ class LocalHome:
         self.layout = layout
         self.exchanged = exchanged
         self.taken: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(dict)
-        """By session and device: the digests of the device's published files, once they are merged."""
+        """Digests of the merged files that a device published, by session and then by device."""
         self.result = result
         self._store = cast("FileStore", home._store)  # noqa: SLF001  A home in a database was refused.
 
@@ -86,7 +86,7 @@ class LocalHome:
             yield folder
 
     def files(self, folder: Folder, session: str) -> tuple[Log, Log]:
-        """Return log and archive of a session."""
+        """Return the log and the archive of a session."""
         name = sessions(folder, self.layout).get(session) or self.layout.session_file(session)
         lock = Lock(folder, lock_file(name, self.layout.extension))
         return Log(folder, name, lock), Log(folder, f"{ARCHIVE}/{name}", lock)
@@ -96,17 +96,20 @@ class LocalHome:
         return self._store.files(agent)
 
     def was_purged(self, agent: str) -> bool:
-        """Return whether an agent, given by its name or by the digest of it, was purged here or elsewhere."""
+        """Return whether an agent, given by its name or the name's digest, was purged on any device."""
         return purge_digests.was_purged(self.home.root, self.layout, agent)
 
     def forget_removed_agent(self, name: str, versions: Versions, *, is_here: bool) -> None:
-        """Forget the versions of an agent whose folder a person took away, as for logs; not after a purge."""
+        """Forget the live versions of an agent whose folder was removed by hand, unless it was purged.
+
+        Its files then come back from other devices, as its logs do.
+        """
         if not is_here and not self.was_purged(name):
             for key in [key for key, version in versions.items() if version.is_live]:
                 del versions[key]
 
     def remove_emptied(self, agent: str) -> None:
-        """Remove what is left of an agent without files, if it was purged and has no sessions."""
+        """Remove the remaining folders of an agent without files if it was purged and has no sessions."""
         with self.folder(agent) as folder:
             if folder is not None and (sessions(folder, self.layout) or entries(folder, ARCHIVE)):
                 return
@@ -115,7 +118,7 @@ class LocalHome:
             self._store.remove_purged(agent)
 
     def state(self, folder: Folder, log: Log, archive: Log) -> list[Any]:
-        """Return a value that changes with a session, or with the journal."""
+        """Return a value that changes whenever the log, the archive or the journal of purges changes."""
         found: list[Any] = []
         for part in (log, archive):
             stat = part.stat()
@@ -126,7 +129,7 @@ class LocalHome:
         return found
 
     def erased(self, agent: str, session: str) -> Purged:
-        """Return a function for the number of erased lives of an id."""
+        """Return a function from an entry's id to the number of its erased lives."""
         found = purge_digests.erased_of(self.home.root, self.layout, agent)
         return found.in_session(session)
 
@@ -148,7 +151,7 @@ class LocalHome:
     # Other devices
 
     def take_erasures(self, device: Device) -> None:
-        """Carry out the erasures of another device here."""
+        """Apply the erasures of another device to this home."""
         if not device.is_whole:
             self.result.pending.append(device.name("", MANIFEST).replace("//", "/"))
             return
@@ -164,13 +167,13 @@ class LocalHome:
                 known = self.layout.check_agent(names.get(agent, agent))
             except InvalidAgentIdError:
                 self.result.pending.append(f"{agent!r:.80}: it is not an agent's slug")
-                # The name of the folder is the other device's word; only slugs are paths here.
+                # The folder's name comes from another device, so only a valid slug may become a path here.
                 device.leave_out(agent)
                 continue
             self.result.purged += self._store.take_erased(known, lines)
 
     def take(self, device: Device) -> None:
-        """Merge the sessions of another device, and remove entries erased since from its files."""
+        """Merge the sessions of another device; remove entries from its files that have been erased."""
         rewritten: dict[tuple[str, str], bytes] = {}
         for agent, file in sorted(device.listed) if device.is_whole else []:
             if file in LINE_FILES and (raw := device.read(agent, file)) is not None:
@@ -189,14 +192,14 @@ class LocalHome:
     def _take_session(
         self, device: Device, agent: str, session: str, file: str
     ) -> dict[tuple[str, str], bytes]:
-        """Merge a session; return the device's files without erased entries, if they had any."""
+        """Merge a session; return the new content of the device's files that have erased entries."""
         names = [name for name in (file, f"{ARCHIVE}/{file}") if (agent, name) in device.listed]
         listed = {name: [*device.listed[agent, name]] for name in names}
         digests = [device.listed[agent, name][1] for name in names]
         with self.folder(agent) as folder:
             if folder is not None:
                 known = self.exchanged.known(agent, session, self.state(folder, *self.files(folder, session)))
-                # The second case: the device has taken over exactly the lines that this home gave.
+                # The second comparison: the device publishes exactly the lines that this home published.
                 if known and (known.taken.get(device.place) == digests or known.given == listed):
                     self.taken[agent, session][device.place] = digests
                     return {}
@@ -208,7 +211,7 @@ class LocalHome:
         if theirs.damaged:
             name = device.name(agent, file)
             self.result.skipped.append(f"{counted(theirs.damaged, 'line')} of {name}")
-        # Damaged lines and those of no entry stay where they are.
+        # Damaged lines and lines without an entry are not merged.
         theirs.log = [line for line in theirs.log if line.life]
         theirs.archive = [line for line in theirs.archive if line.life]
         if self._merge(agent, session, theirs):
@@ -228,9 +231,9 @@ class LocalHome:
         with self.folder(agent) as folder:
             is_there = folder is not None and any(part.stat() for part in self.files(folder, session))
         alone = merged(Side(), theirs, purged)
-        # Without this an empty log would be made for a session that was removed here.
+        # Without this check, an empty log would be created for a session that was purged here.
         if not is_there and not alone.log and not alone.archive:
-            return False  # It was removed here, or has nothing.
+            return False  # All its entries were purged here, or it has none.
         with self.folder(agent, create=True) as folder:
             if folder is None:
                 return False
@@ -243,7 +246,7 @@ class LocalHome:
                     return False
                 if result.archive_changed:
                     folder.make_folder(ARCHIVE)
-                    # The archive first: a kill between the two leaves lines in both files, never in neither.
+                    # Archive first: a kill between the two writes leaves lines in both files, not in neither.
                     archive.replace(result.archive)
                 if result.log_changed or log.stat() is None:
                     log.create()
@@ -251,7 +254,7 @@ class LocalHome:
         return True
 
     def _take_suggestions(self, agent: str, raw: bytes) -> None:
-        """Add the suggestions and decisions of another device; remove those about purged entries."""
+        """Add the suggestions and decisions of another device; remove suggestions about purged entries."""
         root = self.home.root
         if "{agent}" not in self.layout.sessions or not self.layout.sessions_folder(root, agent).is_dir():
             return
@@ -262,7 +265,7 @@ class LocalHome:
             suggestion_file.change(place, root, united_with, lambda _: None, durable=True)
 
     def _take_lines(self, agent: str, file: str, raw: bytes) -> None:
-        """Add the lines of another home's file that this one lacks."""
+        """Add the lines of another device's file that this home's file lacks."""
         with self.folder(agent) as folder:
             if folder is None:
                 return
@@ -275,7 +278,7 @@ class LocalHome:
 
 
 def entries(folder: Folder, sub: str) -> list[str]:
-    """Return the names in a folder that have no leading dot; none without the folder."""
+    """Return the names in a folder that have no leading dot; an empty list if the folder is missing."""
     with suppress(FileNotFoundError, NotADirectoryError):
         return [entry.name for entry in folder.scan(sub) if not entry.name.startswith(".")]
     return []
@@ -292,7 +295,7 @@ def sessions(folder: Folder, layout: Layout) -> dict[str, str]:
 
 
 def published(lines: Iterable[SideLine], side: Side | None) -> bytes:
-    """Return lines as a device publishes them, a log's with the counts of accesses."""
+    """Return lines in their published form; access counts follow the lines of a log."""
     listed = list(lines)
     raw = [line.raw + b"\n" for line in listed]
     if side is not None:
