@@ -1,7 +1,7 @@
 """OpenTelemetry spans and metrics, active only in programs that have configured OpenTelemetry.
 
 Keepstone itself sends nothing, and imports OpenTelemetry only after the program has configured it. In any
-other program, a traced call costs two dictionary lookups. No name and no attribute contains texts, queries,
+other program, a traced call costs a few dictionary lookups. No name and no attribute contains texts, queries,
 ids, slugs or error messages.
 """
 

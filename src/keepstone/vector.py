@@ -43,7 +43,7 @@ F32 = "<f4"
 
 _GIVEN = "given:"
 _TINY, _HUGE = 1e-200, 1e200
-"""Between these bounds, the squared length of a vector is exact despite underflow and overflow."""
+"""Bounds for the squared length of a vector, between which it cannot have underflowed or overflowed."""
 _IS_UNIT = 1e-6
 """Maximum deviation from length 1, from rounding to float32, up to which a vector is not rescaled."""
 
@@ -71,8 +71,7 @@ def given_space(dim: int) -> Space:
 
 
 SAMPLE = 256
-"""Number of vectors in a sample of a space's usual cosines: the first by ``drawn``, or all if there are
-fewer.
+"""Number of vectors in the sample of a space: the first by ``drawn``, or all if there are fewer.
 
 Quartiles of 64 vectors depend too much on the sample: one sample in five made unrelated entries relevant.
 """
