@@ -68,8 +68,8 @@ class MemoryAdapter:
         """Append an event to a session's log, and return the event as ``load`` returns it.
 
         Without ``session_id``, the event is saved in the current session, or in a new session if there is
-        none. An event keeps its own ``id``, ``type`` and ``ts``. If the session has an event with the same
-        id, it is replaced.
+        none. An event keeps its own ``id``, ``type`` and ``ts``. An event whose id the session already has
+        replaces the existing event.
 
         Raises:
             TypeError, ValueError: The event cannot be written as JSON; nothing was written.
