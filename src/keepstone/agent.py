@@ -777,8 +777,8 @@ class Agent(BoundToProcess):
         Raises:
             EntryNotFoundError: There is no such suggestion.
             SuggestionOutdatedError: Its entries have changed in between; nothing was written.
-            ValueError: The suggestion was already decided, or this agent writes on behalf of a model, a tool or
-                an import.
+            ValueError: The suggestion was already decided, or this agent writes on behalf of a model, a tool
+                or an import.
         """
         self._check_decides()
         ts = now(self._shared.clock)

@@ -759,7 +759,7 @@ class Suggestion:
     """The new entry, or the tags to add."""
     why: str
     evidence: tuple[str, ...]
-    """What the proposal is based on: ids of entries, or other references."""
+    """The basis of the proposal: ids of entries, or other references."""
     by: str | None
     """Who proposed it; None if not given."""
     ts: datetime
@@ -784,7 +784,7 @@ class Finding:
     remedy: str = ""
     """The remedy, as a command if there is one."""
     cost: str = ""
-    """What happens if the finding is ignored."""
+    """The consequence of ignoring the finding."""
     agent: str | None = None
     """The agent concerned; None for the whole home."""
 

@@ -98,8 +98,7 @@ class KeepstoneSessionService(BaseSessionService):
         return await in_thread(self._read, _Place(app_name, user_id, session_id.strip()), config)
 
     async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
-        """Return the sessions of a user, or of all users of an app, without events, by time of last
-        change."""
+        """Return the sessions of a user, or of all users of an app, without events, sorted by last change."""
         return await in_thread(self._list, app_name, user_id)
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:

@@ -192,8 +192,7 @@ class KeepstoneVectorStore(VectorStore):
         return await write_in_thread(self._put, items, vectors)
 
     def delete(self, ids: Sequence[str] | None = None, **_kwargs: Any) -> bool:
-        """Delete the documents with these ids, or all documents if ``ids`` is None. Unknown ids are
-        ignored."""
+        """Delete the documents with these ids, or all if ``ids`` is None. Unknown ids are ignored."""
         with plain_errors():
             if ids is None:
                 ids = [record["id"] for record in self._session.records() if record["type"] == _DOCUMENT]
