@@ -106,7 +106,7 @@ _MATCHES = 10_000
 
 
 class Agent(BoundToProcess):
-    """The unit of isolation: no call on an agent accesses another agent's memory."""
+    """The unit of isolation: no call on an agent accesses another agent's memory without its grant."""
 
     def __init__(self, shared: Shared, slug: str, seen_by: str | None = None) -> None:
         """Use ``Home.agent`` instead."""
@@ -443,7 +443,7 @@ class Agent(BoundToProcess):
         """Restore a deleted entry; see ``Session.restore``.
 
         Raises:
-            EntryNotFoundError: No deleted entry has this id: it is live, purged or unknown.
+            EntryNotFoundError: No deleted entry has this id: the id is live, purged or unknown.
             AmbiguousIdError: Several sessions have such an entry; choose with ``session``.
         """
         if session is None:
@@ -625,8 +625,8 @@ class Agent(BoundToProcess):
     def purge_times(self, since: datetime, until: datetime | None = None) -> list[datetime]:
         """Return the times of purges from ``since`` until before ``until``, oldest first.
 
-        Each purged entry has one time. Clearing or removing a session purges all its entries. No other
-        information about purged entries is kept.
+        The list has one time for each purged entry. Clearing or removing a session purges all its entries. No
+        other information about purged entries is kept.
 
         Examples:
             >>> from datetime import datetime, timedelta, timezone
@@ -757,7 +757,7 @@ class Agent(BoundToProcess):
         return self._suggestions.add(line, targets, also)
 
     def suggestions(self, state: str | None = "open") -> list[Suggestion]:
-        """Return the suggestions in a state, oldest first; None for all of them.
+        """Return the suggestions in a state, or all if ``state`` is None, oldest first.
 
         A state is ``"open"``, ``"accepted"``, ``"rejected"``, ``"undone"`` or ``"outdated"``.
         """

@@ -237,7 +237,7 @@ class Conflict:
 
 
 class Judging(Protocol):
-    """Computes the properties of an entry that depend on others; see ``keepstone.store.trust``."""
+    """Computes an entry's trust and staleness, which depend on other entries and on cited files."""
 
     def trust(self, agent: str, session: str | None, record: Record) -> str:
         """Return the trust of an entry."""
@@ -449,7 +449,7 @@ def _begin(text: str) -> str:
 
 
 def _shortened(value: Any) -> Any:
-    """Return a value with its long texts cut for a terminal, such as pictures in Base64."""
+    """Return a value with long texts, such as pictures in Base64, cut for a terminal."""
     if isinstance(value, dict):
         return {key: _shortened(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -791,10 +791,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """The result of ``Agent.purge_matching``."""
+    """The result of ``Agent.purge`` and ``Agent.purge_matching``."""
 
     entries: tuple[tuple[str, str], ...]
-    """The session and id of each entry that contained the text."""
+    """The session and id of each entry that was purged, or that contained the text."""
     sessions: tuple[str, ...] = ()
     """The ids of the sessions whose id contained the text; they were removed with all their entries."""
     files: tuple[str, ...] = ()
@@ -803,7 +803,7 @@ class Purged:
     """The ids of the agent's suggestions that contained the text."""
 
     def __bool__(self) -> bool:
-        """Return whether anything contained the text."""
+        """Return whether anything was purged or contained the text."""
         return bool(self.entries or self.sessions or self.files or self.suggestions)
 
 

@@ -149,7 +149,7 @@ class Session(BoundToProcess):
         """Add or replace many entries with one write, each like ``put``: all of them, or none.
 
         ``check`` is called under the session's lock with an object whose ``get`` returns the live entry with
-        an id, or None. If ``check`` raises, nothing is written. It must not use the home.
+        an id, or None. If ``check`` raises, nothing is written. ``check`` must not use the home.
 
         Examples:
             >>> def is_missing(session):
@@ -290,8 +290,8 @@ class Session(BoundToProcess):
     ) -> Sequence[Record]:
         """Return all entries in the format of log lines, many times faster than ``entries``.
 
-        The objects are shared with other callers and must not be changed. The arguments are those of
-        ``entries``.
+        The objects are shared with other callers and must not be changed. The arguments are as for
+        ``entries``, but entries that are not valid are included by default.
         """
         moment = self._moment(as_of)
         found = self._store.records(self.agent, self.id, as_of=moment, archived=archived)

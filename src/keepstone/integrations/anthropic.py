@@ -276,7 +276,7 @@ def _replaced(content: str, old: str, new: str, path: str) -> tuple[str, int]:
 
 
 def _size(size: int) -> str:
-    """Format a number of bytes in the largest unit with a value of at least 1, such as 0B, 1.5K or 2M."""
+    """Format a number of bytes in the largest unit with a value of at least 1, such as 12B, 1.5K or 2M."""
     unit = min(max(0, size.bit_length() - 1) // 10, 3)
     amount = size / 1024**unit
     return f"{amount:.0f}{'BKMG'[unit]}" if amount == int(amount) else f"{amount:.1f}{'BKMG'[unit]}"

@@ -37,7 +37,7 @@ _HEAD_OF_DIGESTS = "langgraph-"
 _KNOWN_SESSIONS = 1_000
 """Maximum number of cached namespaces; the cache saves computing their session ids again."""
 _TICK = 2_000_000_000
-"""Maximum resolution of a file system's times in nanoseconds; closer changes may have the same time."""
+"""Coarsest resolution of a file system's times, in nanoseconds; closer changes may have the same time."""
 _RENEWED_PART = 0.01
 """Minimum extension by a read, as a fraction of the item's time to live, that is worth a write."""
 

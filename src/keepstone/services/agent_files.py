@@ -122,7 +122,7 @@ class AgentMemoryService:
         return self._toolbox.call(tool, arguments).data
 
     def close(self) -> None:
-        """Close the home. The service must not be used afterwards."""
+        """Close all files of the home. A later call reopens them."""
         self._home.close()
 
     def _tools(self) -> list[Tool]:
