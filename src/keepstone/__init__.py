@@ -1,9 +1,9 @@
-"""Memory for AI agents that people can open in a text editor, trust and take with them.
+"""Memory for AI agents, in files that people can read in a text editor, trust and take with them.
 
 ``__all__`` lists the public API. The layers below it, lowest first: errors and values; log lines and
 folding; layouts and confined files; the log; the index; the store; recall; notes; the context; session, agent
-and home. Each imports only from lower layers; the command, the server and the services call the home. All
-names are imported lazily, so that a command or a hook loads only what it needs.
+and home. Each layer imports only from lower layers. The command, the server and the services call the home.
+All names are imported lazily, so that a command or a hook loads only the modules it needs.
 """
 
 import importlib
@@ -188,11 +188,11 @@ _MODULES = {
     "keepstone.store.paging": "Page",
     "keepstone.store.sharing.grants": "Grant",
 }
-"""The public names by their modules, each of which is loaded with the first name that is asked for."""
+"""The public names by module. A module is loaded when one of its names is first used."""
 _PLACES = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 
-if not typing.TYPE_CHECKING:  # A checker would take any name for one that exists.
+if not typing.TYPE_CHECKING:  # With it, a type checker would accept any name.
 
     def __getattr__(name: str) -> object:
         """Load a lazy name (PEP 562), or return the version."""

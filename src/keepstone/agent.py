@@ -95,24 +95,24 @@ if TYPE_CHECKING:
 
 _CONTEXT_HITS = 8
 _TOKENS_A_HIT = 250
-"""Tokens of a context's budget per recalled hit, above the minimum number of hits."""
+"""Tokens of a context's budget for each recalled hit; the number of hits has a minimum and a maximum."""
 _MOST_HITS = 40
 _CONTEXT_NEWEST = 6
 
 _STREAMED = 1_000
-"""Entries that an iterator takes from the store at a time."""
+"""Number of entries that an iterator reads from the store per page."""
 _MATCHES = 10_000
-"""Entries that a purge looks up per page."""
+"""Number of entries that a purge looks up per page."""
 
 
 class Agent(BoundToProcess):
-    """The unit of isolation: no call on an agent accesses another agent's memory."""
+    """The unit of isolation: no call on an agent accesses another agent's memory without its grant."""
 
     def __init__(self, shared: Shared, slug: str, seen_by: str | None = None) -> None:
         """Use ``Home.agent`` instead."""
         self.slug = slug
         self.seen_by = seen_by
-        """The agent that accesses this one by its grants; None for the whole memory."""
+        """The slug of the agent that accesses this one through its grants; None for unrestricted access."""
         self._shared = shared
         self._store = shared.store
         self._suggestions = Suggestions(shared.store, slug)
@@ -126,9 +126,9 @@ class Agent(BoundToProcess):
         return self._store.files(self.slug)
 
     def new_session(self, id: str | None = None, *, title: str | None = None) -> Session:  # noqa: A002
-        """Create an empty session with a new or given id, unless it exists, and return it.
+        """Return the session with a new or given id; create it if it is missing.
 
-        ``title`` is given to it as by ``Session.set_title``.
+        ``title`` sets the session's title, as ``Session.set_title`` does.
 
         Raises:
             InvalidSessionIdError: The id is empty or too long for a file name.
@@ -142,8 +142,9 @@ class Agent(BoundToProcess):
     def session(self, id: str, of: str | None = None) -> Session:  # noqa: A002  The name in the log line.
         """Return a session, which need not exist: its first write creates it.
 
-        With ``of`` it is a session of another agent, of which each call sees and changes only what that
-        agent granted at that moment. It adds, updates, supersedes and deletes entries, and nothing else.
+        ``of`` names another agent, whose session is returned. Each call on that session accesses only the
+        entries that the other agent's grant covers at the time of the call. Apart from reading, the session
+        can only add, update, supersede and delete entries.
 
         Raises:
             InvalidSessionIdError: The id is empty or too long for a file name.
@@ -153,32 +154,32 @@ class Agent(BoundToProcess):
         return Session(self._shared, self.slug, self._store.check_session(id))
 
     def sessions(self) -> list[SessionInfo]:
-        """Return id, last change and size of all sessions, last changed first."""
+        """Return the id, last change and size of all sessions, the most recently changed first."""
         return self._store.sessions(self.slug)
 
     def session_summaries(
         self, ids: Iterable[str] | None = None, *, texts: bool = True
     ) -> list[SessionSummary]:
-        """Return titles, counts and previews of sessions, the one with the newest entry first.
+        """Return the titles, counts and previews of sessions; the session with the newest entry comes first.
 
-        A title is what ``Session.set_title`` gave, else the start of the first user's message.
+        The title is the one given with ``Session.set_title``, else the start of the first message of a user.
 
         Args:
             ids: Only these sessions.
-            texts: Without texts there are only given titles and no previews, which is much faster.
+            texts: Whether to return previews, and titles made from messages. False is much faster.
         """
         return self._store.summaries(self.slug, names_of(ids, "ids"), texts=bool(texts))
 
     def dropped_sessions(self) -> list[str]:
-        """Return the ids of the sessions that ``Session.drop`` marked, sorted; also if they began again."""
+        """Return the sorted ids of all sessions that ``Session.drop`` marked, including ids in use again."""
         return self._store.dropped(self.slug)
 
     def get(self, id: str, session: str | None = None, of: str | None = None) -> Entry:  # noqa: A002
-        """Return an entry; with ``of`` one that another agent shares.
+        """Return an entry. With ``of``, return an entry that this other agent shares.
 
         Raises:
             EntryNotFoundError: No live entry has this id.
-            AmbiguousIdError: Several sessions have one; choose with ``session``.
+            AmbiguousIdError: Several sessions have an entry with this id; choose with ``session``.
             NotGrantedError: The other agent shares nothing, or does not exist.
         """
         if of is not None:
@@ -202,18 +203,19 @@ class Agent(BoundToProcess):
         shared: Iterable[str] | None = None,
         **filters: Unpack[Filters],
     ) -> Page[Entry]:
-        """Return a page of the entries of all sessions, by time, ties by session and place; the oldest first.
+        """Return a page of the entries of all sessions, oldest first.
 
-        Only valid entries are listed: from ``valid_from`` on, before ``valid_to`` and ``expires``.
-        What is added or removed between two pages makes no other entry come twice or be left out.
+        Entries of the same time are sorted by session, then by position in the log. Only valid entries are
+        listed: from ``valid_from`` on, before ``valid_to`` and ``expires``. If entries are added or removed
+        between two pages, no other entry is repeated or skipped.
 
         Args:
-            limit: The most entries of the page.
-            cursor: The ``next`` of the page before; it holds in other processes, too.
-            newest_first: Begin with the newest.
-            shared: Other agents whose shared entries are listed, too.
-            filters: ``types``, ``tags``, ``where``, ``since``, ``until`` and ``ids``, all of which entries
-                must pass, and ``include_superseded``, which lists entries that are not valid now, too.
+            limit: Maximum number of entries on the page.
+            cursor: The ``next`` of the previous page. Other processes can use it, too.
+            newest_first: Return the newest entries first.
+            shared: The slugs of other agents whose shared entries are listed, too.
+            filters: ``types``, ``tags``, ``where``, ``since``, ``until``, ``ids`` and ``trust``; entries must
+                pass all of them. ``include_superseded`` also lists entries that are not valid now.
 
         Examples:
             >>> page = agent.entries(types=["decision"], where={"by": "Ada"}, limit=50)
@@ -229,7 +231,7 @@ class Agent(BoundToProcess):
     def iter_entries(
         self, *, newest_first: bool = False, shared: Iterable[str] | None = None, **filters: Unpack[Filters]
     ) -> Iterator[Entry]:
-        """Return an iterator over all entries that ``entries`` gives on its pages."""
+        """Return an iterator over the entries of all pages of ``entries``."""
         scope, attach = self._scope(filters), self._shared.judge.attach
         if reaches := self._reaches(shared):
             found = SharedLists(self._store, scope, reaches).entries(newest_first=newest_first)
@@ -237,16 +239,16 @@ class Agent(BoundToProcess):
         return pages(lambda at: attach(self._store.select(scope, _STREAMED, at, newest_first=newest_first)))
 
     def count(self, *, shared: Iterable[str] | None = None, **filters: Unpack[Filters]) -> int:
-        """Return how many entries pass filters; see ``entries``."""
+        """Return the number of entries that pass the filters; see ``entries``."""
         return SharedLists(self._store, self._scope(filters), self._reaches(shared)).count()
 
     def delete_where(self, *, dry_run: bool = False, **filters: Unpack[Filters]) -> int:
-        """Hide all entries that pass filters, with one write a session; return how many.
+        """Hide all entries that pass the filters, with one write per session, and return their number.
 
-        Superseded, expired and future entries are left as they are, unless ``include_superseded`` is true.
+        Superseded, expired and future entries are not hidden, unless ``include_superseded`` is true.
 
         Raises:
-            ValueError: There is no filter.
+            ValueError: No filter is given.
         """
 
         def delete(session: str, selected: Selected) -> int:
@@ -256,12 +258,12 @@ class Agent(BoundToProcess):
 
     @traced("purge", {"keepstone.entries": int})
     def purge_where(self, *, dry_run: bool = False, **filters: Unpack[Filters]) -> int:
-        """Remove every byte of all entries that pass filters, and return how many; see ``purge``.
+        """Remove every byte of all entries that pass the filters, and return their number; see ``purge``.
 
         Superseded, expired and future entries are purged, too, unless ``include_superseded`` is false.
 
         Raises:
-            ValueError: There is no filter.
+            ValueError: No filter is given.
             PurgePendingError: As for ``Session.purge``.
         """
 
@@ -285,21 +287,23 @@ class Agent(BoundToProcess):
         until: datetime | str | None = None,
         by: str | None = None,
     ) -> Grant:
-        """Let another agent read, or also write, entries of this one; the newest grant to an agent counts.
+        """Allow another agent to read, or to read and write, this agent's entries.
+
+        A new grant to an agent replaces the previous one.
 
         Args:
             to: The slug of the other agent, which need not exist.
-            may: ``"read"``, or ``"write"``, which includes reading. A writer adds, updates, supersedes and
-                deletes entries; it purges, clears, renames and compacts nothing.
-            types: Only entries of these types, those written included.
-            tags: Only entries with all of these tags, those written included.
+            may: ``"read"``, or ``"write"``, which includes reading. Writers can add, update, supersede and
+                delete entries. They cannot purge entries, or clear, rename or compact sessions.
+            types: Limit reading and writing to entries of these types.
+            tags: Limit reading and writing to entries with all of these tags.
             until: When the grant expires: a time as for ``expires``; ``"7d"`` means seven days from now.
-            by: Who grants it, in words, for people.
+            by: Who grants it, as text for people.
 
         Raises:
             InvalidAgentIdError: ``to`` is not a slug.
             ValueError: ``to`` is this agent, an argument is invalid, or the home has only one agent.
-            StoreError: The grants are damaged; nothing was written. The error says where.
+            StoreError: The agent's grants are damaged; nothing was written. The message says where.
 
         Examples:
             >>> home.agent("team").grant("coder", "read", types=["decision"]).may
@@ -308,30 +312,32 @@ class Agent(BoundToProcess):
         return add_grant(self._store, self.slug, self._now(), to, may, types, tags, until, by)
 
     def revoke(self, to: str) -> bool:
-        """Withdraw a grant, from the next call of every process on; False if nothing was granted.
+        """Revoke the grant to an agent, and return whether there was one.
+
+        The grant ends with the next call of every process.
 
         Raises:
-            StoreError: The grants are damaged, so they grant nothing; nothing was written.
+            StoreError: The agent's grants are damaged, so that none is in force; nothing was written.
         """
         return revoke(self._store, self.slug, self._now(), to)
 
     def grants(self) -> list[Grant]:
-        """Return the grants that are in force, by agent; none if the grants are damaged."""
+        """Return the grants in force, sorted by the other agent's slug; none if the grants are damaged."""
         return sorted(grants_now(self._store, self.slug, self._now()), key=lambda grant: grant.to)
 
     def share(self, id: str, to: str, session: str | None = None) -> Entry:  # noqa: A002
-        """Copy an entry into the session of the same id of another agent, and return the copy.
+        """Copy an entry into another agent's session with the same id, and return the copy.
 
-        The copy has a link ``copy_of``. Sharing the same entry again returns the copy that is there.
+        The copy has a link ``copy_of``. Sharing the same entry again returns the existing copy.
 
         Args:
             id: The entry.
             to: The slug of the other agent, which must have granted writing.
-            session: The session of the entry, where several have its id.
+            session: The session of the entry, if several sessions have an entry with this id.
 
         Raises:
             EntryNotFoundError, AmbiguousIdError: As for ``get``.
-            NotGrantedError: The other agent did not grant writing, or not of such an entry.
+            NotGrantedError: The other agent did not grant writing, or its grant does not cover this entry.
 
         Examples:
             >>> home.agent("team").grant("coder", "write").to
@@ -341,7 +347,8 @@ class Agent(BoundToProcess):
         """
         entry, target = self.get(id, session), self._reach(to)
         copied = copy_of(entry)
-        # Before the copy is looked for: without the grant not even its existence may show.
+        # Check the grant before the search for a copy: without a grant, not even its existence may be
+        # revealed.
         target.check(WRITE)
         try:
             return self.get(copied["id"], entry.session, of=to)
@@ -349,11 +356,11 @@ class Agent(BoundToProcess):
             return self.session(entry.session, of=to).add_many([copied])[0]
 
     def _view_of(self, of: str) -> Agent:
-        """Return a view of another agent, restricted by its grants at each call; this agent as it is."""
+        """Return a view of another agent, restricted by its grants at each call; this agent for its slug."""
         reach = self._reach(of)
         if reach.of == self.slug:
             return self
-        # All of the agent's methods work on this store, which refuses what no grant covers.
+        # All methods of the returned agent use this store, which refuses access that no grant covers.
         store = granted(reach)
         judge = Judge(store, self._shared.clock, self._shared.judge.project)
         return Agent(
@@ -364,7 +371,7 @@ class Agent(BoundToProcess):
         return Reach(self._store, self._now, self.slug, self._store.check_agent(of))
 
     def _reaches(self, shared: Iterable[str] | None) -> list[Reach]:
-        """Return this agent's access to others, each once; it need not share with itself."""
+        """Return this agent's access to each named agent, without duplicates and without itself."""
         names = dict.fromkeys(names_of(shared, "shared") or ())
         return [self._reach(name) for name in names if name != self.slug]
 
@@ -402,7 +409,7 @@ class Agent(BoundToProcess):
         return self._session_of(id, session).update(id, data, **keys)
 
     def set(self, key: str, value: Any, session: str = DEFAULT_SESSION) -> Entry:
-        """Set the value of a key, and return the entry that says it; see ``Session.set``.
+        """Set the value of a key, and return the entry that holds it; see ``Session.set``.
 
         Examples:
             >>> agent.set("plan", "Pro").data
@@ -417,15 +424,15 @@ class Agent(BoundToProcess):
         session: str = DEFAULT_SESSION,
         as_of: datetime | str | None = None,
     ) -> Any:
-        """Return the value that a key has now, or had at a time; ``default`` if it has none."""
+        """Return a key's value, now or at the time ``as_of``; ``default`` if it had none then."""
         return self.session(session).value(key, default, as_of=as_of)
 
     def values(self, session: str = DEFAULT_SESSION, as_of: datetime | str | None = None) -> dict[str, Any]:
-        """Return all keys with the values that they have now, or had at a time."""
+        """Return all keys with their values, now or at the time ``as_of``."""
         return self.session(session).values(as_of=as_of)
 
     def unset(self, key: str, session: str = DEFAULT_SESSION) -> bool:
-        """Delete the value of a key, which its history keeps; False if it has none."""
+        """Delete the value of a key, and return whether it had one. The value stays in the history."""
         return self.session(session).unset(key)
 
     def delete(self, id: str, session: str | None = None) -> None:  # noqa: A002
@@ -433,15 +440,15 @@ class Agent(BoundToProcess):
         self._session_of(id, session).delete(id)
 
     def restore(self, id: str, session: str | None = None) -> Entry:  # noqa: A002
-        """Give a deleted entry back; see ``Session.restore``.
+        """Restore a deleted entry; see ``Session.restore``.
 
         Raises:
-            EntryNotFoundError: No deleted entry has this id: it is live, purged or unknown.
-            AmbiguousIdError: Several sessions have one; say which with ``session``.
+            EntryNotFoundError: No deleted entry has this id: the id is live, purged or unknown.
+            AmbiguousIdError: Several sessions have such an entry; choose with ``session``.
         """
         if session is None:
             last = {version.session: version for version in self.history(id)}
-            # Of several sessions with this id the one that deleted it is meant.
+            # If several sessions have entries with this id, restore the deleted one.
             holders = [name for name, version in last.items() if version.deleted] or list(last)
             if len(holders) > 1:
                 raise _ambiguous(id, holders)
@@ -451,11 +458,11 @@ class Agent(BoundToProcess):
     def purge(self, id: str, session: str | None = None, *, follow: bool = False) -> Purged:  # noqa: A002
         """Remove every byte of an entry, deleted or not, and return what was purged; see ``Session.purge``.
 
-        With ``follow`` all that was derived from it is purged, too, deleted or not.
+        ``follow`` also purges all entries that were derived from it, deleted or not.
         """
         entry_id_of(id)
         if session is None:
-            # From the history and not from live entries: what was deleted can be purged as well.
+            # Search the history and not the live entries, as deleted entries can be purged, too.
             holders = sorted({version.session for version in self.history(id)})
             if len(holders) > 1:
                 raise _ambiguous(id, holders)
@@ -466,12 +473,12 @@ class Agent(BoundToProcess):
         self.session(session).purge(id)
         for name in sorted({holder for holder, _ in names[1:]}):
             self._store.purge(self.slug, name, [entry_id for holder, entry_id in names[1:] if holder == name])
-        # Tests of memory may name the purged ids.
+        # Remove the purged ids from the agent's memory tests, too.
         purge_ids(self._shared.root, self.slug, {entry_id for _, entry_id in names})
         return Purged(tuple(names))
 
     def sources(self, id: str, session: str | None = None) -> list[Entry]:  # noqa: A002
-        """Return the entries that an entry was derived from; those that are gone are left out.
+        """Return the entries that an entry was derived from; entries that no longer exist are left out.
 
         Raises:
             EntryNotFoundError, AmbiguousIdError: As for ``get``.
@@ -497,7 +504,7 @@ class Agent(BoundToProcess):
     def vouch(self, id: str, session: str | None = None) -> Entry:  # noqa: A002
         """Confirm an entry as a person, and return it: its trust is ``user``, and it is not stale.
 
-        That lasts until it, or an entry that it was derived from, changes. No tool of a model does this.
+        This holds until the entry, or an entry that it was derived from, changes. Models have no tool for it.
 
         Raises:
             EntryNotFoundError, AmbiguousIdError: As for ``get``.
@@ -525,14 +532,15 @@ class Agent(BoundToProcess):
             )
 
     def verify(self, *, accept: str | None = None) -> list[Citation]:
-        """Return all citations of entries, each compared with its file; nothing cached is used.
+        """Compare all citations of entries with their files, and return them. No cached result is used.
 
         Args:
-            accept: The id of an entry whose citations take the text that their files have now.
+            accept: The id of an entry whose citations are first updated to the current text of their files.
 
         Raises:
             EntryNotFoundError, AmbiguousIdError: As for ``get``.
-            MemoryFileNotFoundError, NotTextError, ValueError: What is to be accepted is gone.
+            MemoryFileNotFoundError, NotTextError, ValueError: The cited text no longer exists or cannot be
+                read, or the entry cites no file.
         """
         if accept is not None:
             entry, ts = self.get(accept), now(self._shared.clock)
@@ -544,22 +552,23 @@ class Agent(BoundToProcess):
         return [*self._shared.judge.verified(self.slug)]
 
     def on_behalf(self, by: str, via: str | None = None, *, may_cite: bool = True) -> Agent:
-        """Return this agent for a surface: what is written through it says who said it, and through what.
+        """Return this agent for a surface, such as a tool or a server.
 
-        No item that is written through it has more trust than that.
+        Entries written through the returned agent record who said them, and through which surface. None of
+        them has more trust than ``by``.
 
         Args:
             by: ``"user"``, ``"program"``, ``"model"``, ``"import"`` or ``"tool"``.
             via: The surface, such as ``"mcp/claude-code"``.
-            may_cite: Whether it may cite files of the project; not for writers from other machines, which
-                would learn what the files say.
+            may_cite: Whether entries may cite files of the project. Use False for writers on other machines,
+                which could otherwise learn the content of the files.
 
         Examples:
             >>> agent.on_behalf("tool", "crawler").add("The office closes at six").trust
             'tool'
         """
         now = self._shared.writer
-        # The least of both: a surface behind another one cannot raise the trust of what it passes on.
+        # Use the lower trust of both: a surface behind another surface cannot raise the trust of its entries.
         writer = Writer(least((trust_level(by), now.by or by)), via, may_cite and now.may_cite)
         return Agent(replace(self._shared, writer=writer), self.slug)
 
@@ -567,14 +576,14 @@ class Agent(BoundToProcess):
     def purge_matching(self, text: str, session: str | None = None, *, dry_run: bool = False) -> Purged:
         """Purge entries, sessions, files and suggestions with a text, ignoring case and Unicode normal form.
 
-        The keys and values of every line of logs and archives are searched, so deleted, archived and previous
-        versions are found, too, and damaged lines, whose ids are digests. A session whose id contains the
-        text is removed as a whole, and so is a file.
+        The keys and values of every line of logs and archives are searched. This also finds deleted and
+        archived entries, previous versions, and damaged lines, whose ids are digests. A session whose id
+        contains the text is removed as a whole, and so is a file whose path or content contains it.
 
         Args:
             text: The text to search for, such as a name or a key.
             session: Only purge entries of this session, and no files.
-            dry_run: Purge nothing, only return what would be purged.
+            dry_run: Only return what would be purged.
 
         Raises:
             ValueError: The text is empty.
@@ -614,9 +623,10 @@ class Agent(BoundToProcess):
         return Purged(entries, tuple(sessions), files, tuple(holding(lines, contains)))
 
     def purge_times(self, since: datetime, until: datetime | None = None) -> list[datetime]:
-        """Return when entries were purged from a time on and before another: one time for each, oldest first.
+        """Return the times of purges from ``since`` until before ``until``, oldest first.
 
-        Cleared and removed sessions count with all their entries. Nothing else is known of what was purged.
+        The list has one time for each purged entry. Clearing or removing a session purges all its entries. No
+        other information about purged entries is kept.
 
         Examples:
             >>> from datetime import datetime, timedelta, timezone
@@ -654,23 +664,26 @@ class Agent(BoundToProcess):
         return self.session(source.session).link(source.id, target.id, rel)
 
     def supersede(self, old_id: str, item: Mapping[str, Any] | str, session: str | None = None) -> Entry:
-        """Add an entry in the place of an older one, which holds until then, and return the new one.
+        """Replace an entry with a new one, which is valid from then on, and return the new one.
 
-        It goes into the old one's session, with a link ``supersedes``. The old one's ``valid_to`` becomes
-        the new one's ``valid_from``, or else its time. Both are one step: no reader, and no crash, sees only
-        one of them. Recall, contexts and queries show the new one from then on; ``reinstate`` undoes it.
+        The new entry is added to the old one's session, with a link ``supersedes``. The old entry's
+        ``valid_to`` becomes the new entry's ``valid_from``, or its time if it has none. Both changes are one
+        atomic step, for readers and after a crash. From then on, recall, contexts and queries return the new
+        entry. ``reinstate`` undoes this.
 
         Args:
-            old_id: The entry that holds no longer.
-            item: A mapping with the keys of a log line, or the new text. Without a ``type`` it has the old
-                one's.
-            session: The session of the old entry, where several have its id.
+            old_id: The id of the entry to replace.
+            item: A mapping with the keys of a log line, or the new text. Without a ``type``, the new entry
+                has the old entry's type.
+            session: The session of the old entry, if several sessions have an entry with this id.
 
         Raises:
             EntryNotFoundError, AmbiguousIdError: As for ``get``.
-            AlreadySupersededError: The old entry was superseded before; the error names the one valid now.
-            EntryExistsError: The item's id is taken.
-            TypeError, ValueError: The item cannot be stored, or the old entry replaced one with its id.
+            AlreadySupersededError: The old entry is already superseded; the message names the entry that is
+                valid now.
+            EntryExistsError: An entry with the item's id exists.
+            TypeError, ValueError: The item cannot be stored, or its id is the id of an entry that the old
+                entry supersedes.
 
         Examples:
             >>> newer = agent.supersede(decision.id, {"decision": "Use passkeys to sign in"})
@@ -680,9 +693,9 @@ class Agent(BoundToProcess):
         return self._session_of(old_id, session).supersede(old_id, item)
 
     def reinstate(self, old_id: str, session: str | None = None) -> Entry:
-        """Undo ``supersede``: delete all entries that came after one, open that one, and return it.
+        """Undo ``supersede``: delete all replacements of an entry, make it valid again, and return it.
 
-        An entry whose newer one was deleted or purged by itself is opened, too.
+        This also works if the replacement was deleted or purged separately.
 
         Raises:
             EntryNotFoundError, AmbiguousIdError: As for ``get``.
@@ -700,23 +713,23 @@ class Agent(BoundToProcess):
         evidence: Iterable[str] = (),
         by: str | None = None,
     ) -> Suggestion:
-        """Propose a change of memory, which a person accepts or rejects. No entry is changed.
+        """Propose a change of memory, for a person to accept or reject. No entry is changed.
 
         Args:
-            do: ``"merge"`` (one new entry supersedes several), ``"supersede"``, ``"delete"``, ``"tag"`` (adds
-                the item's ``tags``), ``"pin"`` or ``"add"``.
+            do: ``"merge"`` (one new entry supersedes several), ``"supersede"``, ``"delete"``, ``"tag"`` (the
+                item's ``tags`` are added), ``"pin"`` or ``"add"``.
             entries: The ids of the entries to change; none for ``add``.
-            item: The new entry of ``merge``, ``supersede`` and ``add``, a mapping with the keys of a log line
-                or its text; ``{"tags": […]}`` for ``tag``.
+            item: For ``merge``, ``supersede`` and ``add``, the new entry: a mapping with the keys of a log
+                line, or its text. For ``tag``, ``{"tags": […]}``.
             why: The reason, for the person.
             evidence: Ids of entries, or other references, that the proposal is based on.
             by: Who proposes it.
 
         Raises:
             EntryNotFoundError, AmbiguousIdError: As for ``get``.
-            TypeError, ValueError: This cannot be proposed, one of the entries to replace is not valid now, or
+            TypeError, ValueError: An argument is invalid, one of the entries to replace is not valid now, or
                 1,000 suggestions are open.
-            SecretError: It has a suspected secret, which the home refuses.
+            SecretError: The suggestion contains a suspected secret, which the home refuses.
 
         Examples:
             >>> suggestion = agent.suggest("pin", [decision.id], why="every session needs it", by="nightly")
@@ -744,7 +757,7 @@ class Agent(BoundToProcess):
         return self._suggestions.add(line, targets, also)
 
     def suggestions(self, state: str | None = "open") -> list[Suggestion]:
-        """Return the suggestions in a state, oldest first; None for all of them.
+        """Return the suggestions in a state, or all if ``state`` is None, oldest first.
 
         A state is ``"open"``, ``"accepted"``, ``"rejected"``, ``"undone"`` or ``"outdated"``.
         """
@@ -753,9 +766,9 @@ class Agent(BoundToProcess):
         return self._suggestions.select(state)
 
     def accept(self, id: str, by: str | None = None) -> Suggestion:  # noqa: A002
-        """Carry a suggestion out in one step, and keep who accepted it. Only a person should decide this.
+        """Apply a suggestion in one step, and record who accepted it. Only a person should accept one.
 
-        A new entry has the suggestion's id.
+        If the suggestion adds an entry, the entry has the suggestion's id.
 
         Args:
             id: The suggestion.
@@ -763,8 +776,9 @@ class Agent(BoundToProcess):
 
         Raises:
             EntryNotFoundError: There is no such suggestion.
-            SuggestionOutdatedError: Its entries changed since; nothing was changed.
-            ValueError: It is decided already, or this agent writes on behalf of a model, a tool or an import.
+            SuggestionOutdatedError: Its entries have changed in between; nothing was written.
+            ValueError: The suggestion was already decided, or this agent writes on behalf of a model, a tool
+                or an import.
         """
         self._check_decides()
         ts = now(self._shared.clock)
@@ -782,17 +796,17 @@ class Agent(BoundToProcess):
         return self._suggestions.accept(name_of(id, "id"), _person(by), ts, new)
 
     def reject(self, id: str, by: str | None = None) -> Suggestion:  # noqa: A002
-        """Keep that a suggestion is not wanted; see ``accept``."""
+        """Reject a suggestion, and record who rejected it; see ``accept``."""
         self._check_decides()
         return self._suggestions.reject(name_of(id, "id"), _person(by), now(self._shared.clock))
 
     def undo(self, id: str, by: str | None = None) -> Suggestion:  # noqa: A002
-        """Take back in one step what an accepted suggestion changed; a rejected one is open again.
+        """Revert an accepted suggestion in one step, or reopen a rejected one.
 
         Raises:
             EntryNotFoundError: There is no such suggestion.
-            SuggestionOutdatedError: Its entries changed since; nothing was changed.
-            ValueError: It was neither accepted nor rejected, or as for ``accept``.
+            SuggestionOutdatedError: Its entries have changed in between; nothing was written.
+            ValueError: The suggestion was neither accepted nor rejected, or as for ``accept``.
         """
         self._check_decides()
         return self._suggestions.undo(name_of(id, "id"), _person(by), now(self._shared.clock))
@@ -835,7 +849,7 @@ class Agent(BoundToProcess):
         notes: Notes | None = None,
         shared: Iterable[str] | None = None,
     ) -> Hits:
-        """Return what matches a query best, with explanations: entries, and files and notes on request.
+        """Return the best matches for a query, with explanations: entries and, on request, files and notes.
 
         Only valid entries are searched: from ``valid_from`` on, before ``valid_to`` and ``expires``.
 
@@ -849,32 +863,35 @@ class Agent(BoundToProcess):
                 reserved keys: ``{"user.city": "Zürich", "score": {"gte": 3}}``. Operators are ``eq ne gt
                 gte lt lte in not_in exists``.
             since: Only entries made at this time or later: an aware datetime, RFC 3339, a date, a span such
-                as ``"7d"``, or words such as ``"last week"``, which mean its beginning.
+                as ``"7d"``, or words such as ``"last week"``, which mean the start of that period.
             until: Only entries made before this time.
-            as_of: Search the entries as they were at this time, including later changed or deleted ones; a
-                time as for ``since``.
+            as_of: Search the entries as they were at this time, including entries that were changed or
+                deleted later. The formats are those of ``since``.
             min_priority: Only entries with at least this decayed priority.
-            min_relevance: Only hits with at least this relevance, from 0 to 1, even if none is left.
+            min_relevance: Only hits with at least this relevance, from 0 to 1; the result may be empty.
             vector: The vector to search with instead of the query's own; must not be zero.
-            neighbours: Number of entries before and after each hit in its session to return with it, not
-                counted in the limit.
+            neighbours: Number of entries before and after each hit, in its session, to return with it. They
+                do not count toward the limit.
             include_superseded: Include entries that are not valid now, or at ``as_of``: superseded, expired
                 and future ones.
             trust: Only entries of at least this trust: ``"user"``, ``"program"``, ``"model"``, ``"import"``
-                or ``"tool"``. An entry whose newer ones have less trust holds.
-            include: What to search: ``"entries"``, the agent's ``"files"``, ``"notes"``. Of files and notes
-                a hit is a bullet or paragraph, with ``path``, ``line`` and ``text``. The filters above are
-                of entries. Files are searched up to 1 MiB in all; ``Hits.skipped`` names the others.
+                or ``"tool"``. Less trusted entries are ignored, even if they supersede a trusted one.
+            include: What to search: ``"entries"``, the agent's ``"files"``, ``"notes"``. A hit in a file or a
+                note is a bullet or paragraph, with ``path``, ``line`` and ``text``. The filters above apply
+                to entries only. At most 1 MiB of files is searched; ``Hits.skipped`` lists the files that
+                were not.
             notes: The notes to search if ``include`` names them, such as ``Notes(".")``.
-            shared: Other agents whose shared entries are searched, too. Hits, whose ``agent``
-                tells them apart, are then in the order of their relevance.
+            shared: The slugs of other agents whose shared entries are searched, too. Hits are then sorted by
+                relevance; ``Hit.agent`` is the agent of the entry.
 
         Raises:
-            NotGrantedError: An agent in ``shared`` shares nothing, or does not exist; or ``as_of`` is given.
-            TypeError, ValueError: An argument is invalid, ``include`` names notes and none are given,
-                or files or notes are to be searched as of another time: they have no versions.
-            EmbeddingDimMismatchError, InvalidEmbeddingError: The vector is not in the agent's space.
-            SpaceMismatchError: The home was opened with an embedder other than its own.
+            NotGrantedError: An agent in ``shared`` shares nothing or does not exist, or ``as_of`` is given,
+                too.
+            TypeError, ValueError: An argument is invalid, ``include`` names notes and none are given, or
+                ``as_of`` is given with files or notes, which have no versions.
+            EmbeddingDimMismatchError, InvalidEmbeddingError: ``vector`` is invalid, or has another dimension
+                than the agent's vectors.
+            SpaceMismatchError: The home was opened with an embedder other than the one that made its vectors.
 
         Examples:
             >>> str(agent.recall("how do we sign in?", types=["decision"])[0].why)
@@ -937,16 +954,16 @@ class Agent(BoundToProcess):
     def conflicts(
         self, since: datetime | str | None = None, kinds: Iterable[str] | None = None
     ) -> Iterator[ConflictingPair]:
-        """Yield the pairs of entries that hold now and repeat or contradict one another, chat aside.
+        """Yield the pairs of valid entries that repeat or contradict each other, except chat messages.
 
-        Nothing is stored or resolved; a nightly job may ask for what came since the last one.
+        Nothing is stored or resolved. A nightly job can pass the time of its previous run as ``since``.
 
         Args:
             since: Only pairs with an entry made at this time or later.
             kinds: ``"contradiction"`` or ``"duplicate"``; default: both.
 
         Raises:
-            ValueError: Another kind, or ``since`` is not a time.
+            ValueError: A kind is unknown, or ``since`` is not a time.
 
         Examples:
             >>> for new, old in agent.conflicts(kinds=["contradiction"]):
@@ -973,7 +990,7 @@ class Agent(BoundToProcess):
         return self._store.entry_counts(self.slug)
 
     def vectors(self, embedder: EmbedderLike | None = None, dim: int | None = None) -> Vectors:
-        """Return the vector search of the agent, in the space of an embedder or of given vectors.
+        """Return the agent's vector search, in the space of an embedder or of vectors given by callers.
 
         Args:
             embedder: The embedder; default: the home's.
@@ -981,7 +998,7 @@ class Agent(BoundToProcess):
 
         Raises:
             TypeError, ValueError, EmbedderUnavailableError: The embedder is invalid or not usable.
-            SpaceMismatchError: It is not the home's embedder.
+            SpaceMismatchError: The embedder is not the home's.
             EmbeddingDimMismatchError: ``dim`` is not the embedder's dimension.
         """
         meaning = self._shared.meaning
@@ -1008,23 +1025,24 @@ class Agent(BoundToProcess):
 
         Each entry has a short reference, such as ``[3]``; ``Context.sources`` maps it to the entry.
 
-        The prefix has short instructions, notes, pinned entries, preferences and decisions, and is the same
-        for every query while none of these changes. Recalled entries, long ones by their best passage, and
-        the newest turns follow.
+        The prefix contains short instructions, notes, pinned entries, preferences and decisions. It is the
+        same for every query as long as none of these changes. Recalled entries and the newest turns follow.
+        Of a long recalled entry, only the best passage is shown.
 
         Args:
-            query: The user's question; without it, or if nothing is relevant to it, nothing is recalled.
+            query: The user's question. Without a question, or if nothing is relevant to it, nothing is
+                recalled.
             budget: Maximum number of tokens.
             notes: The notes of a project and its user, such as ``Notes(".")``.
             counter: Counts the tokens of a text, such as ``keepstone.counter_of("openai")``; default: a
                 conservative estimate.
-            window: Texts, and ids of entries, that the prompt already has. Recalled entries and newest turns
-                among them are left out; the prefix does not change.
-            ids: Show the session and the id of each entry in the text, too.
-            shared: Other agents whose shared entries are recalled, too.
-            trust: The least trust of what is shown as memory; see ``Entry.trust``. Entries below it, of
-                every kind, are in a fence of their own at the end, which says where they come from.
-            untrusted: ``"fence"``, or ``"omit"`` to leave out entries below the trust.
+            window: Texts and entry ids that the prompt already contains. Recalled entries and newest turns
+                that match one of them are left out; the prefix does not change.
+            ids: Also show the session and the id of each entry in the text.
+            shared: The slugs of other agents whose shared entries are recalled, too.
+            trust: The minimum trust of entries shown as memory; see ``Entry.trust``. Less trusted entries of
+                every kind are shown in a separate fence at the end, with their origin.
+            untrusted: ``"fence"``, or ``"omit"`` to leave out less trusted entries.
             stale: ``"omit"`` leaves out stale entries, see ``Entry.stale``; ``"mark"`` marks them.
 
         Raises:
@@ -1048,7 +1066,8 @@ class Agent(BoundToProcess):
                 f"{stale!r:.80}"
             )
         reaches = self._reaches(shared)
-        # Without a query nothing of the other agents is read, and a missing grant would not show.
+        # Check the grants here: without a query nothing is read from the other agents, and a missing grant
+        # would go unnoticed.
         for reach in reaches:
             reach.check()
         self._shared.judge.project.begin()
@@ -1087,10 +1106,10 @@ class Agent(BoundToProcess):
 
     @traced("recall", {"keepstone.hits": len})
     def _told(self, query: str, limit: int, trusted: Trusted, reaches: Sequence[Reach]) -> list[Hit]:
-        """Return a context's hits for a question; hits below the trust do not count toward the limit."""
+        """Return a context's hits for a question; less trusted hits do not count toward the limit."""
         vectors = None if self._shared.meaning.is_unwanted else self.vectors()
-        # Validity is decided by the condition, together with trust: where the newer of two facts is filtered
-        # away, the older one holds.
+        # The condition checks validity together with trust: if the newer of two facts is filtered out, the
+        # older one is valid.
         question = Question(query_of(query), limit, self._now(), self._now, include_superseded=True)
 
         def vectors_of(agent: str) -> Vectors | None:
@@ -1104,11 +1123,11 @@ class Agent(BoundToProcess):
 
         found = hits(replace(trusted, all=True))
         others = [hit for hit in found if not trusted.admits(hit.entry.line)]
-        # Searched once more without them, as untrusted entries must not take the places of trusted ones.
+        # Search again without untrusted entries, which must not displace trusted ones.
         return [*hits(trusted), *others] if others else found
 
     def _newest(self, trusted: Trusted) -> list[Entry]:
-        """Return the newest valid entries of the session with the newest one, the oldest of them first."""
+        """Return the newest valid entries, oldest first, of the session that has the newest valid entry."""
         now = self._now()
         last = self._store.select(Scope(self.slug, valid_at=now), 1, newest_first=True)
         if not last:
@@ -1116,7 +1135,8 @@ class Agent(BoundToProcess):
         tied = {
             entry.session for entry in self._store.select(Scope(self.slug, since=last[0].ts, valid_at=now))
         }
-        # Of entries with the same time, those of the log that changed last were added last.
+        # If the newest entries of several sessions have the same time, use the session whose log changed
+        # last.
         sessions = self._store.sessions(self.slug) if len(tied) > 1 else ()
         session = next((info.id for info in sessions if info.id in tied), last[0].session)
 
@@ -1128,7 +1148,7 @@ class Agent(BoundToProcess):
     def _of_both(
         self, find: Callable[[Callable[[Entry], bool]], list[Entry]], trusted: Trusted
     ) -> list[Entry]:
-        """Return the results for trusted entries and for all entries together, by time."""
+        """Return the results for all entries and those for trusted entries only, merged by time."""
         either = replace(trusted, all=True)
         found = find(lambda entry: either.matches(entry.line))
         if all(trusted.admits(entry.line) for entry in found):
@@ -1139,9 +1159,9 @@ class Agent(BoundToProcess):
         return sorted(found, key=lambda entry: entry.ts)
 
     def tools(self, format: ToolFormat = "json") -> list[dict[str, Any]]:  # noqa: A002
-        """Return the ten tools with which a model uses this memory; ``call`` runs them.
+        """Return the ten tools that let a model use this memory; ``call`` runs them.
 
-        They are those of the MCP server.
+        The MCP server offers the same tools.
 
         ``format`` is ``"json"`` (``name``, ``description``, and ``parameters`` as a JSON schema),
         ``"anthropic"``, ``"openai"`` (chat completions) or ``"openai-responses"``.
@@ -1149,12 +1169,13 @@ class Agent(BoundToProcess):
         return self._toolbox("main").definitions(format)
 
     def call(self, name: str, arguments: Mapping[str, Any] | str, session: str = "main") -> dict[str, Any]:
-        """Run a tool with what a model sent, a mapping or its JSON text, and return its result. Never raises.
+        """Run a tool with the arguments that a model sent, and return the result. Never raises.
 
-        What it saves says that a model said it, see ``Entry.origin``.
+        ``arguments`` is a mapping or its JSON text. Saved entries record a model as their origin; see
+        ``Entry.origin``.
 
         The result is ``{"ok": True, …}``, or ``{"ok": False, "error": {"code": …, "message": …}}``, where the
-        message says what the model can do. ``session`` is the one that is meant where a call names none.
+        message says what the model can do. ``session`` is the session to use if the arguments name none.
 
         Examples:
             >>> agent.call("memory_save", {"text": "Ada prefers tea", "type": "preference"})
@@ -1171,7 +1192,7 @@ class Agent(BoundToProcess):
     ) -> int:
         """Export the live entries to a new file, or a folder for ``md`` and ``okf``; return their number.
 
-        It appears as a whole at the end, or not at all. ``Home.import_from`` reads every format.
+        The file or folder is created atomically at the end. ``Home.import_from`` reads every format.
 
         Args:
             path: The file or folder to write to.
@@ -1179,10 +1200,10 @@ class Agent(BoundToProcess):
             force: Replace what is at the path.
 
         Raises:
-            FileExistsError: There is something at the path.
+            FileExistsError: The path exists.
             ValueError: The format is unknown, or the path and the home contain each other.
             AgentNotFoundError: The agent has neither a session nor a file.
-            AccessDeniedError, StoreError: The output cannot be written; nothing is left of it.
+            AccessDeniedError, StoreError: The output cannot be written; no partial output is left.
         """
         from keepstone.operations.exporting import export_agent  # Loaded for an export only.
 
@@ -1207,14 +1228,14 @@ class Agent(BoundToProcess):
 
 
 def view_of(agent: Agent, of: str | None) -> Agent:
-    """Return a view of another agent, restricted by its grants, for servers; this agent without ``of``."""
+    """Return the agent, or with ``of`` a view of that other agent, restricted by its grants; for servers."""
     return agent if of is None else agent._view_of(of)  # noqa: SLF001  Of this module.
 
 
 def shares(agent: Agent, other: str) -> bool:
-    """Return whether another agent shares anything with this one now, for servers that outlast grants."""
+    """Return whether another agent shares anything now; for servers, which may run longer than a grant."""
     try:
-        # Counts nothing: only the check of the grants matters.
+        # ``ids=()`` matches no entry: this only checks the grants.
         agent.count(shared=[other], ids=())
     except NotGrantedError:
         return False

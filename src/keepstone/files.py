@@ -1,7 +1,7 @@
 """An agent's own text files, confined to its folder.
 
-Writers take a lock file in the folder, so that concurrent writes are not lost, and remove it afterwards: the
-folder shows what an agent wrote, and nothing else. Readers need no lock, as writes are atomic.
+Writers use a lock file in the folder, so that concurrent writes are not lost. They remove it afterwards, so
+that the folder contains only the agent's files. Readers need no lock, because writes are atomic.
 """
 
 from __future__ import annotations
@@ -31,23 +31,24 @@ from keepstone.filesystem.lock import Lock
 from keepstone.text.tokenizer import containing
 
 Check = Callable[[str | None], None]
-"""Called with a file's text, None if there is no file, while the lock is held. Raising cancels the change."""
+"""A function that gets a file's text, or None if there is no file, under the lock; it raises to cancel."""
 
 
 class AgentFiles:
     """The files of one agent.
 
     Paths are relative, separated by ``/``. Content is any valid Unicode text; its UTF-8 bytes are kept
-    exactly, line ends included. New files have mode 0600 and new folders 0700. Thread-safe.
+    exactly, including line endings. New files have mode 0600, and new folders have mode 0700. Thread-safe.
 
-    The first write creates the folder. With ``root``, which must contain ``folder``, no part below ``root``
-    may be a link. ``durable=False`` leaves syncing to the system. ``refuse`` is called before and after the
-    folder is opened, and cancels the call by raising. ``creating`` is called with the path of a file before
-    it is written where none is, ``deleting`` with the path and the bytes of one before it is deleted.
+    The first write creates the folder. With ``root``, which must contain ``folder``, no part of the path
+    below ``root`` may be a link. ``durable=False`` leaves syncing to the system. ``refuse`` is called before
+    and after the folder is opened; it raises to cancel the call. ``creating`` is called with the path of each
+    new file before it is written. ``deleting`` is called with the path and the bytes of each file before it
+    is deleted.
 
-    Every method raises PathEscapeError for a path that may leave the folder and ValueError for a malformed
-    one, before any access; and AccessDeniedError, StoreError or LockTimeoutError if the system or another
-    writer prevents it.
+    Every method raises PathEscapeError for a path that may leave the folder, and ValueError for a malformed
+    path, before any access. It raises AccessDeniedError, StoreError or LockTimeoutError if the system or
+    another writer prevents the access.
 
     Examples:
         >>> files = AgentFiles(Path("memory/files"))
@@ -89,16 +90,17 @@ class AgentFiles:
             return text_in(folder, name)
 
     def read_bytes(self, path: str) -> bytes:
-        """Return the bytes of a file, which need not be UTF-8; raises as ``read``."""
+        """Return the bytes of a file, which need not be UTF-8. Raises the errors of ``read``."""
         name = file_name(path)
         with _found(name), self._open() as folder:
             return _read(folder, name)
 
     def write(self, path: str, content: str, *, check: Check | None = None) -> int:
-        """Write a file and return the number of bytes.
+        """Write a file, and return the number of bytes written.
 
         Missing folders are created, and an existing file keeps its mode. The write is atomic. ``check`` is
-        called with the old text, None for no file, while the lock is held; raising cancels the write.
+        called with the old text, or None if there is no file, while the lock is held. If ``check`` raises,
+        nothing is written.
 
         Raises:
             IsAFolderError: The path names a folder.
@@ -117,7 +119,7 @@ class AgentFiles:
     def append(self, path: str, content: str, *, check: Check | None = None) -> int:
         """Append to a file, or create it, and return the number of bytes added.
 
-        The append is atomic: the whole file is written again. ``check`` is as for ``write``.
+        The append is atomic, because the whole file is rewritten. ``check`` is as for ``write``.
 
         Raises:
             IsAFolderError: The path names a folder.
@@ -135,14 +137,15 @@ class AgentFiles:
         return len(data)
 
     def matching(self, text: str) -> list[str]:
-        """Return the sorted paths of all files whose path or content contains a text, ignoring case."""
+        """Return the sorted paths of the files whose path or content contains a text, ignoring case."""
         contains = containing(text)
         return [path for path in self.list() if contains(path) or self._holds(path, contains)]
 
     def texts(self, most: int) -> dict[str, str | None]:
-        """Return the texts of all files by their paths, up to a number of bytes in all.
+        """Return the texts of files by path, at most ``most`` bytes in total.
 
-        The smallest files come first. None stands for a file that is too large then, or not text.
+        The smallest files come first. The value is None for a file that exceeds the rest of the bytes, or is
+        not text.
         """
         with suppress(FileNotFoundError, NotADirectoryError), self._open() as folder:
             sizes = {
@@ -150,7 +153,7 @@ class AgentFiles:
             }
             found: dict[str, str | None] = {}
             for path in sorted(sizes, key=lambda path: (sizes[path], path)):
-                # The smallest first, so that one large file does not keep all others out.
+                # Take the smallest files first, so that one large file does not displace all others.
                 most -= sizes[path]
                 found[path] = _text_of(folder, path) if most >= 0 else None
             return found
@@ -162,9 +165,9 @@ class AgentFiles:
         return False
 
     def list(self, folder: str = "") -> list[str]:
-        """Return the sorted paths of all files, or of those below a folder.
+        """Return the sorted paths of all files, or of the files below a folder.
 
-        Links, hard links, devices and invalid names, which cannot be read, are left out.
+        Links, hard links, devices and files with invalid names are left out, as they cannot be read.
         """
         name = file_name(folder) if folder else ""
         try:
@@ -188,8 +191,8 @@ class AgentFiles:
                 content = _read(folder, name)
                 if check is not None:
                     check(_decoded(content))
-                # Recorded before the file goes: one that is written again would leave no sign that it was
-                # deleted.
+                # Record the deletion before the file is removed: if a writer then creates the file again,
+                # nothing else shows that it was deleted.
                 self._deleting(name, content)
                 folder.unlink(name)
                 if self._durable:
@@ -199,7 +202,7 @@ class AgentFiles:
     def folder(self, *, locked: bool = False) -> Iterator[Folder | None]:
         """Yield the folder itself, for operations on several files; None if it is missing.
 
-        ``locked`` keeps other writers of files away.
+        ``locked`` keeps out other writers of the agent's files.
         """
         try:
             opened = self._open()
@@ -234,9 +237,9 @@ class AgentFiles:
 
 
 def file_name(path: object) -> str:
-    """Return a checked path of an agent's file; raise PathEscapeError or ValueError for any other."""
+    """Check and return the path of an agent's file; PathEscapeError or ValueError if it is not valid."""
     names = check_path(path)
-    # On file systems that fold case, other spellings would name reserved files, too.
+    # On file systems that ignore case, other spellings also name reserved files.
     if names[0].casefold().startswith(RESERVED):
         raise ValueError(
             f"{names[0]!r:.80}: names that start with {RESERVED!r} are reserved; use another name"
@@ -245,7 +248,7 @@ def file_name(path: object) -> str:
 
 
 def file_bytes(content: object) -> bytes:
-    """Return the UTF-8 bytes of a file's content; TypeError or ValueError for what has none."""
+    """Return the UTF-8 bytes of a file's content; TypeError or ValueError if it is not valid text."""
     if not isinstance(content, str):
         raise TypeError(f"content must be a string, not {type(content).__name__}")
     try:
@@ -280,7 +283,7 @@ def _made(name: str) -> Iterator[None]:
 
 @contextmanager
 def locked_files(folder: Folder) -> Iterator[None]:
-    """Hold the lock of an agent's files, and remove the temporary file of a killed writer first."""
+    """Hold the lock of an agent's files. First remove the temporary file that a killed writer left."""
     with closing(Lock(folder, FILES_LOCK)) as lock, lock.hold():
         lock.remove()
         with suppress(FileNotFoundError):
@@ -293,7 +296,7 @@ def text_in(folder: Folder, name: str) -> str:
 
     Raises:
         NotTextError: The file is not UTF-8.
-        IsAFolderError, PathEscapeError: It is not a regular file without another hard link.
+        IsAFolderError, PathEscapeError: The file is not a regular file, or has another hard link.
     """
     data = _read(folder, name)
     try:
@@ -318,17 +321,17 @@ def _check(status: os.stat_result, name: str) -> None:
 def _text_of(folder: Folder, name: str) -> str | None:
     try:
         return _read(folder, name).decode()
-    except (FileNotFoundError, UnicodeDecodeError):  # Deleted since it was listed, or not text.
+    except (FileNotFoundError, UnicodeDecodeError):  # Deleted after it was listed, or not text.
         return None
 
 
 def _decoded(data: bytes) -> str:
-    """Decode a text; invalid UTF-8 becomes lone surrogates, so that it equals no valid text."""
+    """Decode a text. Invalid UTF-8 becomes lone surrogates, so that the result equals no valid text."""
     return data.decode("utf-8", "surrogateescape")
 
 
 def _status_of(folder: Folder, name: str) -> os.stat_result | None:
-    """Return the status of a file, None if there is none; raises if it is not a regular file."""
+    """Return the status of a file, or None if there is no file; raise if it is not a regular file."""
     try:
         status = folder.stat(name)
     except FileNotFoundError:

@@ -43,11 +43,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger("keepstone.recall")
 
 _CATCHING_UP_SECONDS = 1.0
-"""Seconds that ``close`` waits for a remote embedder."""
+"""Maximum number of seconds that ``close`` waits for a remote embedder."""
 _MOST_AGENTS = 1024
-"""Agents that are kept, so that a slug is not checked with each call."""
+"""Maximum number of cached agents; the cache saves checking the slug at each call."""
 _LOOKING_SECONDS = 0.1
-"""Seconds between two looks of a watch for changes."""
+"""Minimum number of seconds between two polls of a watch."""
 
 
 def open(  # noqa: A001  Called as keepstone.open.
@@ -64,43 +64,47 @@ def open(  # noqa: A001  Called as keepstone.open.
     project: str | os.PathLike[str] | None = None,
     memory: int | None = None,
 ) -> Home:
-    """Open a home. Nothing is written before the first add.
+    """Open a home. Nothing is written before the first entry is added.
 
     Args:
         target: The home's folder, as a path or a ``file:`` URL. Default: ``$KEEPSTONE_HOME``, else the user's
             data folder.
         layout: ``"default"``, ``"bmad"``, ``"cache"`` or a ``Layout``.
-        embedder: The embedder of vector search. ``"auto"`` is the embedder of the home's vectors; in a home
-            without vectors $KEEPSTONE_EMBEDDER, else the best installed one (minilm, else e5, else
-            static, else none). Otherwise ``"none"``, a name such as ``"minilm"``, ``"e5"`` (multilingual),
-            ``"static"``, ``"openai:MODEL"`` or ``"http://HOST:PORT/v1?model=MODEL"``, an object with ``id``,
-            ``dim``, ``embed_documents`` and ``embed_query``, a LangChain ``Embeddings``, or a function from
-            texts to vectors. Nothing is loaded before the first recall, unless the embedder has no id, as a
-            bound method, a lambda or a partial: it is known by its vector of a fixed text.
-        space: An id for the embedder's space, in the place of its own: homes with the same id compare
-            their vectors, so say it only of the same model.
-        durability: ``"full"`` syncs each write to the disk before it returns; ``"os"`` leaves syncing to
-            the system, which is faster but loses the last writes in a power failure.
-        reranker: Rescores the best hits of each recall: a function of the query and the list of their
-            texts that returns one number per text, higher is better.
-        secrets: How to treat keys and tokens anywhere in entries: ``"keep"`` stores them, and ``doctor``
-            warns; ``"mask"`` stores a placeholder such as ``[secret: GitHub token]``; ``"refuse"`` raises
-            ``SecretError``. Only well-known formats are detected. An agent's own files are not checked.
-        clock: Returns the time of new entries; default: the system clock.
+        embedder: The embedder of vector search. ``"auto"`` is the embedder of the home's vectors. In a home
+            without vectors, it is $KEEPSTONE_EMBEDDER, else the best installed one (minilm, else e5, else
+            static, else none). Other values are ``"none"``; a name such as ``"minilm"``, ``"e5"``
+            (multilingual), ``"static"``, ``"openai:MODEL"`` or ``"http://HOST:PORT/v1?model=MODEL"``; an
+            object with ``id``, ``dim``, ``embed_documents`` and ``embed_query``; a LangChain ``Embeddings``;
+            or a function from texts to vectors. Nothing is loaded before the first recall, except for an
+            embedder without an id, such as a bound method, a lambda or a partial: it is called with a fixed
+            text, whose vector identifies it.
+        space: An id for the embedder's space, which replaces the embedder's own id. Vectors with the same id
+            are compared, so use one id for one model only.
+        durability: ``"full"`` syncs each write to the disk before the call returns. ``"os"`` leaves syncing
+            to the system: it is faster, but a power failure loses the last writes.
+        reranker: A function that rescores the best hits of each recall. Its arguments are the query and the
+            list of the hits' texts; it returns one number per text, higher is better.
+        secrets: How to treat secret keys and tokens anywhere in entries. ``"keep"`` stores them, and
+            ``doctor`` warns of them. ``"mask"`` stores a placeholder such as ``[secret: GitHub token]``.
+            ``"refuse"`` raises ``SecretError``. Only well-known formats are detected. An agent's own files
+            are not checked.
+        clock: A function that returns the current time, for new entries and validity; default: the system
+            clock.
         language: The language whose stemmer is used for words in Latin letters, such as ``"de"``. The home
-            remembers it; default: the remembered one, else English. Russian and Greek words are recognized
-            by their script. Another language rebuilds the indexes.
-        project: The folder whose files entries cite; default: the root of the repository of the working
-            folder, else that folder.
-        memory: Bytes that the indexes of all open agents of this process keep in memory together, for all
-            homes, as it was said last; default: 256 MB. The agent in use may take more.
+            stores it; default: the stored language, else English. Russian and Greek words are recognized by
+            their script. Changing the language rebuilds the indexes.
+        project: The folder whose files entries cite; default: the root of the repository that contains the
+            working folder, else the working folder.
+        memory: Maximum number of bytes that the indexes of all agents keep in memory, in total for all homes
+            of this process; default: 256 MB. The last value given counts. The agent in use may exceed the
+            limit.
 
     Raises:
-        ValueError: The layout, durability, language or ``secrets`` is unknown, the target is not a folder's
-            path, or a URL of an unknown scheme.
-        StoreError: The target is a database whose extra is not installed.
+        ValueError: The layout, durability, language or ``secrets`` is unknown, or the target is neither the
+            path of a folder nor a URL of a known scheme.
+        StoreError: The target is a database, and its extra is not installed.
         AccessDeniedError: Permission to access the target is denied.
-        EmbedderUnavailableError: The named embedder is not usable here; the message says what to do.
+        EmbedderUnavailableError: The named embedder cannot be used; the message says what to do.
         SpaceMismatchError: The home's vectors are from an embedder other than the named one.
 
     Examples:
@@ -116,7 +120,8 @@ def open(  # noqa: A001  Called as keepstone.open.
         raise TypeError(f"clock must be callable, not {type(clock).__name__}: {clock!r:.80}")
     if reranker is not None and not callable(reranker):
         raise TypeError(f"reranker must be callable, not {type(reranker).__name__}: {reranker!r:.80}")
-    # For the process and not for this home: indexes of all homes share one budget of memory.
+    # This sets the limit for the process, not for this home: the indexes of all homes share one memory
+    # budget.
     if memory is not None:
         BUDGET.limit = count_of(memory, "memory")
     store, root = open_store(
@@ -138,7 +143,7 @@ def open(  # noqa: A001  Called as keepstone.open.
 
 
 def _user_folder() -> str:
-    from platformdirs import user_data_dir  # Only needed where no home is named.
+    from platformdirs import user_data_dir  # Needed only if no home is named.
 
     return user_data_dir("keepstone", appauthor=False)
 
@@ -152,9 +157,9 @@ def _guard(secrets: Literal["keep", "mask", "refuse"]) -> Guard | None:
 
 
 class Home(BoundToProcess):
-    """The place where memory lives, opened by ``keepstone.open``. Safe to share between threads.
+    """A home: the agents, indexes and settings of one folder or database. Safe to share between threads.
 
-    Also a context manager, which closes it.
+    ``keepstone.open`` opens it. It is also a context manager, which closes it.
     """
 
     def __init__(
@@ -194,10 +199,10 @@ class Home(BoundToProcess):
             InvalidAgentIdError: The slug is not 1 to 128 of ``A-Z a-z 0-9 . _ -``, starting with a letter or
                 digit and not ending with a dot.
         """
-        with suppress(KeyError, TypeError):  # It is new here, or not even a string.
+        with suppress(KeyError, TypeError):  # The slug is not cached, or not even a string.
             return self._agents[slug]
         if len(self._agents) >= _MOST_AGENTS:
-            # All at once, which costs less than an order of use and happens rarely.
+            # Drop all of them: this happens rarely, and costs less than tracking the order of use.
             self._agents.clear()
         self._agents[slug] = agent = Agent(self._shared, self._store.check_agent(slug))
         return agent
@@ -218,9 +223,10 @@ class Home(BoundToProcess):
         *,
         force: bool = False,
     ) -> int:
-        """Export the live entries of all agents into a new folder with a folder each; return their number.
+        """Export the live entries of all agents into a new folder, and return their number.
 
-        The folder appears as a whole at the end, or not at all. ``import_from`` reads every format.
+        The new folder has one folder for each agent, and is created atomically at the end. ``import_from``
+        reads every format.
 
         Args:
             path: The folder to write to.
@@ -228,9 +234,9 @@ class Home(BoundToProcess):
             force: Replace what is at the path.
 
         Raises:
-            FileExistsError: There is something at the path.
+            FileExistsError: The path exists.
             ValueError: The format is unknown, or the path and the home contain each other.
-            AccessDeniedError, StoreError: The folder cannot be written; nothing is left of it.
+            AccessDeniedError, StoreError: The folder cannot be written; no partial output is left.
         """
         from keepstone.operations.exporting import export_memory  # Loaded for an export only.
 
@@ -246,19 +252,19 @@ class Home(BoundToProcess):
     ) -> ImportResult:
         """Import the memory of another tool, or an export, into an agent.
 
-        A second run adds nothing: changed records replace their entries, and what was deleted here stays
-        deleted. The source is never changed, and nothing of it is executed.
+        Running the import again adds no duplicates: changed records replace their entries, and entries that
+        were deleted in the home stay deleted. The source is never changed, and no code in it is executed.
 
         Args:
-            source: What it is from, such as ``"mem0"`` or ``"chatgpt"``; ``"auto"`` recognises it.
+            source: The kind of source, such as ``"mem0"`` or ``"chatgpt"``; ``"auto"`` detects it.
             path: The file, folder or zip archive.
             agent: The slug of the agent to import into.
-            keep_origin: Keep who said each record, as of a home of one's own. Without it nothing imported has
-                more trust than ``import``.
+            keep_origin: Keep the origin of each record, for exports of one's own homes. Otherwise no imported
+                entry has more trust than ``import``.
 
         Raises:
             SourceError: The source is not recognised, cannot be read, is damaged or hostile.
-            LockTimeoutError, StoreError: As for ``Session.add``; what was written before stays.
+            LockTimeoutError, StoreError: As for ``Session.add``; records written before the error stay.
         """
         from keepstone.importing import import_memory  # Loaded for an import only.
 
@@ -274,29 +280,31 @@ class Home(BoundToProcess):
         self._store.purge_agent(self._store.check_agent(slug))
 
     def sync(self, progress: Callable[[int, int], None] | None = None) -> None:
-        """Index what other programs wrote, also logs above 32 MB, which readers leave to the background.
+        """Index all lines that other programs wrote, including those of logs above 32 MB.
 
-        ``progress`` is called with the bytes read of such logs of an agent, and their total.
+        Readers leave the indexing of such long logs to a background thread. ``progress`` is called with the
+        bytes read of an agent's long logs, and their total.
 
         Raises:
-            LockTimeoutError: Another process that began to do the same did not get on for 10 seconds.
+            LockTimeoutError: Another process is indexing the same logs, and made no progress for 10 seconds.
         """
         self._store.sync(progress)
 
     def rebuild(self, progress: Callable[[int, int], None] | None = None) -> int:
-        """Rebuild all indexes from the logs; return how many sessions were read.
+        """Rebuild all indexes from the logs, and return the number of sessions read.
 
         ``progress`` is called with the bytes read and the total bytes.
         """
         return self._store.maintenance.rebuild(progress)
 
     def embed(self, progress: Callable[[int, int], None] | None = None) -> int:
-        """Embed all entries without a vector; return how many vectors were made.
+        """Embed all entries that have no vector, and return the number of vectors made.
 
         ``progress`` is called with the number of vectors made and the total.
 
         Raises:
-            EmbedderUnavailableError: There is no embedder, or it failed. Vectors made before are kept.
+            EmbedderUnavailableError: There is no embedder, or it failed. Vectors made before the error are
+                kept.
         """
         meaning = self._shared.meaning
         choice = meaning.choice()
@@ -306,17 +314,18 @@ class Home(BoundToProcess):
     def reembed(
         self, embedder: EmbedderLike = "auto", progress: Callable[[int, int], None] | None = None
     ) -> int:
-        """Re-embed all entries with another embedder, which is the home's from then on.
+        """Re-embed all entries with another embedder, which becomes the home's embedder.
 
-        If this is interrupted, recall is unchanged, and the next call resumes. Vectors given by callers stay
-        in the logs.
+        If the call is interrupted, recall still uses the previous embedder, and the next call resumes.
+        Vectors given by callers stay in the logs.
 
         Args:
             embedder: As for ``keepstone.open``; ``"auto"`` is the best installed one.
             progress: Called with the number of vectors made and the total.
 
         Raises:
-            EmbedderUnavailableError: The embedder is not usable, or failed. Vectors made before are kept.
+            EmbedderUnavailableError: The embedder cannot be used, or failed. Vectors made before the error
+                are kept.
         """
         made = reembed(self._store, embedder, progress)
         self._shared.meaning.spaces.clear()
@@ -334,11 +343,11 @@ class Home(BoundToProcess):
         Without ``fix`` no log, archive or file is changed.
 
         Args:
-            deep: Also compare every row and vector of the indexes with the logs, scan all lines for secrets,
-                archives included, not only the newest of each log, and look for entries that contradict or
-                repeat one another, among the newest 500 of each agent.
-            fix: Repair what can be repaired, and return the repairs first. If unreadable lines are removed
-                from a log, its original is kept beside its archive until its session is removed.
+            deep: Also compare every row and vector of the indexes with the logs; scan all lines of logs and
+                archives for secrets, not only the newest lines of each log; and search the newest 500 entries
+                of each agent for entries that contradict or repeat each other.
+            fix: Make all possible repairs, and return them first. If unreadable lines are removed from a log,
+                the original log is kept next to its archive until the session is removed.
             progress: Called with the bytes of logs checked and the total bytes.
         """
         findings = self._store.maintenance.doctor(deep=deep, fix=fix, progress=progress)
@@ -355,7 +364,7 @@ class Home(BoundToProcess):
         *,
         vectors: bool = False,
     ) -> BackupInfo:
-        """Copy the home into a new folder and verify the copy. Writers need not stop.
+        """Copy the home into a new folder, and verify the copy. Writers can continue.
 
         The copy is a home: to restore it, open it, or put it in place of the home. Each session is copied
         under its lock. Entries purged before this returns are not in the copy. Indexes are left out, as they
@@ -364,8 +373,8 @@ class Home(BoundToProcess):
         Args:
             folder: The folder for the copy. It must be missing or empty, and outside the home.
             progress: Called with the bytes copied and the total bytes.
-            vectors: Also copy the embedder's vectors, in indexes of the copy, so that they need not be made
-                again, which can take hours.
+            vectors: Also copy the embedder's vectors, into indexes of the copy. Otherwise the vectors must be
+                made again, which can take hours.
 
         Raises:
             ValueError: The folder is a file, is not empty, or is inside the home.
@@ -381,23 +390,24 @@ class Home(BoundToProcess):
     def watch(
         self, agents: Iterable[str] | None = None, since: str | None = None, timeout: float | None = None
     ) -> Iterator[Change]:
-        """Yield changes of entries and sessions as they come, those of other processes too.
+        """Yield changes of entries and sessions as they happen, including changes by other processes.
 
-        They come in the order of each session. This call reads the sessions once; from then on it looks at
-        the state of their files about ten times a second.
+        Changes of one session come in order. This call reads the sessions once; after that, it checks the
+        state of their files about ten times a second.
 
-        A cursor holds in other processes and after restarts. Its text grows with the sessions. Where a
-        session was compacted since, what came after is found all the same, perhaps twice. Where a purge, an
-        edit or a clear makes that impossible, the session is reported as a whole: ``clear``, then an ``add``
-        for each entry that it has. So no change is left out, but one that came and went unseen.
+        A cursor is valid in other processes and after restarts. Its length grows with the number of sessions.
+        If a session was compacted after the cursor was made, later changes are still reported, some of them
+        perhaps twice. If a purge, an edit or a clear makes that impossible, the whole session is reported:
+        ``clear``, then an ``add`` for each of its entries. So the only changes left out are those that were
+        undone before they were seen.
 
         Args:
-            agents: Only changes of these agents; also of those that do not exist yet.
-            since: The cursor of a change, to go on after it; without one, changes from this call on.
-            timeout: End after this many seconds without a change.
+            agents: Only changes of these agents, which need not exist yet.
+            since: The cursor of a change: only later changes are yielded. Default: changes from this call on.
+            timeout: Stop after this many seconds without a change.
 
         Raises:
-            TypeError, ValueError: An argument is none of these, or ``since`` is not a cursor.
+            TypeError, ValueError: An argument is invalid, or ``since`` is not a cursor.
 
         Examples:
             >>> changes = home.watch(timeout=0.1)
@@ -411,13 +421,13 @@ class Home(BoundToProcess):
         return _Watch(self._store.changes(slugs, since), seconds)
 
     def close(self) -> None:
-        """Close all files. They are reopened when needed.
+        """Close all files. A later call reopens them.
 
-        A remote embedder gets up to a second to embed pending entries of the agents that were used, as a
-        short program would otherwise never embed them.
+        A remote embedder gets up to a second to embed the pending entries of the agents that were used.
+        Otherwise, a short program would never embed them.
         """
         self._catch_up()
-        # Before the store, which the background thread uses.
+        # Close the background thread before the store, which it uses.
         self._background.close()
         self._store.close()
 
@@ -444,7 +454,7 @@ class Home(BoundToProcess):
 
 
 class _Watch(Iterator[Change]):
-    """Changes until there was none for ``timeout`` seconds, or until any thread closes it."""
+    """An iterator of changes that ends after ``timeout`` seconds without one, or when a thread closes it."""
 
     def __init__(self, look: Callable[[], list[Change]], timeout: float | None) -> None:
         self._closed = threading.Event()
@@ -454,7 +464,7 @@ class _Watch(Iterator[Change]):
         return next(self._changes)
 
     def close(self) -> None:
-        """End the iteration, also of a thread that waits in it."""
+        """End the iteration, even if another thread is waiting in it."""
         self._closed.set()
 
     def _found(self, look: Callable[[], list[Change]], timeout: float | None) -> Iterator[Change]:
@@ -470,7 +480,8 @@ class _Watch(Iterator[Change]):
             left = math.inf if timeout is None else idle_since + timeout - now
             if left <= 0:
                 return
-            # Looking at many sessions takes at most a tenth of one processor.
+            # Ten times as long as the poll took: polling many sessions then uses at most a tenth of one
+            # processor.
             self._closed.wait(min(max(_LOOKING_SECONDS, 10 * (now - began)), left))
 
 
@@ -485,5 +496,5 @@ def _close_all() -> None:
 
 
 def store_of(home: Home) -> Store:
-    """Return the store of a home, for servers that keep something beside its memory."""
+    """Return the store of a home, for servers that store other data besides its memory."""
     return home._store  # noqa: SLF001  Of this module.

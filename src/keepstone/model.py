@@ -1,4 +1,4 @@
-"""Value types of the public API: plain and frozen."""
+"""Value types of the public API, most of them frozen dataclasses, and functions on their values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Record = dict[str, Any]
 
 
 RELEVANT = 0.3
-"""The relevance from which an entry counts as being about a question."""
+"""The minimum relevance of an entry that counts as relevant to a question."""
 
 STANDING = ("preference", "decision")
 """Types whose entries are in every context, independent of the query."""
@@ -32,13 +32,13 @@ COLUMNS = ("time", "session", "type", "id", "text")
 """The columns of a table of entries."""
 
 BOUNDS = frozenset({"valid_from", "valid_to", "expires"})
-"""The keys that say when an entry holds."""
+"""The keys that limit when an entry is valid."""
 
 CHAT = frozenset({"message", "event", "conversation", "tool"})
-"""Types whose entries repeat one another all the time."""
+"""Types whose entries often repeat each other; conflict reviews skip them."""
 
 BYTES_PER_TOKEN = 3
-"""UTF-8 bytes per token in prompts of notes; tokenizers make fewer tokens of prose."""
+"""Estimated number of UTF-8 bytes per token in prompts of notes. Tokenizers make fewer tokens of prose."""
 
 
 _TIME = re.compile(
@@ -54,17 +54,17 @@ Not ``fromisoformat``, which differs between versions of Python and from the Typ
 _USUAL = re.compile(
     r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{3}(?:\d{3})?)?(?:Z|\+00:00)", re.ASCII
 )
-"""The format of ``format_time`` and those of most other programs, which every Python reads alike.
+"""The formats of ``format_time`` and of most other programs, which all Python versions read alike.
 
-Hour 24 is not among them: Python reads it as the next day from 3.14 on.
+Hour 24 is excluded: Python 3.14 and later read it as the next day.
 """
 _LEAP_SECOND = 60
 
 
 def read_time(value: object) -> datetime | None:
-    """Return the instant of an RFC 3339 time in a log line, or None if it is not one.
+    """Return the instant of an RFC 3339 time in a log line, or None if the value is not such a time.
 
-    A time without a zone is read as UTC.
+    A time without a time zone is read as UTC.
     """
     try:
         if not isinstance(value, str):
@@ -75,7 +75,7 @@ def read_time(value: object) -> datetime | None:
 
 
 def parsed_time(text: str) -> datetime:
-    """Parse a time; without a zone it is UTC. Raises ValueError or OverflowError."""
+    """Parse a time; without a time zone, it is UTC. Raises ValueError or OverflowError."""
     found = _TIME.fullmatch(text)
     if found is None:
         raise ValueError(f"{text:.80} is not a time")
@@ -88,7 +88,7 @@ def parsed_time(text: str) -> datetime:
 
 
 def html_table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a small table in HTML for notebooks; all texts are escaped, and long ones cut.
+    """Return a small HTML table for notebooks. All texts are escaped, and long texts are cut.
 
     Examples:
         >>> html_table("1 hit", ["text"], [["a < b"]]).partition("<tbody>")[2]
@@ -105,17 +105,17 @@ def html_table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[obj
 
 
 TRUST = ("user", "program", "model", "import", "tool")
-"""Who may say an entry, the most trusted first."""
+"""The levels of trust, by who said an entry; the most trusted first."""
 PROGRAM, MODEL, LEAST = "program", "model", TRUST[-1]
 TRUSTED = MODEL
-"""The least trust of entries that a context shows as trusted."""
+"""The minimum trust of entries that a context shows as trusted."""
 DERIVED = "derived_from"
 """The relation of an entry to a source, in a link with the digest of the source."""
 _KEYS = ("by", "via", "from", "vouched")
 
 
 def least(words: Iterable[str]) -> str:
-    """Return the least of several trusts; ``user`` for none.
+    """Return the lowest of several levels of trust; ``user`` if none is given.
 
     Examples:
         >>> least(["user", "tool", "model"])
@@ -125,12 +125,12 @@ def least(words: Iterable[str]) -> str:
 
 
 def is_at_least(word: str, level: str) -> bool:
-    """Return whether a trust reaches a level."""
+    """Return whether a level of trust is at least another level."""
     return TRUST.index(word) <= TRUST.index(level)
 
 
 def trust_level(value: Any) -> str:
-    """Return a valid trust; TypeError or ValueError names the known ones."""
+    """Validate and return a level of trust; TypeError or ValueError if it is unknown."""
     if not isinstance(value, str):
         raise TypeError(f"trust must be a string, not {type(value).__name__}: {value!r:.80}")
     if value not in TRUST:
@@ -139,7 +139,7 @@ def trust_level(value: Any) -> str:
 
 
 def own_trust(record: Mapping[str, Any]) -> str:
-    """Return the trust by an entry's own origin; a damaged or unknown one has the least trust.
+    """Return the trust given by an entry's own origin; the lowest for a damaged or unknown origin.
 
     Examples:
         >>> own_trust({"origin": {"by": "model"}}), own_trust({}), own_trust({"origin": "web"})
@@ -160,11 +160,11 @@ def sources_of(record: Mapping[str, Any]) -> list[str]:
 
 
 def origin_of(value: Any) -> dict[str, Any]:
-    """Return a caller's origin, checked. A string is short for ``{"by": …}``.
+    """Validate and return a caller's origin. A string is short for ``{"by": …}``.
 
     Raises:
-        TypeError: It is neither a string nor a mapping, or one of its values has a wrong type.
-        ValueError: It says an unknown ``by``, or has an unknown key.
+        TypeError: The origin is neither a string nor a mapping, or one of its values has the wrong type.
+        ValueError: ``by`` is unknown, or the origin has an unknown key.
     """
     if isinstance(value, str):
         value = {"by": value}
@@ -192,19 +192,20 @@ def origin_of(value: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """The surface that writes, which decides the origin of its entries."""
+    """The surface that writes, which sets the origin of its entries."""
 
     by: str | None = None
-    """Who writes; None for a program, whose items may name anyone."""
+    """Who writes; None for a program, whose items may have any origin."""
     via: str | None = None
     """The surface, such as ``mcp/claude-code``."""
     may_cite: bool = True
-    """Whether its entries may cite files of the project, and so learn their content."""
+    """Whether entries may cite files of the project. A citation lets the writer learn the file's content."""
 
     def origin(self, given: Mapping[str, Any] | None, sources: Iterable[str] = ()) -> dict[str, Any] | None:
-        """Return the origin to write; None for ``program`` without more, which is the default.
+        """Return the origin to write; None for ``program`` alone, which is the default.
 
-        ``given`` is the origin that an item has: never above the writer's, and kept otherwise.
+        ``given`` is the origin that an item names. Its trust is lowered to the writer's if it is higher; its
+        other keys are kept, but only a program keeps ``vouched``.
 
         Examples:
             >>> Writer("import", "import/mem0").origin({"by": "user", "via": "chat"})
@@ -223,12 +224,12 @@ class Writer:
 
 
 ANY = Writer()
-"""A program, which may write for anyone."""
+"""A program, which may write entries of any origin."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """An entry that repeats or contradicts one that was added or updated."""
+    """An existing entry that repeats or contradicts an entry that was added or updated."""
 
     id: str
     session: str
@@ -236,18 +237,18 @@ class Conflict:
 
 
 class Judging(Protocol):
-    """Computes the properties of an entry that depend on others; see ``keepstone.store.trust``."""
+    """Computes an entry's trust and staleness, which depend on other entries and on cited files."""
 
     def trust(self, agent: str, session: str | None, record: Record) -> str:
         """Return the trust of an entry."""
 
     def stale(self, agent: str, session: str | None, record: Record) -> str | None:
-        """Return why an entry may not hold any longer, or None."""
+        """Return why an entry may be outdated, or None."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Entry:
-    """One entry: a line in a session's log, folded with its later lines.
+    """One entry: a line in a session's log, merged with later lines of the same id.
 
     The envelope and the reserved keys are attributes; the payload is ``data``.
 
@@ -261,7 +262,7 @@ class Entry:
     session: str
     id: str
     ts: datetime
-    """When the entry was made: an aware datetime in UTC. Later puts and patches keep it."""
+    """The time when the entry was made: an aware datetime in UTC. Later puts and patches do not change it."""
     type: str
     text: str
     """The text that is indexed and shown."""
@@ -274,7 +275,7 @@ class Entry:
     )
     """The conflicts, or a function that finds them on first access."""
     _judge: Judging | None = field(default=None, compare=False, kw_only=True)
-    """Computes ``trust`` and ``stale`` of an entry that was derived from others, or cites files."""
+    """Computes ``trust`` and ``stale`` of an entry that was derived from other entries or cites files."""
 
     def __repr__(self) -> str:
         return (
@@ -304,7 +305,7 @@ class Entry:
         return _moment(self.ts), self.session, self.type, self.id, self.text
 
     def as_dict(self) -> Record:
-        """Return the entry in the shape of its log line, as a copy, without the number of its life."""
+        """Return a copy of the entry in the format of its log line, without the internal key ``life``."""
         return {key: value for key, value in self.line.items() if key != "life"}
 
     @property
@@ -320,17 +321,17 @@ class Entry:
             return None
         try:
             return float(value)
-        except OverflowError:  # An integer by another program that exceeds floats.
+        except OverflowError:  # Another program wrote an integer beyond the range of floats.
             return math.inf if value > 0 else -math.inf
 
     @property
     def access(self) -> int:
-        """How often the entry was returned by ``SessionMemory``."""
+        """How many times ``SessionMemory`` returned the entry."""
         return _of_type(self.line.get("access"), int) or 0
 
     @property
     def pinned(self) -> bool:
-        """Whether the entry is in every context and never archived for age."""
+        """Whether the entry is included in every context, and never archived for its age."""
         return self.line.get("pinned") is True
 
     @property
@@ -346,7 +347,7 @@ class Entry:
 
     @property
     def aliases(self) -> tuple[str, ...]:
-        """Other names of the entry's subject, found like words of its text."""
+        """Other names of the entry's subject. They are indexed like words of its text."""
         value = self.line.get("aliases")
         return tuple(name for name in value if isinstance(name, str)) if isinstance(value, list) else ()
 
@@ -358,9 +359,10 @@ class Entry:
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
-        """The entries that hold and repeat or contradict this one, if just added or updated; else none.
+        """The valid entries that repeat or contradict this entry, if it was just added or updated; else none.
 
-        They are looked up on first access, and are not stored. Nothing is resolved: see ``Agent.supersede``.
+        They are searched on first access, and not stored. Conflicts are not resolved automatically; see
+        ``Agent.supersede``.
 
         Examples:
             >>> first = session.add("fact", text="The lease of the office ends in 2027")
@@ -373,22 +375,23 @@ class Entry:
 
     @property
     def supersedes(self) -> tuple[str, ...]:
-        """The ids of the entries that this one replaces, as its links name them."""
+        """The ids of the entries that this entry replaces, according to its links."""
         links = (link for link in self.links if isinstance(link, dict) and link.get("rel") == SUPERSEDES)
         return tuple(link["to"] for link in links if isinstance(link.get("to"), str))
 
     @property
     def origin(self) -> Record | None:
-        """Where the entry comes from, as a copy: ``by``, ``via``, ``from``, ``vouched``; None if not said."""
+        """The entry's origin, as a copy: ``by``, ``via``, ``from``, ``vouched``; None if it has none."""
         value = self.line.get("origin")
         return dict(value) if isinstance(value, dict) else None
 
     @property
     def trust(self) -> str:
-        """Who stands for the entry: ``user``, ``program``, ``model``, ``import`` or ``tool``.
+        """The entry's level of trust: ``user``, ``program``, ``model``, ``import`` or ``tool``.
 
-        The least of its own origin and of all it was derived from. Without an origin it is ``program``.
-        Outside a home, as in a copy, an entry with sources has the least trust.
+        It is the lowest level of the entry's own origin and of all entries it was derived from. An entry
+        without an origin has ``program``. Outside a home, for example in a copy, an entry with sources has
+        the lowest trust.
 
         Examples:
             >>> page = session.add("note", text="The deploy key is in CI", origin="tool")
@@ -401,43 +404,44 @@ class Entry:
 
     @property
     def stale(self) -> str | None:
-        """Why the entry may not hold any longer, in words; None if nothing speaks against it.
+        """Why the entry may be outdated, as text; None if there is no reason.
 
-        It is stale if an entry that it was derived from is gone, edited, superseded, expired or stale.
+        An entry is stale if an entry that it was derived from no longer exists, was edited, superseded or
+        expired, or is stale itself; or if a text that it cites changed.
         """
         return None if self._judge is None else self._judge.stale(self.agent, self.session, self.line)
 
     @property
     def valid_from(self) -> datetime | None:
-        """From when the entry is valid: an aware datetime in UTC, or None."""
+        """The time from which the entry is valid: an aware datetime in UTC, or None."""
         return read_time(self.line.get("valid_from"))
 
     @property
     def valid_to(self) -> datetime | None:
-        """Until when the entry is valid: an aware datetime in UTC, or None."""
+        """The time until which the entry is valid: an aware datetime in UTC, or None."""
         return read_time(self.line.get("valid_to"))
 
     @property
     def expires(self) -> datetime | None:
-        """When the entry expires: an aware datetime in UTC, or None."""
+        """The time when the entry expires: an aware datetime in UTC, or None."""
         return read_time(self.line.get("expires"))
 
     @property
     def modified(self) -> datetime:
-        """When the entry was last put or patched, access counts aside, in UTC; ``ts`` if it never was."""
+        """The time of the last put or patch, in UTC, not counting access counts; ``ts`` if there was none."""
         return read_time(self.line.get("modified")) or self.ts
 
     @property
     def embedding(self) -> Vector | None:
-        """The vector given with the entry: a copy, float32 of unit length; None without one."""
+        """A copy of the vector given with the entry, as float32 of unit length; None if none was given."""
         found = decode(self.line.get("embedding"))
         return None if found is None else found[1]
 
 
 _SHOWN = 80
-"""Characters of a text in a ``repr``."""
+"""Maximum number of characters of a text in a ``repr``."""
 _SHOWN_BY_RICH = 400
-"""Characters of a text that rich shows."""
+"""Maximum number of characters of a text shown by rich and in HTML tables."""
 
 
 def _begin(text: str) -> str:
@@ -445,7 +449,7 @@ def _begin(text: str) -> str:
 
 
 def _shortened(value: Any) -> Any:
-    """Return a value whose long texts, such as pictures in Base64, are cut for a terminal."""
+    """Return a value with long texts, such as pictures in Base64, cut for a terminal."""
     if isinstance(value, dict):
         return {key: _shortened(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -468,10 +472,10 @@ def _of_type(value: object, kind: type[T]) -> T | None:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Version(Entry):
-    """An entry after one line of its log, returned by ``history``."""
+    """The state of an entry after one of its log lines, returned by ``history``."""
 
     written: datetime
-    """When the line was written: an aware datetime in UTC."""
+    """The time when the line was written: an aware datetime in UTC."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -480,9 +484,9 @@ class SessionInfo:
 
     id: str
     modified: datetime
-    """When its log last changed: an aware datetime in UTC."""
+    """The time of the last change of the log: an aware datetime in UTC."""
     size: int
-    """The length of its log in bytes."""
+    """The size of the log in bytes."""
 
     def __repr__(self) -> str:
         return f"<SessionInfo {self.id!r}, {self.size:,} bytes, {_moment(self.modified)}>"
@@ -495,25 +499,25 @@ class SessionInfo:
 
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
-    """A session as a list shows it."""
+    """The title, counts and preview of a session, for lists."""
 
     id: str
     title: str | None
-    """Its given title, else the start of the first user's message; None if it has neither."""
+    """The given title, else the start of the first message of a user; None if there is neither."""
     named: bool
     """Whether the title was given."""
     entries: int
     """Number of live entries."""
     changed: datetime
-    """The time of the newest entry; of an empty session, when its log last changed."""
+    """The time of the newest entry, or of the last change of the log if the session is empty."""
     preview: str
-    """The start of the newest entry's text; empty where texts were not asked for."""
+    """The start of the newest entry's text; empty if texts were not requested."""
     is_chat: bool = False
-    """Whether a person began it in a chat of keepstone; False where texts were not asked for."""
+    """Whether a person started the session in keepstone's chat; False if texts were not requested."""
 
 
 class Comparison(Protocol):
-    """One condition of a ``where``; ``keepstone.log.where`` makes them."""
+    """One condition of a ``where``; ``keepstone.log.where`` makes the conditions."""
 
     @property
     def key(self) -> str:
@@ -525,15 +529,15 @@ class Comparison(Protocol):
 
     @property
     def value(self) -> Any:
-        """The value that it is compared with."""
+        """The value to compare with."""
 
     def matches(self, record: Record) -> bool:
-        """Return whether an entry, in the shape of its log line, meets the condition."""
+        """Return whether an entry, in the format of its log line, meets the condition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which entries a call may access: always exactly one agent, restricted by filters.
+    """The entries that a call may access: entries of exactly one agent, restricted by filters.
 
     None means no filter; an empty tuple matches nothing.
     """
@@ -546,16 +550,16 @@ class Scope:
     where: tuple[Comparison, ...] = ()
     """Conditions on values of the payload and reserved keys, all of which entries must meet."""
     since: datetime | None = None
-    """Entries made at this instant or later."""
+    """Only entries made at this instant or later."""
     until: datetime | None = None
-    """Entries made before this instant."""
+    """Only entries made before this instant."""
     ids: tuple[str, ...] | None = None
     valid_at: datetime | None = None
-    """Entries that hold at this instant: from ``valid_from`` on, before ``valid_to`` and ``expires``."""
+    """Only entries valid at this instant: from ``valid_from`` on, before ``valid_to`` and ``expires``."""
 
     @property
     def limits_within_a_session(self) -> bool:
-        """Whether it may match only some entries of a session, ``where`` aside."""
+        """Whether filters on type, tags or time may exclude some entries of a session."""
         has_kind = self.types is not None or self.tags is not None
         return has_kind or self.since is not None or self.until is not None
 
@@ -567,15 +571,15 @@ class Why:
     ranks: Mapping[str, int]
     """The entry's rank, from 1, in each candidate list that found it."""
     words: tuple[str, ...] = ()
-    """The query's words that the entry contains, in any form."""
+    """The words of the query that the entry contains, in any inflected form."""
     parts: Mapping[str, float] = field(default_factory=dict)
-    """The summands of the score: words, vector, neighbours in the session, boosts."""
+    """The parts that add up to the score: words, vector, neighbours in the session, boosts."""
     cosine: float | None = None
-    """The cosine of its vector and the query's, from -1 to 1; None if not compared."""
+    """The cosine of the entry's vector and the query's, from -1 to 1; None if they were not compared."""
     boosts: tuple[str, ...] = ()
     """Boosts of the score, such as ``"speaker: Ada"``."""
     supersedes: tuple[str, ...] = ()
-    """The ids of the entries that it replaced."""
+    """The ids of the entries that the entry replaced."""
 
     def __str__(self) -> str:
         lists = list(self.ranks) + (["neighbours"] if "neighbours" in self.parts else [])
@@ -588,8 +592,8 @@ class Why:
         return "; ".join((*reasons, *self.boosts, *replaced))
 
 
-class ConflictingPair(tuple["Entry", "Entry"]):  # noqa: SLOT001  A tuple of two, with what kind it is.
-    """Two entries, the newer one first, that repeat or contradict one another.
+class ConflictingPair(tuple["Entry", "Entry"]):  # noqa: SLOT001  A tuple of two, with an attribute.
+    """Two entries, the newer one first, that repeat or contradict each other.
 
     Attributes:
         kind: ``"duplicate"`` or ``"contradiction"``.
@@ -598,7 +602,7 @@ class ConflictingPair(tuple["Entry", "Entry"]):  # noqa: SLOT001  A tuple of two
     kind: Literal["duplicate", "contradiction"]
 
     def __new__(cls, entry: Entry, other: Entry, kind: Literal["duplicate", "contradiction"]) -> Self:
-        """Return the pair of two entries."""
+        """Create the pair of two entries."""
         made = super().__new__(cls, (entry, other))
         made.kind = kind
         return made
@@ -606,14 +610,14 @@ class ConflictingPair(tuple["Entry", "Entry"]):  # noqa: SLOT001  A tuple of two
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """A part of a text file: a bullet, a paragraph, or a piece of a long one."""
+    """A part of a text file: a bullet, a paragraph, or a piece of a long paragraph."""
 
     kind: str
-    """``"file"`` for a file of the agent's own, ``"note"`` for a note."""
+    """``"file"`` for one of the agent's own files, ``"note"`` for a note."""
     path: str
-    """Relative for a file of the agent's own, as ``Agent.files`` names it; absolute for a notes file."""
+    """The path: relative, as in ``Agent.files``, for one of the agent's own files; absolute for notes."""
     line: int
-    """The line, from 1, on which it begins; in a hit, its first line with the most words of the query."""
+    """The number of its first line, from 1; in a hit, of its first line with the most words of the query."""
     text: str
 
 
@@ -622,18 +626,18 @@ class Hit:
     """One hit of a recall."""
 
     entry: Entry
-    """The entry; None in a hit of a file or a note, which only ``include`` asks for."""
+    """The entry; None in a hit of a file or a note, which recall returns only if ``include`` names them."""
     score: float
-    """The score, higher is better; comparable within one recall only."""
+    """The score; higher is better. Scores are comparable within one recall only."""
     why: Why
     neighbours: tuple[Entry, ...] = ()
-    """The entries around it in its session, in order, as requested."""
+    """The entries before and after it in its session, in order, if ``neighbours`` requested them."""
     excerpt: Excerpt | None = None
     """The excerpt of a file or of notes that was found; None in a hit of an entry."""
     relevance: float = 0.0
-    """How sure it is that the hit is about the query, from 0 to 1; comparable across queries and homes."""
+    """How likely the hit is about the query, from 0 to 1; comparable across queries and homes."""
     _find_passage: Callable[[str], str] = field(default=str, compare=False, kw_only=True)
-    """Finds what ``passage`` returns in the text."""
+    """A function that finds the ``passage`` in a text."""
 
     @property
     def kind(self) -> str:
@@ -652,10 +656,10 @@ class Hit:
 
     @property
     def passage(self) -> str:
-        """The part of the text with most of the query's words, at most 400 characters; found on each access.
+        """The part of the text with the most words of the query, at most 400 characters.
 
-        A text of no more than 400 characters is its own passage. Without a word of the query it is the
-        beginning.
+        A text of at most 400 characters is its own passage. If the text has no word of the query, the passage
+        is its beginning. The passage is searched on each access.
         """
         return self._find_passage(self.text)
 
@@ -686,16 +690,17 @@ class Hit:
 
 
 class Hits(list[Hit]):
-    """The hits of a recall, best first, with how they were found.
+    """The hits of a recall, best first, with information about the search.
 
     Attributes:
         lexical_only: True if only words were searched.
         embedder: The id of the space that was searched; None without vector search.
-        reason: Why this embedder or none was used, for people.
+        reason: Why this embedder, or none, was used, as text for people.
         pending: Number of entries in scope without a vector.
-        searched: How vectors were searched, ``"exact"`` or ``"hnsw"``; None if not at all.
+        searched: How vectors were searched, ``"exact"`` or ``"hnsw"``; None if they were not searched.
         stale: True if the index is behind the logs.
-        skipped: Paths of the agent's files that were not searched: not text, or beyond 1 MiB in all.
+        skipped: Paths of the agent's files that were not searched, as they are not text or exceed 1 MiB in
+            total.
         took_ms: Duration of the recall in milliseconds.
     """
 
@@ -723,7 +728,7 @@ class Hits(list[Hit]):
 
     @property
     def nothing_relevant(self) -> bool:
-        """Whether no hit is relevant: the memory seems to hold nothing about the question."""
+        """Whether no hit is relevant: the memory probably has nothing about the question."""
         return not any(hit.relevance >= RELEVANT for hit in self)
 
     def __repr__(self) -> str:
@@ -743,7 +748,7 @@ class Hits(list[Hit]):
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A change of memory that a program proposes, and that only a person accepts."""
+    """A change of memory that was proposed, for a person to accept or reject."""
 
     id: str
     do: str
@@ -754,17 +759,17 @@ class Suggestion:
     """The new entry, or the tags to add."""
     why: str
     evidence: tuple[str, ...]
-    """Its sources: ids of entries, or other references."""
+    """The basis of the proposal: ids of entries, or other references."""
     by: str | None
-    """Who proposes it."""
+    """Who proposed it; None if not given."""
     ts: datetime
-    """When it was proposed: an aware datetime in UTC."""
+    """The time of the proposal: an aware datetime in UTC."""
     state: str
     """``"open"``, ``"accepted"``, ``"rejected"``, ``"undone"``, or ``"outdated"`` if its entries changed."""
     decided_by: str | None = None
     """Who accepted, rejected or undid it."""
     decided: datetime | None = None
-    """When that was."""
+    """The time of that decision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -779,26 +784,26 @@ class Finding:
     remedy: str = ""
     """The remedy, as a command if there is one."""
     cost: str = ""
-    """The cost of ignoring it."""
+    """The consequence of ignoring the finding."""
     agent: str | None = None
-    """The agent it concerns; None for the whole home."""
+    """The agent concerned; None for the whole home."""
 
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """The result of ``Agent.purge_matching``."""
+    """The result of ``Agent.purge`` and ``Agent.purge_matching``."""
 
     entries: tuple[tuple[str, str], ...]
-    """The session and id of each entry that contained the text."""
+    """The session and id of each entry that was purged, or that contained the text."""
     sessions: tuple[str, ...] = ()
-    """The sessions whose ids contained it, removed with all their entries."""
+    """The ids of the sessions whose id contained the text; they were removed with all their entries."""
     files: tuple[str, ...] = ()
-    """The agent's files whose path or content contained it."""
+    """The paths of the agent's files whose path or content contained the text."""
     suggestions: tuple[str, ...] = ()
-    """The ids of the agent's suggestions that contained it."""
+    """The ids of the agent's suggestions that contained the text."""
 
     def __bool__(self) -> bool:
-        """Return whether anything contained the text."""
+        """Return whether anything was purged or contained the text."""
         return bool(self.entries or self.sessions or self.files or self.suggestions)
 
 
@@ -807,7 +812,7 @@ class BackupInfo:
     """The result of ``Home.backup``."""
 
     folder: Path
-    """The folder of the copy, which is a home."""
+    """The folder of the copy. The copy is a home."""
     agents: int
     sessions: int
     entries: int
@@ -815,6 +820,6 @@ class BackupInfo:
     files: int
     """Number of agents' own files."""
     size: int
-    """Total bytes."""
+    """Total size in bytes."""
     findings: tuple[Finding, ...] = ()
-    """Damage that the doctor found in the copy, which the home then has, too."""
+    """Damage that the doctor found in the copy. The home has the same damage."""

@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 
 class Session(BoundToProcess):
-    """One ordered log of entries."""
+    """A session: one ordered log of entries."""
 
     def __init__(self, shared: Shared, agent: str, id: str) -> None:  # noqa: A002
         """Use ``Agent.session`` instead."""
@@ -75,14 +75,15 @@ class Session(BoundToProcess):
 
         Args:
             type: The type of the entry, such as ``"message"`` or ``"decision"``.
-            data: The payload: a JSON object. A string in its place is the text.
-            id: An id of the caller's own, unique in the session; default: a new one. Adding the same
+            data: The payload: a JSON object. A string is taken as the text instead.
+            id: The caller's id for the entry, unique in the session; default: a new id. Adding the same
                 content with the same id again changes nothing.
             text: The text to index; default: the payload's strings.
-            ts: When it happened; default: now.
+            ts: The time of the entry; default: now.
             embedding: The vector of the text: a sequence or array of numbers, stored as float32 of unit
-                length. In a home without an embedder the first one sets the dimension of the agent's vectors.
-            summary: A shorter wording to keep with it.
+                length. In a home without an embedder, the first vector sets the dimension of all the agent's
+                vectors.
+            summary: A shorter wording to store with the entry.
             reserved: Reserved keys such as ``priority``, ``tags``, ``pinned``, ``expires``. In ``expires``
                 and ``valid_to``, ``"7d"`` means seven days from now. ``origin`` says who said it, such as
                 ``"tool"``, and ``derived_from`` names the entries that it was derived from.
@@ -116,24 +117,24 @@ class Session(BoundToProcess):
             item["data"] = payload
         item |= reserved if summary is None else {"summary": summary, **reserved}
         if embedding is not None:
-            item["embedding"] = embedding  # Last in the line, where it disturbs readers of the line least.
+            item["embedding"] = embedding  # Last in the line: people who read it see the other keys first.
         return self._added(self._settle([new_record_of(item, self._clock)]))[0]
 
     @traced("add", {"keepstone.entries": len})
     def add_many(self, items: Iterable[Mapping[str, Any]]) -> list[Entry]:
-        """Add many entries with one write and one sync, all or none.
+        """Add many entries with one write and one sync: all of them, or none.
 
-        Each item is a mapping with the keys of a log line, and has a ``type``. Unknown keys are its payload,
-        unless it has ``data``. Those without a ``ts`` have the same time, so that entries of another writer
-        do not come between them. See ``add``.
+        Each item is a mapping with the keys of a log line, and has a ``type``. Without ``data``, its unknown
+        keys become the payload. Items without a ``ts`` get the same time, so that entries of other writers do
+        not come between them. See ``add``.
         """
-        # One time for all entries of a batch: batches of concurrent writers would otherwise mix in the order
-        # of time.
+        # Use one time for all entries of a batch; otherwise, sorting by time would mix the batches of
+        # concurrent writers.
         clock = _stopped(self._clock)
         return self._added(self._settle(new_records_of(_checked(items), clock)))
 
     def put(self, item: Mapping[str, Any]) -> Entry:
-        """Add an entry, or replace type and payload of the entry with the item's id.
+        """Add an entry, or replace the type and payload of the entry with the item's id.
 
         The item is a mapping with the keys of a log line.
         """
@@ -145,10 +146,10 @@ class Session(BoundToProcess):
         *,
         check: Callable[[LiveSession], object] | None = None,
     ) -> list[Entry]:
-        """Add or replace many entries with one write, all or none, each like ``put``.
+        """Add or replace many entries with one write, each like ``put``: all of them, or none.
 
-        ``check`` is called with the live entries, whose ``get`` takes an id, while no other writer can change
-        them; raising cancels the call, and nothing is written. It must not use the home.
+        ``check`` is called under the session's lock with an object whose ``get`` returns the live entry with
+        an id, or None. If ``check`` raises, nothing is written. ``check`` must not use the home.
 
         Examples:
             >>> def is_missing(session):
@@ -165,17 +166,18 @@ class Session(BoundToProcess):
             check(live)
             return records
 
-        # A revision needs a session that exists.
+        # ``revise`` needs an existing session.
         self._store.create(self.agent, self.id)
         ids = [record["id"] for record in records]
         return self._judged(self._store.revise(self.agent, self.id, revision, ids))
 
     def add_messages(self, messages: Iterable[Any]) -> list[Entry]:
-        """Remember chat messages as a provider or framework has them: all of them, or none.
+        """Store chat messages in the format of a provider or framework: all of them, or none.
 
-        Each becomes an entry of type ``message`` with the message, whole, as its ``data``. A message with an
-        ``id`` is the entry of this id: the same id again replaces its content. Who said it is its origin, by
-        its role: a user, a model or a tool; a message with a tool's result is the tool's.
+        Each becomes an entry of type ``message`` with the whole message as its ``data``. A message's ``id``
+        becomes the entry's id; storing the same id again replaces the content. The message's role sets the
+        origin of the entry: a user, a model or a tool. A message with a tool's result has the tool as its
+        origin.
 
         Args:
             messages: Mappings, or objects with ``model_dump()``, such as the messages of OpenAI's chat and
@@ -204,14 +206,16 @@ class Session(BoundToProcess):
     ) -> list[Record]:
         """Return the session's messages as they were given, oldest first.
 
-        With a provider they are in the form of its API: a message of that form as it was given, others
-        rewritten; tool results right after their calls, and neither without the other. OpenAI's are chat
-        messages, or items of the Responses API if the session has any of these. Anthropic's begin with a
-        user's; system messages are left out, for they go into the request's own field.
+        With a provider, they are returned in the format of its API: messages in that format are unchanged,
+        and other messages are converted. Each tool result comes right after its call; a call or result
+        without its counterpart is left out. For OpenAI, the result is chat messages, or items of the
+        Responses API if the session has any of these. For Anthropic, the first message is a user's, and
+        system messages are left out, because the API takes them in a separate field.
 
         Args:
             provider: ``"openai"`` or ``"anthropic"``.
-            limit: Keep the newest N, before messages that a provider would refuse are left out.
+            limit: Use only the newest N messages; those that the provider would refuse are left out
+                afterwards.
 
         Raises:
             ValueError: The provider is not known, or the limit is negative.
@@ -229,22 +233,22 @@ class Session(BoundToProcess):
         return for_provider(found, provider)
 
     def set_title(self, title: str | None) -> None:
-        """Give the session a title, or take it away with None. It is a line of the log, and no entry.
+        """Set the session's title, or remove it with None. A title is a line of the log, not an entry.
 
         Raises:
             SessionNotFoundError: The session is missing.
-            TypeError, ValueError: The title is not a text, or is empty.
+            TypeError, ValueError: The title is not a string, or is blank.
             SecretError: The title has a suspected secret, which the home refuses.
         """
         given = None if title is None else name_of(title, "title").strip()
         if given == "":
             raise ValueError("title must not be blank; take it away with None")
-        # A title may hold a secret as any text.
+        # A title may contain a secret, like any text.
         line = self.guarded({"id": TITLE_ID, "summary": given})
         self._store.set_title(self.agent, self.id, line["summary"], now(self._clock))
 
     def info(self) -> SessionInfo | None:
-        """Return id, last change and size of the session; None if it is missing."""
+        """Return the id, last change and size of the session; None if it is missing."""
         return self._store.session(self.agent, self.id)
 
     def entries(
@@ -263,10 +267,10 @@ class Session(BoundToProcess):
         Args:
             limit: Only the newest N entries.
             types: Only entries of these types.
-            as_of: The entries as they were at this time, from log and archive: an aware datetime, RFC 3339,
-                a date, ``"7d"`` or ``"last week"``.
-            archived: Include entries that were archived for their age, but never deleted ones.
-            include_superseded: Also entries that are not valid now, or at ``as_of``: superseded, expired
+            as_of: Return the entries as they were at this time, from the log and the archive: an aware
+                datetime, RFC 3339, a date, ``"7d"`` or ``"last week"``.
+            archived: Include entries that were archived for their age. Deleted entries are never included.
+            include_superseded: Include entries that are not valid now, or at ``as_of``: superseded, expired
                 and future ones.
         """
         moment = self._moment(as_of)
@@ -284,10 +288,10 @@ class Session(BoundToProcess):
     def records(
         self, *, as_of: datetime | str | None = None, archived: bool = False, include_superseded: bool = True
     ) -> Sequence[Record]:
-        """Return all entries in the shape of log lines, many times faster than ``entries``.
+        """Return all entries in the format of log lines, many times faster than ``entries``.
 
-        The objects are shared with other callers and must not be changed. The arguments are those of
-        ``entries``.
+        The objects are shared with other callers and must not be changed. The arguments are as for
+        ``entries``, but entries that are not valid are included by default.
         """
         moment = self._moment(as_of)
         found = self._store.records(self.agent, self.id, as_of=moment, archived=archived)
@@ -297,9 +301,10 @@ class Session(BoundToProcess):
         return [record for record in found if is_valid(record, now)]
 
     def count(self, increments: Mapping[str, int], *, wait: bool = True) -> bool:
-        """Add to the access counts of entries by id. Counts are not synced: a power failure may lose them.
+        """Increase the access counts of entries by id.
 
-        Without ``wait``, return False and count nothing if the session is locked.
+        Counts are not synced: a power failure may lose them. Without ``wait``, if the session is locked,
+        nothing is counted and the result is False.
         """
         return self._store.count(self.agent, self.id, increments, wait=wait)
 
@@ -313,19 +318,19 @@ class Session(BoundToProcess):
         type: str | None = None,  # noqa: A002
         **reserved: Unpack[ChangedKeys],
     ) -> Entry:
-        """Change an entry and return it. Other keys stay as they are; a change without effect writes nothing.
+        """Change an entry, and return it.
 
-        If that changes the text, a vector given with the old one goes too, unless a new ``embedding``
-        comes along.
+        Keys that are not given stay, and a change without effect writes nothing. If the text changes, a
+        vector that was given with the old text is removed, unless a new ``embedding`` is given.
 
         Args:
             id: The entry.
-            data: A new payload in the place of the whole old one; a text that was given stays. A string in
-                its place is the new text.
+            data: A new payload, which replaces the whole old one; a text that was given stays. A string is
+                taken as the new text instead.
             text: A new text; the payload stays.
-            data_merge: Single keys of the payload; None removes one.
+            data_merge: Keys of the payload to set; None removes a key.
             type: A new type.
-            reserved: Reserved keys to set: ``priority``, ``tags``, ``pinned`` …; None removes one.
+            reserved: Reserved keys to set, such as ``priority``, ``tags`` or ``pinned``; None removes a key.
 
         Raises:
             EntryNotFoundError: The session has no live entry with this id.
@@ -350,7 +355,7 @@ class Session(BoundToProcess):
             later = self._shared.judge.relinked(entry, merged(entry.line, given))
             if is_put(later):
                 later = self._shared.judge.signed(self._shared.writer, self.agent, self.id, later)
-            elif later.get("summary"):  # A prompt may show it instead of the text.
+            elif later.get("summary"):  # A prompt may show the summary instead of the text.
                 later |= self._shared.judge.lowered(self._shared.writer, entry)
             return self.guarded(self._later(id) | later) if later else None
 
@@ -358,10 +363,10 @@ class Session(BoundToProcess):
         return self._shared.conflicts.attach([changed])[0]
 
     def replace(self, id: str, item: Mapping[str, Any] | str) -> Entry:  # noqa: A002
-        """Put an item in the place of an entry: type, text and payload; reserved keys it does not name stay.
+        """Replace the type, text and payload of an entry. Reserved keys that are not given stay.
 
-        The item is a mapping with the keys of a log line, or its text; without ``type`` the entry keeps its
-        own.
+        The item is a mapping with the keys of a log line, or the new text. Without ``type``, the entry keeps
+        its type.
 
         Raises:
             EntryNotFoundError: The session has no live entry with this id.
@@ -382,7 +387,7 @@ class Session(BoundToProcess):
         return self._judged([self._store.modify(self.agent, self.id, id, lambda _: record)])[0]
 
     def link(self, id: str, target: str, rel: str) -> Entry:  # noqa: A002
-        """Add a link from an entry to another one's id, or move it to the end; see ``Agent.link``."""
+        """Add a link from an entry to another entry's id, or move it to the end; see ``Agent.link``."""
         if rel == SUPERSEDES:
             raise ValueError(
                 "a link 'supersedes' is made by supersede(old_id, item), which also closes the old entry"
@@ -400,7 +405,7 @@ class Session(BoundToProcess):
         return self._judged([self._store.modify(self.agent, self.id, entry_id_of(id), change)])[0]
 
     def supersede(self, id: str, item: Mapping[str, Any] | str) -> Entry:  # noqa: A002
-        """Add an entry that replaces another one from then on; see ``Agent.supersede``."""
+        """Add an entry that replaces another entry from then on; see ``Agent.supersede``."""
         item = item_of(item)
         (record,) = self._records([item])
         check_content(record)
@@ -416,10 +421,10 @@ class Session(BoundToProcess):
         return self._judged(self._store.revise(self.agent, self.id, step))[0]
 
     def set(self, key: str, value: Any) -> Entry:
-        """Set the value of a key, and return the entry of type ``fact`` that says it.
+        """Set the value of a key, and return the entry of type ``fact`` that holds it.
 
-        The entry with the former value is superseded, in one step, and stays in the history. Where the key
-        has this value already nothing is written, and the entry that says so is returned.
+        The entry with the previous value is superseded in the same step, and stays in the history. If the key
+        already has this value, nothing is written, and the existing entry is returned.
 
         Args:
             key: The name of the fact.
@@ -427,7 +432,7 @@ class Session(BoundToProcess):
 
         Raises:
             TypeError, ValueError: The key or the value cannot be stored; nothing was written.
-            SecretError: The value has a suspected secret, which the home refuses; nothing was written.
+            SecretError: The value contains a suspected secret, which the home refuses; nothing was written.
 
         Examples:
             >>> entry = session.set("plan", "Free")
@@ -444,7 +449,7 @@ class Session(BoundToProcess):
         return kept[-1] if not revised else self._shared.conflicts.attach(revised[:1])[0]
 
     def value(self, key: str, default: Any = None, *, as_of: datetime | str | None = None) -> Any:
-        """Return the value that a key has now, or had at a time; ``default`` if it has none.
+        """Return a key's value, now or at the time ``as_of``; ``default`` if it had none then.
 
         Examples:
             >>> entry = session.set("plan", "Free")
@@ -455,17 +460,17 @@ class Session(BoundToProcess):
         return facts[-1].data["value"] if facts else default
 
     def values(self, *, as_of: datetime | str | None = None) -> dict[str, Any]:
-        """Return all keys with the values that they have now, or had at a time."""
+        """Return all keys with their values, now or at the time ``as_of``."""
         return {fact.data["key"]: fact.data["value"] for fact in self._facts(None, as_of)}
 
     def unset(self, key: str) -> bool:
-        """Delete the value of a key, which its history keeps; False if it has none."""
+        """Delete the value of a key, and return whether it had one. The value stays in the history."""
         ids = [fact.id for fact in self._facts(name_of(key, "key"))]
         return bool(ids) and self._store.delete(self.agent, self.id, ids, now(self._clock)) > 0
 
     def _facts(self, key: str | None, as_of: datetime | str | None = None) -> list[Entry]:
-        """Return the valid facts, or those with a key, by time."""
-        # The index knows only the entries of now; an earlier time is read from the log.
+        """Return the valid facts, or only the facts with a key, sorted by time."""
+        # The index contains current entries only; entries at an earlier time are read from the log.
         if key is None or as_of is not None:
             found = self.entries(types=[FACT], as_of=as_of)
             return [fact for fact in found if is_fact(fact) and key in (None, fact.data["key"])]
@@ -474,9 +479,10 @@ class Session(BoundToProcess):
         return [*filter(is_fact, self._store.select(scope))]
 
     def delete(self, id: str, *, check: Callable[[Entry], object] | None = None) -> None:  # noqa: A002
-        """Hide an entry: it is no longer returned, but its lines stay in the log until purged.
+        """Hide an entry. It is no longer returned, but its lines stay in the log until it is purged.
 
-        ``check`` is called with the entry while no other writer can change it; raising cancels the call.
+        ``check`` is called with the entry while no other writer can change it. If ``check`` raises, nothing
+        is written.
 
         Raises:
             EntryNotFoundError: The session has no live entry with this id.
@@ -490,10 +496,11 @@ class Session(BoundToProcess):
         self._store.modify(self.agent, self.id, entry_id_of(id), change)
 
     def restore(self, id: str) -> Entry:  # noqa: A002
-        """Give a deleted entry back, with its id, payload and reserved keys, at the time of this call.
+        """Restore a deleted entry with its id, payload and reserved keys; its time is that of this call.
 
         Raises:
-            EntryNotFoundError: The session has no deleted entry with this id: it is live, purged or unknown.
+            EntryNotFoundError: The session has no deleted entry with this id: the id is live, purged or
+                unknown.
 
         Examples:
             >>> session.delete(decision.id)
@@ -503,14 +510,14 @@ class Session(BoundToProcess):
 
         def change(entry: Entry) -> Record:
             kept = {key: value for key, value in entry.line.items() if key != "modified"}
-            # The entry may be older than the home's rule about secrets.
+            # The home's rule about secrets may be newer than the entry.
             return self.guarded(kept | self._later(id))
 
         return self._judged([self._store.restore(self.agent, self.id, entry_id_of(id), change)])[0]
 
     @traced("purge")
     def purge(self, id: str) -> None:  # noqa: A002
-        """Remove every byte of an entry, deleted or not: from log, archive and index.
+        """Remove every byte of an entry, deleted or not, from the log, the archive and the index.
 
         Raises:
             EntryNotFoundError: No line of the session has this id.
@@ -522,37 +529,38 @@ class Session(BoundToProcess):
 
     @traced("purge", {"keepstone.entries": int})
     def purge_many(self, ids: Iterable[str]) -> int:
-        """Remove every byte of entries, deleted or not; return how many there were.
+        """Remove every byte of entries, deleted or not, and return the number of entries purged.
 
-        Ids that the session does not have are ignored, so that a call can be repeated.
+        Unknown ids are ignored, so that a call can be repeated.
         """
         return self._store.purge(self.agent, self.id, [*map(entry_id_of, names_of(ids, "ids") or ())])
 
     def compact(self) -> int:
-        """Move old versions and deleted entries to the archive; return the bytes saved.
+        """Move old versions and deleted entries to the archive, and return the number of bytes saved.
 
         Long logs are compacted automatically.
         """
         return self._store.compact(self.agent, self.id).saved
 
     def archive_faded(self, decay: Decay | None = None, *, wait: bool = True) -> Compacted:
-        """Compact the log, and archive live entries that have faded; return what was saved and archived.
+        """Compact the log, archive faded live entries, and return the bytes saved and the number archived.
 
-        ``entries(archived=True)`` has them. Without ``decay`` those have faded whose priority is 0.3 or
-        less now, unless they are pinned. Without ``wait``, nothing is done if a writer is at work.
+        ``entries(archived=True)`` returns archived entries. By default, entries have faded if their current
+        priority is 0.3 or less and they are not pinned; ``decay`` changes this rule. Without ``wait``,
+        nothing is done if the session is locked.
         """
         rule = decay or Decay(self._now())
         return self._store.compact(self.agent, self.id, rule, wait=wait)
 
     def compacted_size(self) -> int:
-        """Return the bytes of the log after its last compaction; 0 if unknown."""
+        """Return the size of the log in bytes after its last compaction; 0 if unknown."""
         return self._store.compacted_size(self.agent, self.id)
 
     def clear(self, *, check: SessionCheck | None = None) -> bool:
         """Remove all entries, including archived ones, and keep the session; False if it is missing.
 
-        ``check`` is called with the ``SessionInfo`` while the lock is held; raising cancels the call, and
-        nothing is removed.
+        ``check`` is called with the ``SessionInfo`` while the lock is held. If ``check`` raises, nothing is
+        removed.
         """
         return self._store.clear(self.agent, self.id, check=check) is not None
 
@@ -561,29 +569,31 @@ class Session(BoundToProcess):
         return self._store.remove(self.agent, self.id, check=check)
 
     def drop(self, *, check: SessionCheck | None = None) -> int:
-        """Remove the session, mark it as dropped, and return how many entries it had.
+        """Remove the session, mark it as dropped, and return the number of entries it had.
 
-        A missing session has none, and is not marked. A later session with this id starts empty. ``check`` is
-        as for ``clear``.
+        For a missing session, the result is 0 and nothing is marked. A later session with this id starts
+        empty. ``check`` is as for ``clear``.
         """
         return self._store.drop(self.agent, self.id, now(self._clock), check=check)
 
     def rename(self, new_id: str) -> Session:
-        """Give the session another id, and return it; this object's session is missing then.
+        """Rename the session, and return it under its new id. This object's session is then missing.
 
-        Entries keep their ids, history and vectors, and nothing is left under the old id. Writers of
-        either session are waited for. A rename that is killed has happened or has not.
+        Entries keep their ids, history and vectors, and nothing is left under the old id. The call waits for
+        writers of either session. If the process is killed, the rename is either complete or not done at all.
 
         Raises:
             SessionNotFoundError: The session is missing.
-            ValueError: There is a session ``new_id``; nothing was changed.
+            ValueError: A session ``new_id`` exists; nothing was changed.
             InvalidSessionIdError: The id is empty or too long for a file name.
         """
         self._store.rename(self.agent, self.id, self._store.check_session(new_id))
         return Session(self._shared, self.agent, new_id)
 
     def copy(self, new_id: str) -> Session:
-        """Copy the session into a new one, with all history, and return that; entries keep their ids.
+        """Copy the session with its whole history into a new session, and return the new session.
+
+        Entries keep their ids.
 
         Raises:
             SessionNotFoundError, ValueError, InvalidSessionIdError: As for ``rename``.
@@ -592,9 +602,10 @@ class Session(BoundToProcess):
         return Session(self._shared, self.agent, new_id)
 
     def fork(self, new_id: str, until: str) -> Session:
-        """Copy the entries up to one, and including it, into a new session, and return that.
+        """Copy the entries up to and including ``until`` into a new session, and return the new session.
 
-        They keep their present content, their history and their ids. Deleted ones stay behind.
+        The copies have the current content, the history and the ids of the entries. Deleted entries are not
+        copied.
 
         Raises:
             EntryNotFoundError: The session has no entry ``until``.
@@ -610,14 +621,15 @@ class Session(BoundToProcess):
     def export(self) -> Iterator[Record]:
         """Yield the lines of the session's log as objects, oldest first: entries, changes and deletions.
 
-        Lines that cannot be read are left out, and so is ``batch``, which says what was written together.
+        Unreadable lines are left out, and so is the key ``batch``, which marks lines that were written
+        together.
         """
         return self._store.lines(self.agent, self.id)
 
     def gone(self) -> Container[str]:
-        """Return a container of the ids of entries that were deleted, archived or, under git, purged.
+        """Return a container with the ids of entries that were deleted, archived or, under git, purged.
 
-        An import asks it, so that what was deleted here stays deleted.
+        Imports use it to skip records whose entries were deleted here.
 
         Examples:
             >>> session.delete(decision.id)
@@ -627,7 +639,7 @@ class Session(BoundToProcess):
         return self._store.gone(self.agent, self.id)
 
     def entry_count(self) -> int:
-        """Return how many entries the session has; 0 if it is missing."""
+        """Return the number of entries in the session; 0 if it is missing."""
         return self._store.entry_counts(self.agent, self.id).get(self.id, 0)
 
     def _added(self, records: list[Record]) -> list[Entry]:
@@ -644,15 +656,15 @@ class Session(BoundToProcess):
         return self._settle([record_of(item, clock) for item in items])
 
     def guarded(self, item: Record) -> Record:
-        """Return an item for writing: with its secrets masked, if the home masks secrets.
+        """Return an item to write, with its secrets masked if the home masks secrets.
 
         Raises:
-            SecretError: The item has a suspected secret, which the home refuses.
+            SecretError: The item contains a suspected secret, which the home refuses.
         """
         return item if self._shared.guard is None else self._shared.guard(self.id, [item])[0]
 
     def _settle(self, records: list[Record], *, is_new: bool = True) -> list[Record]:
-        """Return the lines for writing: with their origin, vectors checked, secrets masked or refused."""
+        """Return the lines to write: with origins, checked vectors, and secrets masked or refused."""
         if is_new:
             sign, writer = self._shared.judge.signed, self._shared.writer
             if not writer.may_cite:
@@ -678,12 +690,12 @@ class Session(BoundToProcess):
         return instant(self._clock(), "the clock's time")
 
     def _later(self, id: str) -> Record:  # noqa: A002
-        """Return the envelope of a later line of an entry."""
+        """Return the id and time for a later line of an entry."""
         return {"id": id, "ts": now(self._clock)}
 
 
 def _stopped(clock: Clock) -> Clock:
-    """Return a clock that always tells the time of this call."""
+    """Return a clock that always returns the time of this call."""
     moment = clock()
     return lambda: moment
 

@@ -1,8 +1,8 @@
-"""Spans and metrics through OpenTelemetry, where the program that uses keepstone has configured it.
+"""OpenTelemetry spans and metrics, active only in programs that have configured OpenTelemetry.
 
-Nothing is imported or sent by keepstone itself: a program that configures OpenTelemetry has loaded its API
-and set a provider. In any other program a traced call costs a look into a dictionary. No name and no
-attribute holds texts, queries, ids, slugs or messages of errors.
+Keepstone itself sends nothing, and imports OpenTelemetry only after the program has configured it. In any
+other program, a traced call costs a few dictionary lookups. No name and no attribute contains texts, queries,
+ids, slugs or error messages.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DURATION = "keepstone.operation.duration"
 OPERATION = "keepstone.operation"
 """The attribute that names a call: ``add``, ``recall``, ``context`` or ``purge``."""
 ERROR = "error.type"
-"""The attribute with the class or the status of the error."""
+"""The attribute with the error's class or HTTP status."""
 
 BUCKETS = (
     *(0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01),
@@ -34,9 +34,9 @@ R = TypeVar("R")
 def traced(
     operation: str, counted: Mapping[str, Callable[[Any], int]] | None = None
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator that gives each call of a function a span and a duration.
+    """Return a decorator that records a span and a duration for each call of a function.
 
-    ``counted`` are the attributes of the span that come from the result.
+    ``counted`` maps names of span attributes to functions that compute their values from the result.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
@@ -56,8 +56,8 @@ def traced(
 
 
 def is_configured() -> bool:
-    """Return whether the program has set a provider of spans or of metrics."""
-    # The API's own question takes 9 µs, as it asks the environment, and its answer is the same.
+    """Return whether the program has set a tracer provider or a meter provider."""
+    # The API's own function gives the same answer, but takes 9 µs, as it reads the environment.
     return _has("opentelemetry.trace", "_TRACER_PROVIDER") or _has(
         "opentelemetry.metrics._internal", "_METER_PROVIDER"
     )
@@ -76,10 +76,10 @@ def span(
     *,
     headers: Mapping[str, str] | None = None,
 ) -> Iterator[Any]:
-    """Yield a span, and record its duration; both get the attributes, which may change until the end.
+    """Yield a span, and record its duration. Both have the attributes, which may change until the end.
 
-    With ``headers`` the span is a server's, and the headers may name its parent. What is raised inside is
-    named by its class only, as a message may hold text.
+    With ``headers``, the span is a server span, and the headers may name its parent. An exception is recorded
+    by its class only, because its message may contain text.
     """
     from opentelemetry import propagate, trace
 
@@ -97,14 +97,14 @@ def span(
         finally:
             if ERROR in attributes:
                 current.set_status(trace.StatusCode.ERROR)
-            # At the end, as the route and the status of a request are known only then.
+            # Set the attributes at the end, when the route and the status of a request are known.
             current.set_attributes(attributes)
             histogram(metric).record(time.perf_counter() - began, attributes)
 
 
 @cache
 def tracer() -> Any:
-    """Return the maker of keepstone's spans."""
+    """Return keepstone's tracer."""
     from opentelemetry import trace
 
     return trace.get_tracer("keepstone", version("keepstone"))
@@ -112,7 +112,7 @@ def tracer() -> Any:
 
 @cache
 def histogram(name: str) -> Any:
-    """Return a histogram of seconds."""
+    """Return a histogram of durations in seconds."""
     from opentelemetry import metrics
 
     meter = metrics.get_meter("keepstone", version("keepstone"))

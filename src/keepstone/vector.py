@@ -1,6 +1,6 @@
-"""Vectors, as callers give them and as a log line holds them.
+"""Vectors in the form that callers give and in the form of a log line.
 
-NumPy is loaded when the first vector is met: memory without vectors does without it.
+NumPy is loaded with the first vector: memory without vectors does not need it.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ Matrix: TypeAlias = "NDArray[np.float32]"
 
 
 class SupportsArray(Protocol):
-    """An object that NumPy makes an array of, such as an array or a tensor."""
+    """An object that NumPy can convert to an array, such as an array or a tensor."""
 
     def __array__(self, *args: Any, **keys: Any) -> Any:
-        """Return the values as an array of NumPy."""
+        """Return the values as a NumPy array."""
 
 
 VectorLike: TypeAlias = Sequence[SupportsFloat] | SupportsArray
-"""A vector as callers give it: a sequence of numbers, or an array."""
+"""A caller's vector: a sequence of numbers, or an array."""
 EmbeddingLike: TypeAlias = VectorLike | Mapping[str, Any]
-"""The vector of an entry: as callers give it, or as a log line holds it."""
+"""The vector of an entry: a caller's vector, or the mapping in a log line."""
 
 F32 = "<f4"
-"""How NumPy calls the little-endian float32 that reaches the disk."""
+"""NumPy's name for the little-endian float32 that is stored on disk."""
 
 _GIVEN = "given:"
 _TINY, _HUGE = 1e-200, 1e200
-"""Between these the square of a vector's length has lost nothing to underflow or overflow."""
+"""Bounds for the squared length of a vector, between which it cannot have underflowed or overflowed."""
 _IS_UNIT = 1e-6
-"""Tolerance for the length of a float32 vector after rounding; within it a vector is left as it is."""
+"""Maximum deviation from length 1, from rounding to float32, up to which a vector is not rescaled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,40 +56,40 @@ class Space:
     """The embedder's id, or ``given:384`` for vectors that callers gave without one."""
     dim: int
     probe: str = field(default="", compare=False, repr=False)
-    """The embedder's answer to a fixed text, see ``embed.probe``; empty if it was not asked for."""
+    """The embedder's result for a fixed text, see ``embed.probe``; empty if it was not computed."""
 
     @property
     def is_given(self) -> bool:
-        """Whether no embedder is known for it."""
+        """Whether callers give the vectors of this space, and no embedder is known for it."""
         return self.id.startswith(_GIVEN)
 
 
 @cache
 def given_space(dim: int) -> Space:
-    """Return the space of vectors of this dimension that come without an embedder."""
+    """Return the space of vectors of this dimension that callers give without an embedder."""
     return Space(f"{_GIVEN}{dim}", dim)
 
 
 SAMPLE = 256
-"""Vectors of a space that show the usual cosines: all of fewer, else the first by ``drawn``.
+"""Number of vectors in the sample of a space: the first by ``drawn``, or all if there are fewer.
 
-The quartiles of 64 vary so much with the draw that one in five found something unrelated relevant.
+Quartiles of 64 vectors depend too much on the sample: one sample in five made unrelated entries relevant.
 """
 _FEWEST = 8
-"""Vectors that suffice for that."""
+"""Minimum number of vectors for such a sample."""
 
 
 def drawn(entry_id: str) -> str:
-    """Return the place of an entry's vector among those that a sample is taken of: a digest of its id.
+    """Return the sort key of an entry's vector for drawing a sample: a digest of the entry's id.
 
-    PostgreSQL computes the same. Which vectors are drawn does not depend on the order of writing.
+    PostgreSQL computes the same digest. The sample does not depend on the order of writing.
     """
     return hashlib.md5(entry_id.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
 
 
 def quartiles(cosines: Sequence[float]) -> tuple[float, float] | None:
-    """Return median and upper quartile of a vector's cosines with a sample; None if there are too few."""
-    from statistics import quantiles  # Ten times as quick as NumPy's for so few.
+    """Return the median and upper quartile of a vector's cosines with a sample; None for too few cosines."""
+    from statistics import quantiles  # Ten times as fast as NumPy's for a few values.
 
     if len(cosines) < _FEWEST:
         return None
@@ -98,11 +98,12 @@ def quartiles(cosines: Sequence[float]) -> tuple[float, float] | None:
 
 
 def unit(value: Any) -> Vector:
-    """Return a caller's vector as float32 of unit length; the caller's own is not changed.
+    """Return a caller's vector as float32 of unit length. The caller's object is not changed.
 
     Raises:
-        TypeError: It is no sequence or array of numbers.
-        InvalidEmbeddingError: It is empty, has more than one axis, holds NaN or infinity, or only zeros.
+        TypeError: The value is not a sequence or array of numbers.
+        InvalidEmbeddingError: The vector is empty, has more than one axis, or contains NaN, infinity or only
+            zeros.
 
     Examples:
         >>> unit([3, 4]).tolist()
@@ -124,7 +125,7 @@ def unit(value: Any) -> Vector:
         raise InvalidEmbeddingError("an embedding has finite numbers only; this holds NaN or infinity")
     if not largest:
         raise InvalidEmbeddingError("an embedding of zeros has no direction, so nothing is similar to it")
-    # Scaled first, as the squares of very large or very small numbers overflow or underflow.
+    # Scale first, as the squares of very large or very small numbers overflow or underflow.
     scaled = numbers / largest
     return np.asarray(scaled / np.linalg.norm(scaled), np.float32)
 
@@ -154,10 +155,9 @@ def _no_numbers(value: object) -> TypeError:
 
 
 class Embedding(dict[str, str]):
-    """A vector in a log line: its space, and its float32 in base64; and the vector itself.
+    """The mapping of a vector in a log line: its space and its base64 float32; plus the vector itself.
 
-    So what was just encoded need not be decoded by those who pass it on, nor looked through for
-    characters that JSON escapes.
+    Code that passes on an encoded vector need not decode it, nor search it for characters that JSON escapes.
     """
 
     def __init__(self, space: str, vector: Vector, coded: str) -> None:
@@ -170,24 +170,24 @@ class Embedding(dict[str, str]):
 
 
 def encode(space: str, vector: Vector) -> Embedding:
-    """Return the value in a log line for a vector of unit length."""
+    """Return the value for a vector of unit length in a log line."""
     plain = vector.astype(F32, copy=False)
     return Embedding(space, plain, binascii.b2a_base64(plain.tobytes(), newline=False).decode("ascii"))
 
 
 def encoded(record: dict[str, Any], encode: Callable[[Any], str]) -> str:
-    """Return a line's JSON; a vector goes last, for its base64 has nothing to escape."""
+    """Return a line's JSON; an ``Embedding`` is written last and without JSON escaping."""
     embedding = record.get("embedding")
     if not isinstance(embedding, Embedding):
         return encode(record)
-    # A mark at the end of the object, so that the vector can be put in its place without encoding it again.
+    # Put a mark at the end of the object, and replace it with the vector, without encoding the vector again.
     others = encode({key: value for key, value in record.items() if key != "embedding"} | {"": 0})
     coded = f'"embedding":{{"space":{encode(embedding["space"])},"f32":"{embedding["f32"]}"}}}}'
     return others.removesuffix('"":0}') + coded
 
 
 def decode(value: object) -> tuple[Space, Vector] | None:
-    """Return space and vector (of unit length) that a log line's ``embedding`` says, None if it says none."""
+    """Return the space and the unit vector of a log line's ``embedding``; None if it has no valid vector."""
     if isinstance(value, Embedding):
         return Space(value["space"], len(value.vector)), value.vector
     if not isinstance(value, dict):
@@ -199,14 +199,14 @@ def decode(value: object) -> tuple[Space, Vector] | None:
         vector = _unit_of(base64.b64decode(coded, validate=True))
     except (binascii.Error, ValueError):
         return None
-    # A line that was edited by hand may name one dimension and hold another.
+    # A line that was edited by hand may name a dimension that its vector does not have.
     if name.startswith(_GIVEN) and name != given_space(len(vector)).id:
         return None
     return Space(name, len(vector)), vector
 
 
 def _unit_of(raw: bytes) -> Vector:
-    """Return the vector of these bytes, bit for bit if it has unit length; ValueError if it is none."""
+    """Return the vector of these bytes, scaled unless it has unit length; ValueError if it is not valid."""
     import numpy as np
 
     vector = np.frombuffer(raw, F32).astype(np.float32)
@@ -216,13 +216,13 @@ def _unit_of(raw: bytes) -> Vector:
 
 
 def embedding_of(value: Any) -> Embedding:
-    """Return a caller's embedding as a log line says it.
+    """Return a caller's embedding in the form of a log line.
 
-    A sequence or array is of the space ``given:N`` until ``settle`` knows better. A
-    mapping of the log's own shape, as another entry's line has it, names its space.
+    A sequence or array gets the space ``given:N``, which ``settle`` may replace. A mapping in the format of a
+    log line, for example from another entry's line, keeps its space.
 
     Raises:
-        TypeError, InvalidEmbeddingError: As for ``unit``; also a mapping that is not of that shape.
+        TypeError, InvalidEmbeddingError: As for ``unit``; also for a mapping of another format.
     """
     if isinstance(value, Embedding):
         return value
@@ -239,9 +239,9 @@ def embedding_of(value: Any) -> Embedding:
 
 
 def embeddings_of(values: Sequence[Any]) -> list[Embedding] | None:
-    """Return callers' embeddings as log lines say them, made all at once, which takes a third of the time.
+    """Convert callers' embeddings to the form of log lines all at once, in a third of the time.
 
-    None unless all are arrays of floats of one length that ``unit`` has nothing to say against.
+    Return None unless all are valid float arrays of one length, which need no special handling by ``unit``.
     """
     if not values or not hasattr(values[0], "dtype"):
         return None
@@ -262,19 +262,19 @@ def embeddings_of(values: Sequence[Any]) -> list[Embedding] | None:
 
 
 def settle(records: Iterable[dict[str, Any]], known: Space | None) -> None:
-    """Bring the embeddings of checked records that name no embedder into the agent's space.
+    """Move the embeddings of checked records that name no embedder into the agent's space.
 
-    ``known`` is that space; where there is none, the first such embedding decides.
+    ``known`` is that space; if it is None, the first such embedding sets the space.
 
     Raises:
-        EmbeddingDimMismatchError: One has another dimension than the space. Nothing was changed then.
+        EmbeddingDimMismatchError: An embedding's dimension differs from the space's. Nothing was changed.
     """
     given = []
     for record in records:
         found = decode(record.get("embedding"))
         if found is not None and (found[0].is_given or (known and found[0].id == known.id)):
             known = known or found[0]
-            # All of them before any is changed: a batch is all or nothing.
+            # Check all of them before any record is changed: a batch is all or nothing.
             check_dim(found[0].dim, known)
             given.append(record)
     for record in given:

@@ -1,6 +1,6 @@
-"""Adapters that implement the memory interfaces of agent frameworks, one module a framework.
+"""Adapters that implement the memory interfaces of agent frameworks, one module per framework.
 
-Each needs its framework, which an extra installs, and is imported by its full name:
-``from keepstone.integrations.langgraph import KeepstoneStore``. All of them write ordinary entries and files,
-so that what one adapter remembers, every other way in finds.
+Each module needs its framework, which an extra installs, and is imported by its full name: ``from
+keepstone.integrations.langgraph import KeepstoneStore``. All adapters write ordinary entries and files, so
+that every other interface finds them.
 """

@@ -1,4 +1,4 @@
-"""Google ADK: a memory service and a session service whose memory is the agent's sessions."""
+"""Google ADK: a memory service and a session service that store in the agent's sessions."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ __all__ = ["KeepstoneMemoryService", "KeepstoneSessionService"]
 
 
 class KeepstoneMemoryService(BaseMemoryService):
-    """Long-term memory of an ADK runner: events of its sessions, and memories that are added as such.
+    """Long-term memory of an ADK runner: events of its sessions, and memories added directly.
 
-    Each ADK session is a session of the agent. A search covers all sessions of one app and user, and those
-    of no other. Services in other threads and processes may share the home.
+    Each ADK session is a session of the agent. A search covers all sessions of one app and user, and no
+    others. Services in other threads and processes may share the home.
 
     Args:
         home: What ``keepstone.open`` takes, or a Home.
@@ -44,14 +44,14 @@ class KeepstoneMemoryService(BaseMemoryService):
     """
 
     def __init__(self, home: Target = None, *, agent: str = DEFAULT_AGENT, limit: int = 10) -> None:
-        """Open the home; nothing is written before the first event."""
+        """Open the home. Nothing is written before the first event."""
         self._agent = opened_agent(home, agent)
         self._limit = limit
 
     async def add_session_to_memory(self, session: AdkSession) -> None:
-        """Add a session's events that have content, all or none.
+        """Add the events of a session that have content: all of them, or none.
 
-        Events that are there already are replaced. Those that ``delete_memory`` removed stay removed.
+        Events that are already stored are replaced. Events that ``delete_memory`` removed stay removed.
         """
         await self.add_events_to_memory(
             app_name=session.app_name, user_id=session.user_id, events=session.events, session_id=session.id
@@ -87,7 +87,7 @@ class KeepstoneMemoryService(BaseMemoryService):
         memories: Sequence[MemoryEntry],
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Add memories, all or none. One with the id of a memory that is there replaces it."""
+        """Add memories: all of them, or none. A memory with the id of a stored memory replaces it."""
         scope = {"app_name": app_name, "user_id": user_id, "session_id": None}
         items = []
         for memory in memories:
@@ -98,14 +98,14 @@ class KeepstoneMemoryService(BaseMemoryService):
         await write_in_thread(self._put, scope, items)
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
-        """Return what matches a question best in the memory of one app and user, best first."""
+        """Return the best matches for a question in the memory of one app and user, best first."""
         return await in_thread(self._search, {"app_name": app_name, "user_id": user_id}, query)
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
-        """Delete the memory with an id that a search returned; do nothing if there is none.
+        """Delete the memory with an id that a search returned; do nothing if it is missing.
 
-        No search returns it again, also if its session is added again. Its lines stay in the log until
-        ``Agent.purge`` removes them.
+        No search returns the memory again, even if its session is added again. Its lines stay in the log
+        until ``Agent.purge`` removes them.
         """
         if memory_id:
             scope = {"app_name": app_name, "user_id": user_id}
@@ -114,14 +114,15 @@ class KeepstoneMemoryService(BaseMemoryService):
     def _put(self, scope: Record, items: Sequence[Record]) -> None:
         parts = [scope["app_name"], scope["user_id"], scope["session_id"]]
         session = opened_session(self._agent, *(part for part in parts if part is not None))
-        # Of a session without a log nothing can have been deleted, so that no history is read.
+        # A session without a log has no deleted events, so its history need not be read.
         is_new = session.info() is None
         live = {record["id"]: record.get("data") for record in session.records()}
         changed = [item for item in items if item["id"] not in live or item["data"] != live[item["id"]]]
         session.put_many(
             item
             for item in changed
-            # A memory is added on purpose; the events of a session are added again and again by the runner.
+            # A memory is added on purpose, even after a deletion. The runner adds the events of a session
+            # repeatedly.
             if is_new or item["type"] == "memory" or not self._was_deleted(session, item["id"])
         )
 
@@ -132,9 +133,10 @@ class KeepstoneMemoryService(BaseMemoryService):
             return False
 
     def _search(self, scope: Record, query: str) -> SearchMemoryResponse:
-        # Twice as many, as hits that only come beside a match are left out below.
+        # Recall twice as many, as hits that are only neighbours of a match are left out below.
         hits = self._agent.recall(query, limit=2 * self._limit, where=scope) if query.strip() else ()
-        # Neighbours of a match in its session are left out, unless no hit is clearly about the query.
+        # Leave out hits that are only neighbours of a match in its session, unless no hit is clearly about
+        # the query.
         found = [hit for hit in hits if hit.why.words or hit.relevance >= RELEVANT] or hits[:WEAK]
         return SearchMemoryResponse(memories=[_memory(hit.entry) for hit in found[: self._limit]])
 
@@ -142,7 +144,7 @@ class KeepstoneMemoryService(BaseMemoryService):
 def _item(
     kind: str, scope: Record, content: Content, author: str | None, metadata: Mapping[str, Any] | None
 ) -> Record:
-    """Return an entry for a content: all of it as payload, and its text to search."""
+    """Return an entry for a content: the whole content as the payload, and its text for the search."""
     data = {
         **scope,
         "author": author,
@@ -170,12 +172,12 @@ def _memory(entry: Entry) -> MemoryEntry:
 
 
 def _content(entry: Entry, author: str | None) -> Content:
-    """Return the content as it was added, or the text that replaced it since."""
+    """Return the content as it was added, or with the entry's text if that was changed later."""
     try:
         content = Content.model_validate(entry.data.get("content"))
     except ValidationError:
         return Content(parts=[Part(text=entry.text)])
-    # A person who corrects an entry changes its text, and not the content in its payload.
+    # A person who corrects an entry changes its text, not the content in its payload.
     if entry.line.get("text") == content_text(content, author):
         return content
     return Content(role=content.role, parts=[Part(text=entry.text)])

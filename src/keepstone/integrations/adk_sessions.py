@@ -1,4 +1,4 @@
-"""Google ADK: a session service whose sessions are the agent's."""
+"""Google ADK: a session service that stores in the agent's sessions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ with needs("adk"):
 
 _HEAD, _EVENT, _SHARED = "adk_session", "adk_event", "adk_state"
 _ID = "session"
-"""The id of the entry that says whose session it is."""
+"""The id of the entry that records the session's app and user."""
 _STATE_ID = "state"
 
 
@@ -54,11 +54,11 @@ class _Place(NamedTuple):
 
 
 class KeepstoneSessionService(BaseSessionService):
-    """Sessions of an ADK runner: events and state, in logs that can be read and recalled.
+    """Sessions of an ADK runner: events and state, in logs that people can read and recall searches.
 
-    Each ADK session is a session of the agent, each event an entry; what was said in it is found by recall.
-    State of an app and of a user is kept apart from their sessions. Services in other threads and processes
-    may share the home.
+    Each ADK session is a session of the agent, and each event is an entry, whose text recall finds. The state
+    of an app and of a user is stored in separate sessions. Services in other threads and processes may share
+    the home.
 
     Args:
         home: What ``keepstone.open`` takes, or a Home.
@@ -66,7 +66,7 @@ class KeepstoneSessionService(BaseSessionService):
     """
 
     def __init__(self, home: Target = None, *, agent: str = DEFAULT_AGENT) -> None:
-        """Open the home; nothing is written before the first session."""
+        """Open the home. Nothing is written before the first session."""
         self._agent = opened_agent(home, agent)
 
     async def create_session(
@@ -77,12 +77,12 @@ class KeepstoneSessionService(BaseSessionService):
         state: dict[str, Any] | None = None,
         session_id: str | None = None,
     ) -> AdkSession:
-        """Create a session, with a new id unless one is given.
+        """Create a session with the given id, or with a new id.
 
         Raises:
             AlreadyExistsError: The user has a session with this id.
         """
-        # ADK's own services strip the ids of sessions, and take a blank one for none.
+        # Like ADK's own services, strip the session id, and treat a blank id as none.
         place = _Place(app_name, user_id, (session_id or "").strip() or new_id())
         return await write_in_thread(self._create, place, state or {})
 
@@ -98,7 +98,7 @@ class KeepstoneSessionService(BaseSessionService):
         return await in_thread(self._read, _Place(app_name, user_id, session_id.strip()), config)
 
     async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
-        """Return the sessions of a user, or of all users of an app, without events, last changed last."""
+        """Return the sessions of a user, or of all users of an app, without events, sorted by last change."""
         return await in_thread(self._list, app_name, user_id)
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
@@ -107,21 +107,21 @@ class KeepstoneSessionService(BaseSessionService):
         await write_in_thread(session.remove)
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
-        """Return the state that all sessions of a user share, by keys without ``user:``."""
+        """Return the state that all sessions of a user share; its keys have no prefix ``user:``."""
         return await in_thread(_shared, _state_of(self._agent, app_name, user_id))
 
     async def append_event(self, session: AdkSession, event: Event) -> Event:
         """Store an event, and apply it to the session. A partial event is not stored.
 
-        The same event again changes nothing.
+        Appending the same event again changes nothing.
 
         Raises:
             SessionNotFoundError: The session was deleted.
         """
         if event.partial:
             return event
-        # The order of ADK's BaseSessionService: temporary state reaches the running session, and is taken out
-        # before the event is stored.
+        # This is the order of ADK's BaseSessionService: temporary state is applied to the running session,
+        # and removed before the event is stored.
         self._apply_temp_state(session, event)
         event = self._trim_temp_delta_state(event)
         place = _Place(session.app_name, session.user_id, session.id)
@@ -131,7 +131,7 @@ class KeepstoneSessionService(BaseSessionService):
         return event
 
     def _create(self, place: _Place, state: Mapping[str, Any]) -> AdkSession:
-        # Values that JSON cannot say are refused here, before the session is created.
+        # Values without a JSON form are refused here, before the session is created.
         app, user, own = _parted(to_jsonable_python(state))
         created = time.time()
         head = {
@@ -147,8 +147,8 @@ class KeepstoneSessionService(BaseSessionService):
                 raise AlreadyExistsError(f"Session with id {place.session_id} already exists.")
             return [head]
 
-        # The check for an existing session and its creation are one step, so that of two callers one gets the
-        # error.
+        # Check for an existing session and create it in one step, so that one of two concurrent callers gets
+        # the error.
         revise(_session(self._agent, place), line, [_ID], lines=[head])
         self._share(place, app, user)
         return AdkSession(
@@ -163,7 +163,7 @@ class KeepstoneSessionService(BaseSessionService):
         stored = [record["data"]["event"] for record in records if record["type"] == _EVENT]
         own = dict(head["state"])
         for event in stored:
-            # The state is what the events made of it; it is stored nowhere else, so that both cannot
+            # Compute the state from the events. It is stored nowhere else, so that state and events cannot
             # disagree.
             own.update(_parted(event.get("actions", {}).get("state_delta", {}))[2])
         changed = stored[-1]["timestamp"] if stored else head["created"]
@@ -175,14 +175,14 @@ class KeepstoneSessionService(BaseSessionService):
         where = {"app_name": app_name} | ({} if user_id is None else {"user_id": user_id})
         heads = self._agent.iter_entries(types=[_HEAD], where=where, include_superseded=True)
         places = [_Place(*(head.data[name] for name in _Place._fields)) for head in heads]
-        # ADK asks for lists without events.
+        # ADK expects lists without events.
         nothing = GetSessionConfig(num_recent_events=0)
         found = [session for place in places if (session := self._read(place, nothing)) is not None]
         found.sort(key=lambda session: (session.last_update_time, session.user_id, session.id))
         return ListSessionsResponse(sessions=found)
 
     def _append(self, place: _Place, event: Event) -> bool:
-        """Store an event; return False if it is there already."""
+        """Store an event; return False if it is already stored."""
         data = {"event": event.model_dump(mode="json", exclude_none=True)}
         text = content_text(event.content, event.author) if event.content else ""
         line = {
@@ -199,10 +199,10 @@ class KeepstoneSessionService(BaseSessionService):
                 raise SessionNotFoundError(f"Session {place.session_id} not found.")
             before = live.get(event.id)
             is_new = before is None or before.data != data
-            # Only the same event again is a retry; one with the id of another event is kept beside it.
+            # The same event again is a retry. A different event with the same id is stored under a new id.
             return [{"id": event.id if before is None else new_id(), **line}] if is_new else []
 
-        # Not created: an event that arrives after the session was deleted must not bring it back.
+        # Do not create the session: an event that arrives after the session was deleted must not recreate it.
         written = revise(_session(self._agent, place), lines, [_ID, event.id], create=False)
         if is_new and not written:
             raise SessionNotFoundError(f"Session {place.session_id} not found.")
@@ -212,7 +212,7 @@ class KeepstoneSessionService(BaseSessionService):
         return is_new
 
     def _share(self, place: _Place, app: Mapping[str, Any], user: Mapping[str, Any]) -> None:
-        """Set what the sessions of an app, and those of a user, share."""
+        """Update the state shared by the sessions of an app and by the sessions of a user."""
         for delta, names in ((app, [place.app_name]), (user, [place.app_name, place.user_id])):
             if delta:
                 self._update(_state_of(self._agent, *names), delta)
@@ -221,7 +221,8 @@ class KeepstoneSessionService(BaseSessionService):
         ts = now(clock_of(self._agent))
 
         def line(live: LiveSession) -> Sequence[Record]:
-            # Under the lock, so that two sessions that set different keys at the same time lose neither.
+            # Merge under the lock, so that no key is lost if two sessions set different keys at the same
+            # time.
             before = live.get(_STATE_ID)
             merged = {**(before.data["state"] if before else {}), **delta}
             return [{"id": _STATE_ID, "ts": ts, "type": _SHARED, "data": {"state": merged}, **STATE}]
@@ -256,7 +257,7 @@ def _named(place: _Place) -> dict[str, str]:
 
 
 def _parted(state: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Return the state of the app, of the user and of the session; what is temporary is left out."""
+    """Split a state into that of the app, of the user and of the session, without temporary keys."""
     app, user, own = dict[str, Any](), dict[str, Any](), dict[str, Any]()
     for key, value in state.items():
         if key.startswith(State.APP_PREFIX):
@@ -269,7 +270,7 @@ def _parted(state: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], d
 
 
 def _chosen(events: Sequence[Record], config: GetSessionConfig | None) -> Sequence[Record]:
-    """Return the events that a config asks for: the newest ones, and of these those from a time on."""
+    """Return the events that a config selects: the newest N, and of these, the events from a time on."""
     if config is None:
         return events
     if config.num_recent_events is not None:

@@ -11,12 +11,12 @@ with needs("adk"):
 
 
 def content_text(content: Content, author: str | None) -> str:
-    """Return what a content says, with its author before it, for the search."""
+    """Return the text of a content, with its author before it, for the search."""
     return text_of_blocks(blocks_of(content), author or content.role)
 
 
 def blocks_of(content: Content) -> list[Record]:
-    """Return the parts of a content as the blocks that other formats have."""
+    """Return the parts of a content as blocks in the common format."""
     return [*map(_block, content.parts or ())]
 
 

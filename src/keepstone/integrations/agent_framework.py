@@ -1,4 +1,4 @@
-"""Microsoft Agent Framework: a history provider whose history is the agent's sessions."""
+"""Microsoft Agent Framework: a history provider that stores in the agent's sessions."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _TYPE = "message"
 
 
 class KeepstoneHistoryProvider(HistoryProvider):
-    """Conversation history of an agent: loads a session's messages before a run, and stores what it adds.
+    """Conversation history of an agent: loads a session's messages before a run, and stores new ones.
 
-    Each session of the framework is a session of the keepstone agent, each message an entry. Nothing is kept
-    in the framework's session state.
+    Each session of the framework is a session of the keepstone agent, and each message is an entry. Nothing
+    is stored in the framework's session state.
 
     Args:
         home: What ``keepstone.open`` takes, or a Home.
         agent: The agent of the home. Memory of other agents cannot be accessed.
-        source_id: The provider's id among the providers of one agent.
+        source_id: The provider's id, unique among the providers of one agent.
         options: ``load_messages``, ``store_inputs``, ``store_context_messages``, ``store_context_from`` and
             ``store_outputs``, as ``HistoryProvider`` takes them.
     """
@@ -48,7 +48,7 @@ class KeepstoneHistoryProvider(HistoryProvider):
         source_id: str = DEFAULT_SOURCE_ID,
         **options: Any,
     ) -> None:
-        """Open the home; nothing is written before the first message."""
+        """Open the home. Nothing is written before the first message."""
         super().__init__(source_id, **options)
         self._agent = opened_agent(home, agent)
         self._saving = Lock()
@@ -71,9 +71,9 @@ class KeepstoneHistoryProvider(HistoryProvider):
         state: dict[str, Any] | None = None,  # noqa: ARG002
         **_kwargs: Any,
     ) -> None:
-        """Append what the session does not have yet, all or none.
+        """Append the messages that the session does not have yet: all of them, or none.
 
-        The messages may be new ones, or a whole transcript that begins with stored ones.
+        The messages may be new, or a whole transcript that begins with stored messages.
         """
         await write_in_thread(self._save, session_id, messages)
 
@@ -81,14 +81,14 @@ class KeepstoneHistoryProvider(HistoryProvider):
         return opened_session(self._agent, session_id or self.DEFAULT_SESSION_ID)
 
     def _load(self, session_id: str | None) -> list[Message]:
-        # Messages keep parts of what they are made of, and records are shared.
+        # Copy the data: messages keep references to parts of it, and records are shared.
         return [Message.from_dict(deepcopy(data)) for data in _stored(self._session(session_id))]
 
     def _save(self, session_id: str | None, messages: Sequence[Message]) -> None:
         given = [message.to_dict() for message in messages]
-        with self._saving:  # Two calls with one transcript must not both add it.
+        with self._saving:  # Two calls with the same transcript must not both add it.
             session = self._session(session_id)
-            # A long id is a digest in the name of the file, and cannot be read from it.
+            # The file name contains only a digest of a long id, so the id is stored in the entries.
             named = {} if session_id in (session.id, None) else {"session_id": session_id}
             start = _overlap(_stored(session), given)
             session.add_many(
@@ -108,24 +108,25 @@ def _is_message(data: Any) -> TypeGuard[Record]:
 
 
 def _overlap(stored: Sequence[Record], given: Sequence[Record]) -> int:
-    """Return how many of the given messages are stored: up to the end of the longest run that both have.
+    """Return how many of the given messages are stored: up to the end of the longest common run.
 
-    The run is all that is stored, or what the stored ones end and the given ones begin with. A user's single
-    message without an id is a repeated one, and no run.
+    A common run is all stored messages, or messages at the end of the stored and at the start of the given
+    messages. A single user message without an id is not a run: the user may have repeated it.
     """
     if not stored or not given:
         return 0
-    # Only the end of the stored messages can overlap, so that the length of the history does not matter.
+    # Compare only the end of the stored messages, so that the time does not depend on the length of the
+    # history.
     known, ids = [*map(_identity, stored[-len(given) :])], [*map(_identity, given)]
     is_plain_input = stored[-1]["role"] == "user" and stored[-1].get("message_id") is None
     if len(stored) <= len(given):
         for start in range(len(ids) - len(known) + 1):
             if ids[start : start + len(known)] == known:
-                # Someone who says "yes" twice says it twice: without an id the second is a new message.
+                # If a user says "yes" twice, without an id the second "yes" is a new message.
                 if is_plain_input and start == 0 and len(known) == 1:
                     break
                 return start + len(known)
-    # The longest overlap first, as a short one may be a coincidence.
+    # Try the longest overlap first, as a short overlap may be a coincidence.
     for length in range(min(len(known), len(ids)), 0, -1):
         if known[-length:] == ids[:length] and not (is_plain_input and length == 1):
             return length

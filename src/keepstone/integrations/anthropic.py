@@ -1,4 +1,4 @@
-"""Anthropic's memory tool on an agent's own files, sync and async."""
+"""Anthropic's memory tool for an agent's own files, sync and async."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LEVELS = 2
 
 
 class _Commands:
-    """The commands of the tool, in the texts that Claude knows; each failure is a ToolError."""
+    """The commands of the tool, with the result texts that Claude expects; each failure is a ToolError."""
 
     def __init__(self, agent: Agent) -> None:
         self._files = MemoryFiles(agent)
@@ -45,8 +45,8 @@ class _Commands:
             lines = [f"{_size(item.size)}\t{item.path}" for item in self._files.listing(path, _LEVELS)]
             levels = f"up to {_LEVELS} levels deep in {path}, excluding hidden items:"
             return "\n".join([f"Here're the files and directories {levels}", *lines])
-        # Not splitlines, which also divides at form feeds and other signs that the model does not count as
-        # lines.
+        # Do not use splitlines, which also splits at form feeds and other characters that the model does not
+        # count as line breaks.
         lines = seen.text.split("\n")
         if len(lines) > _MOST_LINES:
             raise ToolError(f"File {path} exceeds maximum line limit of {_MOST_LINES:,} lines.")
@@ -61,7 +61,8 @@ class _Commands:
 
     def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
         path, old, new = (_text(command, name) for name in ("path", "old_str", "new_str"))
-        # Filled inside of the locked step: afterwards another writer could have changed the lines around it.
+        # Fill the snippet while the lock is held: afterwards, another writer could have changed the lines
+        # around it.
         snippet: list[str] = []
 
         def change(seen: Seen) -> str:
@@ -89,7 +90,7 @@ class _Commands:
                     f"Invalid `insert_line` parameter: {at}. It should be within the range [0, {len(lines)}]."
                 )
             changed = "\n".join([*lines[:at], text.rstrip("\n"), *lines[at:]])
-            # The file ends in one line break, as Anthropic's own tool writes it.
+            # End the file with one line break, like Anthropic's own tool.
             return changed.removesuffix("\n") + "\n"
 
         self._files.edit(path, change)
@@ -111,15 +112,15 @@ class _Commands:
 
 
 class KeepstoneMemoryTool(BetaAbstractMemoryTool):
-    """Anthropic's memory tool on an agent's own files: pass it in ``tools=`` to ``tool_runner``.
+    """Anthropic's memory tool for an agent's own files: pass it in ``tools=`` to ``tool_runner``.
 
     ``/memories`` is the folder of the agent's files, which ``agent.files``, the command and MCP show, too.
-    Files are 0600 and folders 0700, edits are atomic, and no path leads out. Every failure is a ``ToolError``
-    for the model. Safe to share between threads and processes.
+    Files have mode 0600 and folders 0700, edits are atomic, and no path leads out of the folder. Every
+    failure is a ``ToolError`` for the model. Safe to share between threads and processes.
 
     Args:
         home: What ``keepstone.open`` takes, or a Home.
-        agent: The agent whose files these are. Another agent's cannot be accessed.
+        agent: The agent. Files of other agents cannot be accessed.
 
     Examples:
         >>> tool = KeepstoneMemoryTool(".work-agent")
@@ -130,12 +131,12 @@ class KeepstoneMemoryTool(BetaAbstractMemoryTool):
     """
 
     def __init__(self, home: Target = None, *, agent: str = DEFAULT_AGENT) -> None:
-        """Open the home; nothing is written before the first file."""
+        """Open the home. Nothing is written before the first file."""
         super().__init__()
         self._commands = _Commands(opened_agent(home, agent))
 
     def execute(self, command: BetaMemoryTool20250818Command) -> Any:
-        """Run a command; one that is not known is a ToolError."""
+        """Run a command; raise ToolError for an unknown command."""
         _check(command)
         return super().execute(command)
 
@@ -144,7 +145,7 @@ class KeepstoneMemoryTool(BetaAbstractMemoryTool):
         return self._commands.view(command)
 
     def create(self, command: BetaMemoryTool20250818CreateCommand) -> Any:
-        """Create a file; one that exists is left as it is."""
+        """Create a file; raise ToolError if it exists."""
         return self._commands.create(command)
 
     def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> Any:
@@ -156,7 +157,7 @@ class KeepstoneMemoryTool(BetaAbstractMemoryTool):
         return self._commands.insert(command)
 
     def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> Any:
-        """Delete a file, or a folder with all that it holds."""
+        """Delete a file, or a folder with its content."""
         return self._commands.delete(command)
 
     def rename(self, command: BetaMemoryTool20250818RenameCommand) -> Any:
@@ -172,12 +173,12 @@ class AsyncKeepstoneMemoryTool(BetaAsyncAbstractMemoryTool):
     """``KeepstoneMemoryTool`` for async clients, on asyncio and Trio: its commands run in threads."""
 
     def __init__(self, home: Target = None, *, agent: str = DEFAULT_AGENT) -> None:
-        """Open the home; nothing is written before the first file."""
+        """Open the home. Nothing is written before the first file."""
         super().__init__()
         self._commands = _Commands(opened_agent(home, agent))
 
     async def execute(self, command: BetaMemoryTool20250818Command) -> Any:
-        """Run a command; one that is not known is a ToolError."""
+        """Run a command; raise ToolError for an unknown command."""
         _check(command)
         return await super().execute(command)
 
@@ -186,7 +187,7 @@ class AsyncKeepstoneMemoryTool(BetaAsyncAbstractMemoryTool):
         return await to_thread.run_sync(self._commands.view, command)
 
     async def create(self, command: BetaMemoryTool20250818CreateCommand) -> Any:
-        """Create a file; one that exists is left as it is."""
+        """Create a file; raise ToolError if it exists."""
         return await to_thread.run_sync(self._commands.create, command)
 
     async def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> Any:
@@ -198,7 +199,7 @@ class AsyncKeepstoneMemoryTool(BetaAsyncAbstractMemoryTool):
         return await to_thread.run_sync(self._commands.insert, command)
 
     async def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> Any:
-        """Delete a file, or a folder with all that it holds."""
+        """Delete a file, or a folder with its content."""
         return await to_thread.run_sync(self._commands.delete, command)
 
     async def rename(self, command: BetaMemoryTool20250818RenameCommand) -> Any:
@@ -233,7 +234,7 @@ def _text(command: object, name: str) -> str:
 
 def _number(command: object, name: str) -> int:
     value = getattr(command, name, None)
-    # A model's JSON is not checked before it comes here, and ``true`` is a number for Python.
+    # A model's JSON was not checked before, and ``true`` is an ``int`` in Python.
     if isinstance(value, bool) or not isinstance(value, int):
         raise ToolError(f"The parameter `{name}` must be a whole number.")
     return value
@@ -255,13 +256,13 @@ def _numbered(lines: list[str], first: int) -> list[str]:
 
 
 def _replaced(content: str, old: str, new: str, path: str) -> tuple[str, int]:
-    """Return a content with a text replaced that occurs once, and the line of the change, from 1."""
+    """Replace a text that occurs once; return the new content and the line of the change, from 1."""
     places: list[int] = []
     place = content.find(old)
-    # An empty text is found everywhere; one place is enough for the error.
+    # An empty text is found everywhere; one position is enough for the error.
     while place >= 0 and (old or not places):
         places.append(place)
-        # One character on, so that the error also names occurrences that overlap.
+        # Continue one character later, so that the error also names overlapping occurrences.
         place = content.find(old, place + 1)
     if not places:
         raise ToolError(f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}.")
@@ -275,7 +276,7 @@ def _replaced(content: str, old: str, new: str, path: str) -> tuple[str, int]:
 
 
 def _size(size: int) -> str:
-    """Return a number of bytes in the largest unit that leaves a whole part, as 0B, 1.5K or 2M."""
+    """Format a number of bytes in the largest unit with a value of at least 1, such as 12B, 1.5K or 2M."""
     unit = min(max(0, size.bit_length() - 1) // 10, 3)
     amount = size / 1024**unit
     return f"{amount:.0f}{'BKMG'[unit]}" if amount == int(amount) else f"{amount:.1f}{'BKMG'[unit]}"

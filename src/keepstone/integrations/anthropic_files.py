@@ -1,7 +1,7 @@
-"""An agent's own files as Anthropic's memory tool shows them to a model: a tree below ``/memories``.
+"""An agent's own files, as a tree below ``/memories`` for Anthropic's memory tool.
 
-``..`` and links are resolved as long as they stay inside, name by name. What is opened then is the plain
-path, and a link that appears later is not followed.
+``..`` and links are resolved name by name, as long as they stay inside the folder. Then the resolved path is
+opened, without following links that are created in the meantime.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ with needs("anthropic"):
 
 ROOT = "/memories"
 _MOST_LINKS = 40
-"""Links on the way of one path, beyond which they are taken for a circle."""
+"""Maximum number of links in one path; more links are treated as a cycle."""
 _UNREAD = (KeepstoneError, OSError, ValueError)
-"""Errors of reading for a path to no file, through a link, or to one that cannot be read."""
+"""Errors of reading a path that names no file, contains a link, or cannot be read."""
 
 
 class Listed(NamedTuple):
@@ -49,16 +49,16 @@ class Seen(NamedTuple):
     """The file or folder at a path."""
 
     name: str
-    """The name below the agent's folder that the path leads to; empty for the root."""
+    """The resolved path, relative to the agent's folder; empty for the root."""
     kind: str | None
-    """``"file"``, ``"folder"`` or ``"other"``; None if there is nothing."""
+    """``"file"``, ``"folder"`` or ``"other"``; None if the path does not exist."""
     text: str = ""
 
 
 class MemoryFiles:
     """The files of one agent by paths below ``/memories``.
 
-    Every failure is a ToolError, whose text has no path of the machine.
+    Every failure is a ToolError, whose text contains no path of the host.
     """
 
     def __init__(self, agent: Agent) -> None:
@@ -68,10 +68,11 @@ class MemoryFiles:
         self._files = files
 
     def look(self, path: str) -> Seen:
-        """Return what is at a path."""
+        """Return the file or folder at a path."""
         text = None
         if path.startswith(f"{ROOT}/") and ".." not in path:
-            # Most paths lead to a file, through no link: reading it says so. What fails is looked at below.
+            # Most paths name a file and contain no link, so try to read the file first. If that fails,
+            # resolve the path below.
             with suppress(*_UNREAD):
                 text = self._files.read(path[len(ROOT) + 1 :])
         if text is not None:
@@ -80,20 +81,20 @@ class MemoryFiles:
             return _seen(folder, path)
 
     def edit(self, path: str, change: Callable[[Seen], str]) -> None:
-        """Write what a function makes of a file, in one step: no other writer comes between.
+        """Replace a file's text with a function's result, in one step that no other writer interrupts.
 
-        A path that leads to no file is given to the function, too, which then raises.
+        The function is also called if the path names no file; it must raise then.
         """
         with _told(path), self._files.folder(locked=True) as folder:
             seen = _seen(folder, path)
             data = file_bytes(change(seen))
-            assert folder is not None  # noqa: S101  There is a file in it.
-            # An edit keeps the rights that a person gave to the file.
+            assert folder is not None  # noqa: S101  The folder contains the file.
+            # Keep the mode, which a person may have changed.
             mode = folder.stat(seen.name).st_mode
             self._files._replace(folder, seen.name, data, mode)
 
     def create(self, path: str, text: str) -> None:
-        """Write a new file, with its parents. What exists is left as it is."""
+        """Write a new file, and create its parents. Raise ToolError if the path exists."""
         exists = ToolError(f"File {path} already exists")
 
         def refuse(old: str | None) -> None:
@@ -109,7 +110,7 @@ class MemoryFiles:
             self._files.write(name, text, check=refuse)
 
     def listing(self, path: str, levels: int) -> list[Listed]:
-        """Return a folder, and what lies in it down to some levels, without hidden names."""
+        """Return a folder and its content down to a number of levels, without hidden names."""
         with _told(path), self._files.folder() as folder:
             if folder is None:
                 return [Listed(0, path)]
@@ -118,7 +119,7 @@ class MemoryFiles:
             return [Listed(status.st_size, path), *_below(folder, name, path, levels)]
 
     def delete(self, path: str) -> None:
-        """Remove a file, or a folder with all that it holds."""
+        """Remove a file, or a folder with its content."""
         with _told(path), self._files.folder(locked=True) as folder:
             name = _resolved(folder, path)
             if not name:
@@ -129,7 +130,7 @@ class MemoryFiles:
             folder.sync(_parent(name))
 
     def rename(self, old_path: str, new_path: str) -> None:
-        """Give a file or folder another path; parents of the new one are made."""
+        """Rename or move a file or folder; missing parents of the new path are created."""
         with _told(old_path), self._files.folder(locked=True) as folder:
             old = _resolved(folder, old_path)
             if not old:
@@ -153,7 +154,7 @@ class MemoryFiles:
         with _told(ROOT), self._files.folder(locked=True) as folder:
             if folder is not None:
                 for name in [entry.name for entry in folder.scan()]:
-                    # Our own lock and temporary files are in the folder, too. Some file systems ignore case.
+                    # Keep keepstone's own lock and temporary files. Some file systems ignore case.
                     if not name.casefold().startswith(RESERVED):
                         _remove(folder, name)
                 folder.sync()
@@ -161,7 +162,7 @@ class MemoryFiles:
 
 @contextmanager
 def _told(path: str) -> Iterator[None]:
-    """Raise errors as a ToolError about the path that a model gave."""
+    """Convert errors to a ToolError that names the path given by the model."""
     try:
         yield
     except (FileNotFoundError, NotADirectoryError, MemoryFileNotFoundError) as error:
@@ -176,15 +177,15 @@ def _told(path: str) -> Iterator[None]:
         raise ToolError("The memory is locked by another process; nothing was changed, try again.") from error
     except AccessDeniedError as error:
         raise ToolError(f"Permission denied for {path}.") from error
-    # Below the errors of ours, many of which are ValueErrors, too.
-    except ValueError as error:  # Of our own, about the path or the text.
+    # This clause comes after keepstone's own errors, because many of them are ValueErrors, too.
+    except ValueError as error:  # Raised by keepstone, about the path or the text.
         raise ToolError(f"Invalid: {error}") from error
     except (KeepstoneError, OSError) as error:
         raise ToolError(f"{path} cannot be read or written; nothing was changed.") from error
 
 
 def _seen(folder: Folder | None, path: str) -> Seen:
-    """Return what is at a path."""
+    """Return the file or folder at a path."""
     name = _resolved(folder, path)
     if folder is None or not name:
         return Seen(name, None if name else "folder")
@@ -193,17 +194,18 @@ def _seen(folder: Folder | None, path: str) -> Seen:
 
 
 def _resolved(folder: Folder | None, path: str) -> str:
-    """Return the name below the folder that a path leads to; empty for the root.
+    """Resolve a path, and return it relative to the folder; empty for the root.
 
     Raises:
         ToolError: The path is not below ``/memories``, or is reserved.
-        PathEscapeError: It leads out of the folder.
+        PathEscapeError: The path leads out of the folder.
         ValueError: A name is too long or not valid Unicode.
     """
     if path != ROOT and not path.startswith(f"{ROOT}/"):
         raise ToolError(f"Path must start with {ROOT}, got: {path}")
     names = [name for name in path.removeprefix(ROOT).split("/") if name not in ("", ".")]
-    # ``..`` is allowed here as long as it stays inside; the check of names would refuse it.
+    # Check only the other names: ``check_path`` refuses ``..``, which is allowed here as long as it stays
+    # inside.
     if plain := [name for name in names if name != ".."]:
         check_path("/".join(plain))
     found = _followed(folder, names)
@@ -213,7 +215,7 @@ def _resolved(folder: Folder | None, path: str) -> str:
 
 
 def _followed(folder: Folder | None, names: list[str]) -> str:
-    """Return the name to which names lead, one after another, through ``..`` and links that stay inside."""
+    """Resolve names one after another, with ``..`` and links that stay inside, and return the path."""
     done: list[str] = []
     left, links = deque(names), 0
     while left:
@@ -232,8 +234,8 @@ def _followed(folder: Folder | None, names: list[str]) -> str:
         links += 1
         if links > _MOST_LINKS:
             raise PathEscapeError("too many links")
-        # The target's names are followed one by one, too: each may be a link itself.
-        # An absolute link that stays inside begins again at the root.
+        # Resolve the target's names one by one, too, as each may be a link itself. An absolute link that
+        # stays inside restarts at the root.
         if target.is_absolute():
             done = []
         left.extendleft(reversed(_inside(folder, target)))
@@ -241,7 +243,7 @@ def _followed(folder: Folder | None, names: list[str]) -> str:
 
 
 def _link(folder: Folder | None, name: str) -> Path | None:
-    """Return where a name leads if it is a link."""
+    """Return the target of a link; None if the name is not a link."""
     if folder is None:
         return None
     try:
@@ -252,7 +254,7 @@ def _link(folder: Folder | None, name: str) -> Path | None:
 
 
 def _inside(folder: Folder | None, target: Path) -> list[str]:
-    """Return the names of a link's target, from the folder on if it is absolute."""
+    """Return the names of a link's target; of an absolute target, those relative to the folder."""
     if not target.is_absolute():
         return [*target.parts]
     for root in (folder.path, folder.path.resolve()) if folder is not None else ():
@@ -272,7 +274,7 @@ def _kind(folder: Folder, name: str) -> str | None:
 
 
 def _below(folder: Folder, name: str, path: str, levels: int) -> Iterator[Listed]:
-    """Yield what lies in a folder, by name, each folder before what lies in it."""
+    """Yield the content of a folder, sorted by name, each folder before its own content."""
     for entry in sorted(entry.name for entry in folder.scan(name)):
         shown = f"{path}/{entry}"
         try:
@@ -280,7 +282,7 @@ def _below(folder: Folder, name: str, path: str, levels: int) -> Iterator[Listed
             check_path(entry)
             status = folder.stat(target) if target else None
         except (PathEscapeError, FileNotFoundError, NotADirectoryError, ValueError):
-            continue  # It leads out, or nowhere, or has a name that no path can hold.
+            continue  # The link leads out or nowhere, or the name is invalid in a path.
         if status is not None and stat.S_ISDIR(status.st_mode):
             yield Listed(status.st_size, f"{shown}/")
             if levels > 1:

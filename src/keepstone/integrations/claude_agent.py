@@ -1,4 +1,4 @@
-"""A session store of the Claude Agent SDK whose transcripts are keepstone sessions."""
+"""A session store for the Claude Agent SDK that stores each transcript in a keepstone session."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ T = TypeVar("T")
 
 _HEAD = "@transcript"
 _HEAD_TYPE = "transcript"
-"""Id and type of the entry that says which transcript a session is, when it was written, and its summary."""
+"""Id and type of the entry that records a session's transcript key, time of last write, and summary."""
 _WORDS = ("summary", "customTitle", "aiTitle", "title", "tag", "content", "text")
-"""Keys with words for people, of transcript lines that are not messages."""
+"""Keys with readable text, in transcript lines that are not messages."""
 _MILLISECOND = timedelta(milliseconds=1)
 
 _Key = tuple[str, str, str | None]
 _stamps: dict[str, int] = {}
-"""The last time of writing that this process gave out, by home, in milliseconds."""
+"""The last write time that this process assigned, by home, in milliseconds."""
 _stamping = Lock()
 
 
@@ -57,16 +57,16 @@ class KeepstoneSessionStore(SessionStore):
     """Transcripts of the Claude Agent SDK: pass it as ``session_store`` in ``ClaudeAgentOptions``.
 
     Implements ``claude_agent_sdk.SessionStore`` with all optional methods, on asyncio and Trio. Each
-    transcript, also of a subagent, is a session; each of its lines is an entry with the line, whole, as its
-    ``data``, so that it is recalled like every other memory. Safe to share between threads, event loops and
+    transcript is a session, also that of a subagent. Each line is an entry with the whole line as its
+    ``data``, so that recall finds it like any other memory. Safe to share between threads, event loops and
     processes.
 
     Args:
         home: What ``keepstone.open`` takes, or a Home.
-        agent: The agent whose memory this is. Another agent's cannot be accessed.
+        agent: The agent. Memory of other agents cannot be accessed.
 
     Methods raise ``TimeoutError`` if another process keeps the session locked, ``OSError`` if the disk fails,
-    and ``TypeError`` or ``ValueError`` for what cannot be stored; nothing was written then.
+    and ``TypeError`` or ``ValueError`` for values that cannot be stored. Nothing was written then.
 
     Examples:
         >>> import asyncio
@@ -77,7 +77,7 @@ class KeepstoneSessionStore(SessionStore):
     """
 
     def __init__(self, home: Target = None, *, agent: str = DEFAULT_AGENT) -> None:
-        """Open the home; nothing is written before the first line."""
+        """Open the home. Nothing is written before the first line."""
         with plain_errors():
             opened = opened_home(home)
         self._root = str(opened.root)
@@ -85,16 +85,16 @@ class KeepstoneSessionStore(SessionStore):
         self._clock = clock_of(self._agent)
 
     async def append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
-        """Append lines with one write, all or none; those whose ``uuid`` is there already are ignored."""
+        """Append lines with one write, all or none; lines whose ``uuid`` is already stored are ignored."""
         if entries:
             await _in_thread(self._append, key, entries)
 
     async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
-        """Return all lines in the order of appending; None for a key never written, or deleted."""
+        """Return all lines in the order of appending; None for a key that was never written or is deleted."""
         return await _in_thread(self._load, key)
 
     async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
-        """Return the ids of a project's main transcripts, and when each was last written."""
+        """Return the ids of a project's main transcripts, each with the time of its last write."""
         heads = await _in_thread(self._heads, project_key)
         return [
             {"session_id": head["session_id"], "mtime": head["mtime"]} for head in heads if _is_main(head)
@@ -106,7 +106,7 @@ class KeepstoneSessionStore(SessionStore):
         return [summary for head in heads if (summary := _summary_of(head)) is not None]
 
     async def delete(self, key: SessionKey) -> None:
-        """Remove every byte of a transcript; with a main transcript those of its subagents go, too."""
+        """Remove every byte of a transcript; a main transcript is removed with those of its subagents."""
         await _in_thread(self._delete, key)
 
     async def list_subkeys(self, key: SessionListSubkeysKey) -> list[str]:
@@ -116,7 +116,7 @@ class KeepstoneSessionStore(SessionStore):
 
     def _session(self, key: _Key) -> Session:
         project, session, subpath = key
-        # The session's id comes first, as it is what people look for.
+        # The session's id comes first, because people search for it.
         parts = ("claude", session, project) if subpath is None else ("claude", session, project, subpath)
         return opened_session(self._agent, *parts)
 
@@ -127,12 +127,12 @@ class KeepstoneSessionStore(SessionStore):
 
         def change(live: LiveSession) -> list[Record]:
             head = live.get(_HEAD)
-            # Decided under the lock: the SDK sends a batch again when it has got no answer.
+            # Look for new lines under the lock, because the SDK resends a batch that got no answer.
             new = list(_unknown(lines, live))
             if not new:
                 return []
             written = _last_written(head)
-            # A clock that was set back does not change the order.
+            # The order must not change if the clock was set back.
             ts = format_time(max(instant(self._clock(), "the clock's time"), written))
             data = self._head_of(checked, head, [line["data"] for line in new], self._stamp(head))
             state = {"id": _HEAD, "ts": ts, "type": _HEAD_TYPE, "data": data, **STATE}
@@ -147,14 +147,14 @@ class KeepstoneSessionStore(SessionStore):
             return data | {"subpath": subpath}
         previous = None if head is None else _summary_of(head.data)
         identity: SessionKey = {"project_key": project, "session_id": session}
-        # The SDK's own function, whose result is opaque. It is folded under the lock, as a summary that
+        # The result of the SDK's function is opaque. Fold the summary under the lock, because a summary that
         # misses a line would stay wrong.
         folded = fold_session_summary(previous, identity, cast("list[SessionStoreEntry]", new))
         return data | {"summary": plain(folded["data"])}
 
     def _begin_stamps(self) -> None:
-        """Let this process's times of writing begin after all that are stored."""
-        # Once for each process: reading the heads of all transcripts is too much for each append.
+        """Make this process's write times start after all stored ones."""
+        # Do this once per process, because reading the heads of all transcripts is too slow for each append.
         if self._root not in _stamps:
             last = max(
                 map(_mtime, self._agent.iter_entries(types=[_HEAD_TYPE], include_superseded=True)), default=0
@@ -163,25 +163,24 @@ class KeepstoneSessionStore(SessionStore):
                 _stamps[self._root] = max(last, _stamps.get(self._root, 0))
 
     def _stamp(self, head: Entry | None) -> int:
-        """Return the time of writing in milliseconds, later than any before in this home."""
+        """Return a write time in milliseconds that is later than all previous ones in this home."""
         with _stamping:
             now = (instant(self._clock(), "the clock's time") - EPOCH) // _MILLISECOND
-            # Strictly later than each one before, since the SDK sorts by it and two appends may share a
-            # millisecond.
+            # It must be strictly later, because the SDK sorts by it, and two appends may share a millisecond.
             stamp = max(now, _stamps[self._root] + 1, _mtime(head) + 1)
             _stamps[self._root] = stamp
         return stamp
 
     def _load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
         records = self._session(_checked(key)).records()
-        # The SDK tells a transcript that was never written (None) from one without lines.
+        # The SDK distinguishes a transcript that was never written (None) from a transcript without lines.
         if not any(record["id"] == _HEAD for record in records):
             return None
         lines = (record["data"] for record in records if record["id"] != _HEAD and _is_line(record))
         return [cast("SessionStoreEntry", plain(line)) for line in lines]
 
     def _heads(self, project_key: str, session_id: str | None = None) -> list[Record]:
-        """Return what the first entries of a project's transcripts say, by when they were made."""
+        """Return the payloads of the first entries of a project's transcripts, sorted by time of creation."""
         where = {"project_key": name_of(project_key, "project_key")}
         if session_id is not None:
             where["session_id"] = name_of(session_id, "session_id")
@@ -194,13 +193,14 @@ class KeepstoneSessionStore(SessionStore):
         project, session, subpath = checked = _checked(key)
         heads = self._heads(project, session) if subpath is None else []
         below = [(project, session, head["subpath"]) for head in heads if not _is_main(head)]
-        # The main transcript last: a kill in between leaves it, and the same call again removes the rest.
+        # Remove the main transcript last: if the process is killed in between, repeating the call removes the
+        # rest.
         for place in [*below, checked]:
             self._session(place).remove()
 
 
 async def _in_thread(call: Callable[P, T], *args: P.args, **keys: P.kwargs) -> T:
-    """Run a call in a thread, on asyncio and Trio; one that has begun runs to its end."""
+    """Run a call in a thread, on asyncio or Trio. A call that has begun runs to its end."""
     with plain_errors():
         return await to_thread.run_sync(partial(call, *args, **keys))
 
@@ -215,7 +215,7 @@ def _checked(key: Mapping[str, Any]) -> _Key:
 
 
 def _line_of(entry: Any) -> Record:
-    """Return the log line of a transcript's line, but for its time."""
+    """Return the log line for a line of a transcript, without a time."""
     data = plain(entry)
     if not isinstance(data, dict):
         raise TypeError(f"an entry must be a mapping, not {type(entry).__name__}: {entry!r:.80}")
@@ -230,7 +230,7 @@ def _line_of(entry: Any) -> Record:
 
 
 def _id_of(uuid: str) -> str:
-    return f"@{uuid}" if uuid.startswith("@") else uuid  # What begins with one "@" is ours.
+    return f"@{uuid}" if uuid.startswith("@") else uuid  # Ids with a single leading "@" are keepstone's own.
 
 
 def _unknown(lines: Sequence[Record], live: LiveSession) -> Iterator[Record]:

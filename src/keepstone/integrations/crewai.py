@@ -1,4 +1,4 @@
-"""CrewAI: a storage backend of its unified memory, whose records are entries of one session."""
+"""CrewAI: a storage backend of its unified memory that stores records in one session."""
 
 from __future__ import annotations
 
@@ -23,51 +23,51 @@ from keepstone.vector import Vector, decode, encode, unit
 try:
     from crewai.memory.storage.backend import EmbeddingDimensionMismatchError
     from crewai.memory.types import MemoryRecord, ScopeInfo
-except ImportError as error:  # There is no extra: CrewAI's dependencies disagree with those of other extras.
+except ImportError as error:  # No extra exists: CrewAI's dependencies conflict with other extras.
     raise ImportError(f"the adapter needs CrewAI: pip install crewai; {error}", name=error.name) from error
 
 T = TypeVar("T")
 
 _TYPE = "memory"
 _SPACE = "crewai"
-"""The vector space of CrewAI's embedder: its vectors are compared with no others."""
+"""The prefix of the vector spaces for CrewAI's embedder: its vectors are compared only with each other."""
 _MOST = 10_000
-"""Ids of one deletion."""
+"""Maximum number of ids in one deletion."""
 
 
 class KeepstoneStorage:
     """Storage of CrewAI's memory: ``Memory(storage=KeepstoneStorage("memory"))``.
 
     Implements ``StorageBackend``. Each record is an entry with its content as the text, so that every other
-    way in recalls it by its words. Searches compare CrewAI's own vectors exactly and return their cosine.
-    Scopes are compared by whole parts: ``/crew`` does not contain ``/crews``. Deleted records are hidden;
-    ``Agent.purge`` and ``reset`` remove their bytes.
+    interface recalls it by its words. Searches compare CrewAI's own vectors in an exact scan, and return
+    cosines. Scopes are compared by whole parts: ``/crew`` does not contain ``/crews``. Deleted records are
+    hidden; ``Agent.purge`` removes their bytes.
 
     Args:
         home: What ``keepstone.open`` takes, or a Home.
         agent: The agent of the home. Memory of other agents cannot be accessed.
-        session: The session of the records.
+        session: The session that holds the records.
     """
 
     def __init__(self, home: Target = None, *, agent: str = DEFAULT_AGENT, session: str = "crewai") -> None:
-        """Open the home; nothing is written before the first record."""
+        """Open the home. Nothing is written before the first record."""
         self._agent = opened_agent(home, agent)
         self._session = opened_session(self._agent, session)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Return the storage itself: copies of a crew share its memory."""
+        """Return the storage itself, because copies of a crew share its memory."""
         return self
 
     @plain_errors()
     def save(self, records: list[MemoryRecord]) -> None:
-        """Add or replace records, all or none.
+        """Add or replace records: all of them, or none.
 
         Raises:
-            EmbeddingDimensionMismatchError: A vector has another dimension than those stored.
+            EmbeddingDimensionMismatchError: A vector's dimension differs from that of the stored vectors.
         """
         vectors = [_vector(record.embedding) for record in records]
         dims = [*self._dim(), *(len(vector) for vector in vectors if vector is not None)]
-        # Before anything is written: a session with vectors of two dimensions could not be searched.
+        # Check before anything is written: a session with vectors of two dimensions could not be searched.
         for dim in dims:
             if dim != dims[0]:
                 raise EmbeddingDimensionMismatchError(dims[0], dim)
@@ -79,8 +79,9 @@ class KeepstoneStorage:
 
     @plain_errors()
     def touch_records(self, record_ids: list[str]) -> None:
-        """Set the time of the last access of records to now."""
-        # CrewAI's own times are in UTC without a zone, and Python compares them with none that has one.
+        """Set the last access time of records to now."""
+        # CrewAI's own times are in UTC without a time zone. Python cannot compare them with times that have
+        # one.
         now = datetime.now(UTC).replace(tzinfo=None).isoformat()
         wanted = set(record_ids)
         touched = [
@@ -103,7 +104,7 @@ class KeepstoneStorage:
         """Return the records most similar to a vector, best first, with their cosines from 0 to 1.
 
         Raises:
-            EmbeddingDimensionMismatchError: The vector has another dimension than those stored.
+            EmbeddingDimensionMismatchError: The vector's dimension differs from that of the stored vectors.
         """
         wanted = _vector(query_embedding)
         scored = []
@@ -115,7 +116,8 @@ class KeepstoneStorage:
             score = min(max(cosine, 0.0), 1.0)
             if score >= min_score:
                 scored.append((score, line))
-        # By the score alone: lines of equal scores are mappings, which have no order, and keep theirs.
+        # Sort by the score alone: lines are mappings, which cannot be compared. Lines of equal scores keep
+        # their order.
         scored.sort(key=lambda pair: -pair[0])
         return [(_record(line), score) for score, line in scored[:limit]]
 
@@ -128,7 +130,7 @@ class KeepstoneStorage:
         older_than: datetime | None = None,
         metadata_filter: dict[str, Any] | None = None,
     ) -> int:
-        """Delete the records that meet all criteria given, or all without one; return how many."""
+        """Delete the records that meet all given criteria; without criteria, all. Return their number."""
         before = None if older_than is None else _aware(older_than)
         wanted = None if record_ids is None else set(record_ids)
         ids = [
@@ -140,7 +142,7 @@ class KeepstoneStorage:
             self._agent.delete_where(
                 ids=ids[at : at + _MOST],
                 types=[_TYPE],
-                # Checked again, as an id may have been given to another entry since it was listed.
+                # Check again, as an id may have been given to another entry after the listing.
                 where={"scope": {"exists": True}},
                 include_superseded=True,
             )
@@ -149,7 +151,7 @@ class KeepstoneStorage:
 
     @plain_errors()
     def get_record(self, record_id: str) -> MemoryRecord | None:
-        """Return a record, None if it is missing."""
+        """Return a record; None if it is missing."""
         try:
             line = self._agent.get(record_id, self._session.id).as_dict()
         except EntryNotFoundError:
@@ -160,7 +162,7 @@ class KeepstoneStorage:
     def list_records(
         self, scope_prefix: str | None = None, limit: int = 200, offset: int = 0
     ) -> list[MemoryRecord]:
-        """Return the records of a scope, the newest first."""
+        """Return the records of a scope, newest first."""
         if limit <= 0 or offset < 0:
             return []
         lines = sorted(self._matching(scope_prefix), key=_created, reverse=True)
@@ -168,7 +170,7 @@ class KeepstoneStorage:
 
     @plain_errors()
     def get_scope_info(self, scope: str) -> ScopeInfo:
-        """Return how many records a scope has, their categories, times and child scopes."""
+        """Return the number of records of a scope, their categories and times, and the child scopes."""
         lines = [*self._matching(scope)]
         times = [datetime.fromisoformat(line["data"]["created_at"]) for line in lines]
         return ScopeInfo(
@@ -182,23 +184,23 @@ class KeepstoneStorage:
 
     @plain_errors()
     def list_scopes(self, parent: str = "/") -> list[str]:
-        """Return the scopes directly below one, sorted."""
+        """Return the sorted scopes directly below a scope."""
         return _children(parent, self._matching(parent))
 
     @plain_errors()
     def list_categories(self, scope_prefix: str | None = None) -> dict[str, int]:
-        """Return how many records of a scope each category has."""
+        """Return the number of a scope's records in each category."""
         names = (name for line in self._matching(scope_prefix) for name in line["data"]["categories"])
         return dict(Counter(names))
 
     @plain_errors()
     def count(self, scope_prefix: str | None = None) -> int:
-        """Return how many records a scope has, with those below it."""
+        """Return the number of records in a scope and the scopes below it."""
         return sum(1 for _ in self._matching(scope_prefix))
 
     @plain_errors()
     def reset(self, scope_prefix: str | None = None) -> None:
-        """Remove every byte of the records of a scope, or of all."""
+        """Remove every byte of the records of a scope, or of all records."""
         self._session.purge_many([line["id"] for line in self._matching(scope_prefix)])
 
     async def asave(self, records: list[MemoryRecord]) -> None:
@@ -220,7 +222,7 @@ class KeepstoneStorage:
         return filter(_is_record, self._session.records())
 
     def _dim(self) -> list[int]:
-        """Return the dimension of the vectors that are stored; nothing if there are none."""
+        """Return the dimension of the stored vectors as a list; empty if no vector is stored."""
         return next(([len(vector)] for line in self._lines() if (vector := _vector_of(line)) is not None), [])
 
     def _matching(
@@ -249,7 +251,7 @@ def _is_record(line: Record) -> bool:
 
 
 def _path(scope: str | None) -> str:
-    """Return a scope with a leading and without a final slash; nothing for the root."""
+    """Return a scope with a leading slash and without a final slash; empty for the root."""
     parts = (scope or "").strip("/")
     return f"/{parts}" if parts else ""
 
@@ -262,7 +264,7 @@ def _children(scope: str, lines: Any) -> list[str]:
 
 
 def _vector(embedding: Sequence[float] | None) -> Vector | None:
-    """Return a vector of unit length; None for none, and for zeros, which CrewAI uses for no vector."""
+    """Return a vector of unit length; None for no vector, and for zeros, which mean no vector in CrewAI."""
     return unit(embedding) if embedding is not None and any(embedding) else None
 
 
@@ -301,5 +303,5 @@ def _created(line: Record) -> datetime:
 
 
 def _aware(moment: datetime) -> datetime:
-    """Return a time with its zone; CrewAI's times without one are in UTC."""
+    """Return a time with a time zone; CrewAI's times without a time zone are in UTC."""
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment

@@ -1,4 +1,4 @@
-"""Common parts of adapters: homes opened once, calls in threads, and errors that a framework knows."""
+"""Common parts of adapters: shared homes, calls in threads, and conversion to built-in errors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _KEPT_HOMES = 16
-"""Homes that stay open for the next adapter, last used last."""
+"""Maximum number of homes kept for the next adapter; the least recently used home is dropped first."""
 _homes: OrderedDict[str, Home] = OrderedDict()
 _guard = Lock()
 _threads = AsyncCalls()
@@ -48,38 +48,38 @@ def opened_agent(home: Target, agent: str) -> Agent:
 
 
 def opened_home(home: Target) -> Home:
-    """Return a home for what ``keepstone.open`` takes, or the given ``Home``.
+    """Return the home for a target of ``keepstone.open``, or the given ``Home``.
 
-    Adapters of one folder or database share its home, so that an adapter for each request costs little.
+    Adapters of one folder or database share one home, so that creating an adapter for each request is cheap.
     """
     if isinstance(home, Home):
         return home
     asked = os.environ.get("KEEPSTONE_HOME", "") if home is None else home
     if isinstance(asked, str) and is_database(Path(asked)):
-        # A database is looked up by its URL first: two homes of it would have two pools of connections.
+        # Look a database up by its URL first: a second home would have a second connection pool.
         return _homes.get(asked) or _kept(asked, open_home(home))
-    opened = open_home(home)  # Reads nothing yet, and says which folder is meant now.
+    opened = open_home(home)  # This reads nothing yet, but resolves the folder.
     return _kept(str(opened.root), opened)
 
 
 def _kept(name: str, opened: Home) -> Home:
-    """Return the home that is open under a name, which is a new one if there is none."""
+    """Return the home that is kept under a name; if there is none, keep and return the given home."""
     with _guard:
-        # Two threads may have opened it; the one that came first counts, and the other's is closed below.
+        # Two threads may have opened the home; the first one is kept, and the other one is closed below.
         home = _homes.setdefault(name, opened)
         _homes.move_to_end(name)
         if len(_homes) > _KEPT_HOMES:
-            _homes.popitem(last=False)  # Adapters that have it keep it.
+            _homes.popitem(last=False)  # Its adapters still use it.
     if home is not opened:
         opened.close()
     return home
 
 
 def opened_session(agent: Agent, *identity: str) -> Session:
-    """Return the session of an identity: the one of its only part, if that can be a session's id.
+    """Return the session of an identity. A single part that is a valid session id is the session's id.
 
-    Other identities, of several parts or too long for a file name, have a digest as their id; keep the
-    identity in the session's log, as it cannot be read from the id.
+    For other identities, of several parts or too long for a file name, the session's id is a digest. The
+    identity cannot be read from the digest: store it in the session's log.
     """
     with plain_errors():
         if len(identity) == 1:
@@ -96,7 +96,7 @@ def clock_of(agent: Agent) -> Clock:
 
 
 def writer_of(agent: Agent) -> Writer:
-    """Return who writes by an agent, as the origin of its entries says."""
+    """Return the agent's writer, which sets the origin of its entries."""
     return agent._shared.writer  # noqa: SLF001
 
 
@@ -108,12 +108,12 @@ def revise(
     create: bool = True,
     lines: Iterable[Record] = (),
 ) -> list[Entry]:
-    """Write the lines that a function makes of what a session holds at that moment, all or none.
+    """Write the lines that a function makes from a session's live entries: all of them, or none.
 
-    Reading, the function and writing are one step: no other writer comes between, and the function must not
-    use the home. Its lines are valid log lines with ``id`` and ``ts``. ``ids`` are those that it asks for. A
-    missing session is made, after ``lines`` were checked: what cannot be stored makes none. Without
-    ``create`` nothing is done.
+    Reading, the function and writing are one step, which no other writer interrupts. The function must not
+    use the home. It returns valid log lines with ``id`` and ``ts``; ``ids`` are the ids that it looks up. A
+    missing session is created, but only if all ``lines`` can be stored. Without ``create``, nothing is done
+    for a missing session.
     """
     shared = session._shared  # noqa: SLF001
     store, guard = shared.store, shared.guard
@@ -121,12 +121,12 @@ def revise(
     def guarded(live: LiveSession) -> Sequence[Record]:
         return revision(live) if guard is None else guard(session.id, revision(live))
 
-    # As every write of a session does: it records the home's embedder, and that the agent may lack vectors.
+    # Like every write of a session, record the home's embedder, and that the agent may lack vectors.
     shared.meaning.claim(session.agent)
     if store.session(session.agent, session.id) is None:
         if not create:
             return []
-        # A session is created before its lock can be taken, so that what cannot be stored is found here.
+        # A session must be created before its lock can be taken, so check first that the lines can be stored.
         for line in lines:
             dump(line)
         store.create(session.agent, session.id)
@@ -134,7 +134,7 @@ def revise(
 
 
 def found_in(session: Session, entry_id: str) -> Entry | None:
-    """Return an entry of a session, None if it has none of this id; the session's id was checked before."""
+    """Return the entry of a session with an id, or None. The session's id must be valid."""
     found = session._shared.store.find(session.agent, entry_id, session.id)  # noqa: SLF001
     return found[0] if found else None
 
@@ -142,26 +142,26 @@ def found_in(session: Session, entry_id: str) -> Entry | None:
 async def in_thread(call: Callable[P, T], *args: P.args, **keys: P.kwargs) -> T:
     """Run a blocking call in a thread, for an asyncio event loop, with the errors of ``plain_errors``.
 
-    A call that has begun runs to its end, also if the caller is cancelled.
+    A call that has begun runs to its end, even if the caller is cancelled.
     """
     with plain_errors():
         return await _threads.run(partial(call, *args, **keys))
 
 
 async def write_in_thread(call: Callable[P, T], *args: P.args, **keys: P.kwargs) -> T:
-    """Run a call like ``in_thread``; a caller that is cancelled goes on when the call has ended.
+    """Run a call like ``in_thread``; a cancelled caller continues only after the call has ended.
 
-    What the caller reads next then shows the write.
+    So the caller's next read includes the write.
     """
-    # A thread cannot be stopped. Without the shield a cancelled caller would go on while the write is still
-    # under way, and read the state before it.
+    # A thread cannot be stopped. Without the shield, a cancelled caller would continue during the write, and
+    # read the state before it.
     task = asyncio.ensure_future(in_thread(call, *args, **keys))
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         await asyncio.wait({task})
         if not task.cancelled():
-            task.exception()  # Retrieved, so that the loop does not report it.
+            task.exception()  # Retrieve the exception, so that the loop does not report it.
         raise
 
 
@@ -171,17 +171,17 @@ class _PlainErrors(ContextDecorator):
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, KeepstoneError):
-            # Frameworks catch built-in errors; ours are subclasses of them, but their names mean nothing
-            # there.
+            # Frameworks expect built-in errors. Keepstone's errors are subclasses of them, but frameworks do
+            # not know their names.
             kind = next(kind for kind in type(error).__mro__ if kind.__module__ == "builtins")
             raise (OSError if kind is Exception else kind)(str(error)) from error
 
 
-_PLAIN_ERRORS = _PlainErrors()  # It keeps nothing: one serves all calls, at a tenth of a generator's cost.
+_PLAIN_ERRORS = _PlainErrors()  # One stateless object serves all calls, at a tenth of a generator's cost.
 
 
 def plain_errors() -> _PlainErrors:
-    """Raise keepstone's errors as the built-in errors that they are; also a decorator.
+    """Return a context manager, also a decorator, that converts keepstone's errors to built-in errors.
 
     A lock's timeout becomes a ``TimeoutError``, an invalid value a ``ValueError``, and a failed disk or a
     damaged log an ``OSError``.
@@ -191,7 +191,7 @@ def plain_errors() -> _PlainErrors:
 
 @contextmanager
 def needs(extra: str, *, but: str = "") -> Iterator[None]:
-    """Say which extra installs a framework that cannot be imported, and ``but`` what is to be heeded."""
+    """Name the extra that installs a framework if its import fails; ``but`` is a further requirement."""
     try:
         yield
     except ImportError as error:

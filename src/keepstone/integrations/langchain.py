@@ -1,4 +1,4 @@
-"""LangChain: chat history in an agent's session, a retriever over all of its memory, and stores."""
+"""LangChain: a chat history in an agent's session, a retriever for all of its memory, and stores."""
 
 from __future__ import annotations
 
@@ -45,31 +45,31 @@ _ROLES = {"human": "user", "ai": "assistant"}
 
 
 class KeepstoneChatMessageHistory(BaseChatMessageHistory):
-    """The messages of one conversation, for ``RunnableWithMessageHistory`` and by itself.
+    """The messages of one conversation, for ``RunnableWithMessageHistory`` or direct use.
 
     Args:
-        session_id: The id of the conversation: a session of the agent.
+        session_id: The id of the conversation, which is a session of the agent.
         home: What ``keepstone.open`` takes, or a Home.
         agent: The agent of the home. Memory of other agents cannot be accessed.
     """
 
     def __init__(self, session_id: str, home: Target = None, *, agent: str = DEFAULT_AGENT) -> None:
-        """Open the home; nothing is written before the first message."""
+        """Open the home. Nothing is written before the first message."""
         self.session_id = session_id
         self._session = opened_session(opened_agent(home, agent), session_id)
         self._named = {} if self._session.id == session_id else {"session_id": session_id}
 
     @property
     def messages(self) -> list[BaseMessage]:  # type: ignore[override]
-        """The messages, oldest first, read at each access."""
+        """The messages, oldest first; they are read at each access."""
         with plain_errors():
             records = self._session.records()
         stored = (record.get("data") for record in records if record["type"] == _TYPE)
-        # Messages keep parts of what they are made of, and records are shared.
+        # Copy the data: messages keep references to parts of it, and records are shared.
         return messages_from_dict([deepcopy(data) for data in stored if _is_message(data)])
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
-        """Append messages, all or none."""
+        """Append messages: all of them, or none."""
         with plain_errors():
             self._session.add_many({**_item(message), **self._named} for message in messages)
 
@@ -83,7 +83,7 @@ class KeepstoneChatMessageHistory(BaseChatMessageHistory):
         return await in_thread(lambda: self.messages)
 
     async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
-        """Append messages, all or none."""
+        """Append messages: all of them, or none."""
         await write_in_thread(self.add_messages, messages)
 
     async def aclear(self) -> None:
@@ -92,15 +92,15 @@ class KeepstoneChatMessageHistory(BaseChatMessageHistory):
 
 
 class KeepstoneRetriever(BaseRetriever):
-    """Documents from an agent's memory: entries of all sessions, whichever way in wrote them.
+    """Documents from an agent's memory: entries of all sessions, whichever interface wrote them.
 
-    A document's text is the entry's; its metadata are ``session``, ``id``, ``type``, ``ts``, ``score`` and
-    the entry's payload as ``data``.
+    The text of a document is the entry's text. Its metadata are ``session``, ``id``, ``type``, ``ts``,
+    ``score`` and the entry's payload as ``data``.
 
     Args:
         home: What ``keepstone.open`` takes, or a Home.
         agent: The agent of the home. Memory of other agents cannot be accessed.
-        fields: ``k``, ``filters``, and what ``BaseRetriever`` takes: ``tags``, ``metadata``, ``name``.
+        fields: ``k``, ``filters``, and the fields of ``BaseRetriever``: ``tags``, ``metadata``, ``name``.
     """
 
     k: int = 10
@@ -146,7 +146,7 @@ def _item(message: BaseMessage) -> Record:
         "type": _TYPE,
         "text": f"{_ROLES.get(message.type, message.type)}: {said}",
         "data": data,
-        # The role decides how far a message is trusted: what a tool returned is not what the user said.
+        # The role sets the trust of a message: a tool's result is trusted less than a user's message.
         "origin": said_by(data),
     }
 

@@ -1,4 +1,4 @@
-"""LangChain's stores: bytes by key, and documents by the similarity of their vectors."""
+"""LangChain stores: bytes by key, and documents by vector similarity."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ _BYTES, _DOCUMENT = "bytes", "document"
 
 
 class KeepstoneByteStore(ByteStore):
-    """Bytes by key, for ``CacheBackedEmbeddings``, ``create_kv_docstore`` and by itself.
+    """Bytes by key, for ``CacheBackedEmbeddings``, ``create_kv_docstore`` or direct use.
 
-    Each key is an entry of one session. No search returns it.
+    Each key is an entry of one session. No search returns these entries.
 
     Args:
         home: What ``keepstone.open`` takes, or a Home.
@@ -60,17 +60,17 @@ class KeepstoneByteStore(ByteStore):
     """
 
     def __init__(self, home: Target = None, *, agent: str = DEFAULT_AGENT, name: str = "bytes") -> None:
-        """Open the home; nothing is written before the first value."""
+        """Open the home. Nothing is written before the first value."""
         self._agent = opened_agent(home, agent)
         self._session = opened_session(self._agent, name)
 
     def mget(self, keys: Sequence[str]) -> list[bytes | None]:
-        """Return the value of each key, None if there is none."""
+        """Return the value of each key; None for a missing key."""
         with plain_errors():
             return [self._value(key) for key in keys]
 
     def mset(self, key_value_pairs: Sequence[tuple[str, bytes]]) -> None:
-        """Set the values of keys, all or none."""
+        """Set the values of keys: all of them, or none."""
         items: dict[str, Record] = {}
         for key, value in key_value_pairs:
             data = {"base64": base64.b64encode(value).decode()}
@@ -80,7 +80,7 @@ class KeepstoneByteStore(ByteStore):
                 self._session.put_many(items.values())
 
     def mdelete(self, keys: Sequence[str]) -> None:
-        """Delete keys and their values. Those that are not there are ignored."""
+        """Delete keys and their values. Missing keys are ignored."""
         with plain_errors():
             _delete(self._session, now(clock_of(self._agent)), map(id_of, keys))
 
@@ -103,7 +103,7 @@ class KeepstoneByteStore(ByteStore):
         await write_in_thread(self.mdelete, keys)
 
     async def ayield_keys(self, *, prefix: str | None = None) -> AsyncIterator[str]:
-        """Yield keys like ``yield_keys``, which are read in a thread."""
+        """Yield keys like ``yield_keys``, reading them in a thread."""
         for key in await in_thread(lambda: [*self.yield_keys(prefix=prefix)]):
             yield key
 
@@ -115,20 +115,20 @@ class KeepstoneByteStore(ByteStore):
 
 
 class KeepstoneVectorStore(VectorStore):
-    """Documents by the similarity of their vectors, in a session that everything else finds, too.
+    """Documents by vector similarity, in a session that every other interface searches, too.
 
-    A document is an entry of type ``document``: its content is the text, its metadata the payload. Searches
-    compare the vectors of the session and nothing else, as LangChain's stores do; ``KeepstoneRetriever``
-    searches all of an agent's memory, by words too.
+    A document is an entry of type ``document``: its content is the text, and its metadata is the payload.
+    Like LangChain's stores, searches compare the vectors of the session only; ``KeepstoneRetriever`` searches
+    all of an agent's memory, by words too.
 
     Args:
-        embedding: Makes the vectors of documents and questions.
-        home: What ``keepstone.open`` takes, or a Home. An agent has vectors of one dimension only.
+        embedding: The embedder for documents and questions.
+        home: What ``keepstone.open`` takes, or a Home. All vectors of an agent have the same dimension.
         agent: The agent of the home. Memory of other agents cannot be accessed.
         name: The name of the session. Stores of different names have different documents.
 
     Methods raise ``TimeoutError`` if another process keeps the session locked, ``OSError`` if the disk fails,
-    and ``ValueError`` for vectors of another dimension than the agent's and for what cannot be stored.
+    and ``ValueError`` for values that cannot be stored and for vectors whose dimension is not the agent's.
 
     Examples:
         >>> from langchain_core.embeddings import DeterministicFakeEmbedding
@@ -147,7 +147,7 @@ class KeepstoneVectorStore(VectorStore):
         agent: str = DEFAULT_AGENT,
         name: str = "documents",
     ) -> None:
-        """Open the home; nothing is written before the first document."""
+        """Open the home. Nothing is written before the first document."""
         self._embedding = embedding
         with plain_errors():
             opened = opened_home(home)
@@ -157,7 +157,7 @@ class KeepstoneVectorStore(VectorStore):
 
     @property
     def embeddings(self) -> Embeddings:
-        """The embedder of the vectors."""
+        """The embedder for documents and questions."""
         return self._embedding
 
     def add_texts(
@@ -168,12 +168,12 @@ class KeepstoneVectorStore(VectorStore):
         ids: Sequence[str | None] | None = None,
         **_kwargs: Any,
     ) -> list[str]:
-        """Add texts, or replace those whose ids are there, all or none; return their ids.
+        """Add texts, or replace texts with the same ids: all of them, or none. Return their ids.
 
         Args:
-            texts: The contents of documents.
+            texts: The contents of the documents.
             metadatas: JSON objects, one for each text.
-            ids: The ids; new ones where there is none.
+            ids: The ids of the documents; None for a new id.
         """
         items = _documents([*texts], metadatas, ids)
         return self._put(items, self._embedding.embed_documents([item["text"] for item in items]))
@@ -192,7 +192,7 @@ class KeepstoneVectorStore(VectorStore):
         return await write_in_thread(self._put, items, vectors)
 
     def delete(self, ids: Sequence[str] | None = None, **_kwargs: Any) -> bool:
-        """Delete the documents with these ids, all documents without ids; unknown ids are ignored."""
+        """Delete the documents with these ids, or all if ``ids`` is None. Unknown ids are ignored."""
         with plain_errors():
             if ids is None:
                 ids = [record["id"] for record in self._session.records() if record["type"] == _DOCUMENT]
@@ -232,12 +232,12 @@ class KeepstoneVectorStore(VectorStore):
         filter: Mapping[str, Any] | None = None,  # noqa: A002  LangChain's name.
         **_kwargs: Any,
     ) -> list[tuple[Document, float]]:
-        """Return the k documents most similar to a text, with the cosine of each, the best first.
+        """Return the k documents most similar to a text, each with its cosine, best first.
 
         Args:
             query: The text.
             k: Maximum number of documents.
-            filter: Values that the metadata must have, as ``where`` of ``Agent.recall``.
+            filter: Values that the metadata must have, in the format of ``where`` in ``Agent.recall``.
         """
         return self._scored(self._embedding.embed_query(query), k, filter)
 
@@ -258,7 +258,7 @@ class KeepstoneVectorStore(VectorStore):
         filter: Mapping[str, Any] | None = None,  # noqa: A002
         **_kwargs: Any,
     ) -> list[Document]:
-        """Return the k documents most similar to a vector, the best first."""
+        """Return the k documents most similar to a vector, best first."""
         return [document for document, _ in self._scored(embedding, k, filter)]
 
     async def asimilarity_search_by_vector(
@@ -297,12 +297,12 @@ class KeepstoneVectorStore(VectorStore):
         Args:
             embedding: The vector.
             k: Maximum number of documents.
-            fetch_k: The number of most similar documents that they are chosen from.
-            lambda_mult: From 0, as different from each other as can be, to 1, as similar to the vector.
-            filter: Values that the metadata must have, as ``where`` of ``Agent.recall``.
+            fetch_k: Number of most similar documents from which the k documents are chosen.
+            lambda_mult: From 0 for the greatest diversity to 1 for the greatest similarity to the vector.
+            filter: Values that the metadata must have, in the format of ``where`` in ``Agent.recall``.
         """
         found = self._similar(embedding, fetch_k, filter)
-        # All found ones have a vector, so that places in this list are places in that one.
+        # All memories found have a vector, so that both lists have the same indices.
         vectors = [memory.embedding.tolist() for memory in found if memory.embedding is not None]
         chosen = maximal_marginal_relevance(np.asarray(embedding), vectors, lambda_mult, k)
         return [_document(found[place]) for place in chosen]
@@ -317,7 +317,7 @@ class KeepstoneVectorStore(VectorStore):
         ids: list[str] | None = None,
         **kwargs: Any,
     ) -> KeepstoneVectorStore:
-        """Return a store to which texts were added; the other arguments are those of the class."""
+        """Create a store and add texts to it; the other arguments are those of the class."""
         store = cls(embedding, **kwargs)
         store.add_texts(texts, metadatas, ids=ids)
         return store
@@ -348,7 +348,7 @@ def _documents(
     """Return the entries of documents.
 
     Raises:
-        ValueError: There are not as many metadata or ids as texts.
+        ValueError: The number of metadata or ids is not the number of texts.
     """
     for name, given in (("metadatas", metadatas), ("ids", ids)):
         if given is not None and len(given) != len(texts):
@@ -373,7 +373,7 @@ def _relevance(cosine: float) -> float:
 
 
 def _delete(session: Session, ts: str, ids: Iterable[str]) -> None:
-    """Delete the entries with these ids that a session has."""
+    """Delete the entries of a session with these ids; unknown ids are ignored."""
     wanted = [*dict.fromkeys(ids)]
 
     def deleted(live: LiveSession) -> list[Record]:

@@ -1,4 +1,4 @@
-"""A LangGraph store whose items are entries, and the checkpointer: memory of graphs."""
+"""LangGraph: a store whose items are entries, and the checkpointer."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ __all__ = ["KeepstoneSaver", "KeepstoneStore"]
 logger = logging.getLogger("keepstone.langgraph")
 
 _SWEEP_MINUTES = 5.0
-"""Minutes between two sweeps unless the configuration says otherwise."""
+"""Minutes between two sweeps; the configuration can set another value."""
 _Puts = dict[tuple[Namespace, str], PutOp]
 _Vectors = Mapping[str, Sequence[float]]
 
@@ -71,23 +71,24 @@ class KeepstoneStore(BaseStore):
     """Long-term memory of LangGraph graphs: pass it to ``compile(store=...)``.
 
     Implements ``langgraph.store.base.BaseStore``, sync and async. Each namespace is a session named
-    ``langgraph/…``, each item an entry of type ``item`` with the value as its ``data``, so that it is
-    recalled like every other memory. Safe to share between threads, event loops and processes.
+    ``langgraph/…``. Each item is an entry of type ``item`` with the value as its ``data``, so that recall
+    finds it like any other memory. Safe to share between threads, event loops and processes.
 
     Args:
         home: What ``keepstone.open`` takes, or a Home.
-        agent: The agent whose memory this is. Another agent's cannot be accessed.
-        index: Makes ``search(query=...)`` rank by meaning: ``embed`` is an ``Embeddings``, a function, also
-            an async one, or a provider's string; ``fields`` are the paths to embed, default ``["$"]``, the
-            whole value. Without it, a query does not filter.
+        agent: The agent. Memory of other agents cannot be accessed.
+        index: Makes ``search(query=...)`` rank by meaning. ``embed`` is an ``Embeddings``, a function, sync
+            or async, or a provider's string. ``fields`` are the paths to embed; default: ``["$"]``, the whole
+            value. Without ``index``, queries are ignored.
         ttl: ``default_ttl`` and ``sweep_interval_minutes``, in minutes, and ``refresh_on_read``. Expired
             items are hidden at once, and removed by ``sweep_ttl`` and the sweeper.
 
-    Below the namespace ``("keepstone",)`` all entries of the agent can be read, also those of other adapters.
+    Below the namespace ``("keepstone",)``, all entries of the agent can be read, including those of other
+    adapters.
 
-    A batch is checked as a whole before anything is written; its puts into one namespace are one write.
+    A whole batch is checked before anything is written. All puts of a batch into one namespace are one write.
     Methods raise ``TimeoutError`` if another process keeps a namespace locked, ``OSError`` if the disk fails,
-    and ``TypeError`` or ``ValueError`` for what cannot be stored.
+    and ``TypeError`` or ``ValueError`` for values that cannot be stored.
 
     Examples:
         >>> store = KeepstoneStore(".work-agent")
@@ -106,7 +107,7 @@ class KeepstoneStore(BaseStore):
         index: IndexConfig | None = None,
         ttl: TTLConfig | None = None,
     ) -> None:
-        """Open the home; nothing is written before the first put."""
+        """Open the home. Nothing is written before the first put."""
         self._agent = opened_agent(home, agent)
         self._namespaces = Namespaces(self._agent)
         self.ttl_config = ttl
@@ -146,7 +147,7 @@ class KeepstoneStore(BaseStore):
         return results
 
     def sweep_ttl(self) -> int:
-        """Remove all items that have expired, and return how many."""
+        """Delete all expired items, and return their number."""
         with plain_errors():
             now = self._namespaces.now()
             expired = self._agent.iter_entries(
@@ -160,16 +161,16 @@ class KeepstoneStore(BaseStore):
     def start_ttl_sweeper(
         self, sweep_interval_minutes: float | None = None
     ) -> concurrent.futures.Future[None]:
-        """Sweep again and again, in a thread, until ``stop_ttl_sweeper`` or a cancel of what this returns.
+        """Start a thread that sweeps until ``stop_ttl_sweeper`` is called or the future is cancelled.
 
-        Without an interval, that of the configuration or five minutes.
+        The default interval is that of the configuration, else five minutes.
         """
         done: concurrent.futures.Future[None] = concurrent.futures.Future()
         done.add_done_callback(lambda future: self._stop_sweeping.set() if future.cancelled() else None)
         if self._sweeper is None or not self._sweeper.is_alive():
             configured = (self.ttl_config or {}).get("sweep_interval_minutes")
             minutes = sweep_interval_minutes or configured or _SWEEP_MINUTES
-            # A sweeper that was stopped left the event set.
+            # A stopped sweeper leaves the event set.
             self._stop_sweeping.clear()
             self._sweeper = threading.Thread(
                 target=self._sweep_on, args=(minutes * 60, done), name="keepstone-ttl", daemon=True
@@ -188,11 +189,11 @@ class KeepstoneStore(BaseStore):
         return True
 
     def _embeddings(self) -> Embeddings:
-        assert self.embeddings is not None  # noqa: S101  There are texts only with an index.
+        assert self.embeddings is not None  # noqa: S101  Texts exist only with an index.
         return self.embeddings
 
     def _queries(self, ops: Sequence[Op]) -> list[str]:
-        """Return the texts that are to be compared with the items'."""
+        """Return the query texts to embed, each once."""
         if self.embeddings is None:
             return []
         return [*dict.fromkeys(op.query for op in ops if isinstance(op, SearchOp) and op.query)]
@@ -240,8 +241,7 @@ class KeepstoneStore(BaseStore):
         )
         if vector is not None:
             return ranked([*passing], vector)[offset : offset + limit]
-        # One session has its items in their order already. Pages must join up, so that the order may not
-        # change.
+        # The items of one session are already sorted. The order must be stable, so that pages fit together.
         in_order = passing if len(spaces) < 2 else sorted(passing, key=Found.made)  # noqa: PLR2004
         return [(found, None) for found in islice(in_order, offset, offset + limit)]
 
@@ -250,7 +250,7 @@ class KeepstoneStore(BaseStore):
         listed: dict[Namespace, None] = {}
         for namespace, session in self._namespaces.below(()):
             shown = namespace[: op.max_depth]
-            # The namespaces come sorted, so that later ones cannot be on this page.
+            # The namespaces are sorted, so later ones cannot be on this page.
             if len(listed) >= offset + limit:
                 break
             wanted = shown not in listed and is_selected(namespace, op.match_conditions)
@@ -265,12 +265,12 @@ class KeepstoneStore(BaseStore):
             vectors = [embedded[text] for text in self._texts_of(op)]
             line = line_of(key, op.value, op.ttl, vectors, kept_with(namespace), now)
             lines.setdefault(namespace, []).append(line)
-        # A batch is all or nothing, but each namespace is a session with a lock of its own.
+        # A batch is all or nothing, but each namespace is a session with its own lock.
         if len(lines) > 1:
             for line in chain.from_iterable(lines.values()):
-                dump(line.body)  # What cannot be stored is refused before any session is made or written.
+                dump(line.body)  # Raise before any session is created or written.
         for namespace, put in lines.items():
-            # Deleting what is not there must not create a namespace.
+            # Deleting a missing item must not create its namespace.
             has_items = any(line.body for line in put)
             ids = [line.entry_id for line in put]
             bodies = (line.body for line in put)
@@ -278,10 +278,10 @@ class KeepstoneStore(BaseStore):
             revise(self._namespaces.session(namespace), revision, ids, create=has_items, lines=bodies)
 
     def _renew(self, found: Sequence[Found], now: datetime) -> None:
-        """Give items that were read their time to live again, where that is worth a line."""
+        """Renew the time to live of items that were read, if the extension is worth a line."""
         due: dict[str, list[str]] = {}
         for item in found:
-            # Looked at without a lock first: most reads lengthen no life by enough to be written.
+            # Check without a lock first: most reads do not extend the time to live enough for a write.
             if renewed(item.record, now) is not None:
                 due.setdefault(item.session, []).append(item.record["id"])
         for name, ids in due.items():
@@ -293,7 +293,7 @@ class KeepstoneStore(BaseStore):
         def expired(live: LiveSession) -> list[Record]:
             nonlocal swept
             outdated = [
-                # Under the lock again: a read may have renewed an item since it was found.
+                # Check again under the lock: a read may have renewed an item in the meantime.
                 entry
                 for entry in map(live.get, ids)
                 if entry is not None and not is_valid(entry.line, now)
@@ -316,17 +316,17 @@ class KeepstoneStore(BaseStore):
 
 
 def _checked(ops: Iterable[Op]) -> tuple[list[Op], _Puts]:
-    """Return valid operations, and the last put to each key.
+    """Validate operations; return them, and the last put to each key.
 
     Raises:
-        TypeError, ValueError: One of them is invalid; an ``InvalidNamespaceError`` is a ``ValueError``.
+        TypeError, ValueError: An operation is invalid; an ``InvalidNamespaceError`` is a ``ValueError``.
     """
     checked: list[Op] = []
     puts: _Puts = {}
     for op in ops:
         validate_op_namespace(op)
         if isinstance(op, GetOp):
-            # The convenience methods give tuples and texts; direct calls of ``batch`` may give lists and
+            # The convenience methods pass tuples and strings; direct calls of ``batch`` may pass lists and
             # numbers.
             is_plain = type(op.namespace) is tuple and type(op.key) is str
             named = op if is_plain else op._replace(namespace=tuple(op.namespace), key=str(op.key))

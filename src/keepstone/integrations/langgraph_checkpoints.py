@@ -23,9 +23,9 @@ with needs("langgraph"):
 
 CHECKPOINT, WRITE, BLOB = "checkpoint", "checkpoint_write", "checkpoint_blob"
 _INLINE = 1024
-"""Serialized bytes up to which a value stays in the line of its checkpoint or write."""
+"""Maximum number of serialized bytes of a value stored in a line; larger values are stored as blobs."""
 _PIECE = 4 * 1024 * 1024
-"""Maximum bytes of one blob; longer values have several, as a line of a log is limited."""
+"""Maximum bytes of one blob. Longer values have several blobs, because log lines have a limited length."""
 
 
 class Place(NamedTuple):
@@ -41,7 +41,7 @@ class Place(NamedTuple):
 
 
 class _BlobGoneError(Exception):
-    """A blob that the new lines refer to was removed since it was looked up."""
+    """A blob that new lines refer to is no longer in the session."""
 
 
 class Thread:
@@ -65,7 +65,7 @@ class Thread:
         return {_place(data): data for data in self._payloads(CHECKPOINT)}
 
     def writes(self) -> dict[Place, list[Record]]:
-        """Return the payloads of all pending writes by checkpoint, in the order in which they apply."""
+        """Return the payloads of all pending writes by checkpoint, in the order of their application."""
         found: dict[Place, list[Record]] = {}
         for data in self._payloads(WRITE):
             found.setdefault(_place(data), []).append(data)
@@ -74,7 +74,7 @@ class Thread:
         return found
 
     def loaded(self, stored: Mapping[str, Any]) -> Any:
-        """Return a value that ``stored`` refers to or holds.
+        """Return the value that ``stored`` contains or refers to.
 
         Raises:
             OSError: A blob is missing or damaged.
@@ -94,11 +94,12 @@ class Thread:
         """Store a checkpoint.
 
         Args:
-            place: Its namespace and id.
-            about: ``checkpoint`` and ``metadata``, which are serialized, and JSON values.
-            values: The version and value of each channel. What the parent has is not serialized again.
-            parent: The id of its parent.
-            ts: Its time.
+            place: The checkpoint's namespace and id.
+            about: ``checkpoint`` and ``metadata``, which are serialized, and further JSON values.
+            values: The version and value of each channel. Values that the parent has are not serialized
+                again.
+            parent: The id of the parent checkpoint, or None.
+            ts: The checkpoint's time.
         """
         known = self._channels(place._replace(checkpoint_id=parent)) if parent else {}
         moment = read_time(ts) or self._now()
@@ -106,8 +107,8 @@ class Thread:
             blobs: dict[str, Record] = {}
             channels = {
                 name: known[name]
-                # LangGraph gives a channel a new version whenever its value changes, so that an equal version
-                # is an equal value.
+                # LangGraph gives a channel a new version whenever its value changes, so equal versions mean
+                # equal values.
                 if name in known and known[name]["version"] == version is not None
                 else {"version": version, **self._stored(value, blobs)}
                 for name, (version, value) in values.items()
@@ -118,18 +119,19 @@ class Thread:
             line = {"id": place.entry_id, "ts": format_time(moment), "type": CHECKPOINT, "data": data}
             try:
                 return self._write([line], blobs)
-            except _BlobGoneError:  # Another saver removed it since: it is written again.
+            except _BlobGoneError:  # Another saver removed the blob: write it again.
                 known = {}
 
     def put_writes(
         self, place: Place, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str
     ) -> None:
-        """Store what a task wrote. What it wrote before stays, but for errors and interrupts."""
+        """Store the writes of a task. Earlier writes of the task stay, except errors and interrupts."""
         blobs: dict[str, Record] = {}
         lines: dict[int, Record] = {}
         now = format_time(self._now())
         for number, (channel, value) in enumerate(writes):
-            # Errors, interrupts and the like have fixed negative places, so that a retry replaces them.
+            # Errors, interrupts and similar writes have fixed negative indices, so that a retry replaces
+            # them.
             index = WRITES_IDX_MAP.get(channel, number)
             said = {"task_id": task_id, "task_path": task_path, "index": index, "channel": channel}
             lines[index] = {
@@ -150,10 +152,10 @@ class Thread:
             other._session.put_many(records)
 
     def remove(self, places: Iterable[Place]) -> None:
-        """Purge checkpoints with their writes, and the values that no other checkpoint has."""
+        """Purge checkpoints with their writes, and the values that no other checkpoint uses."""
         removed = set(places)
-        # Writes and checkpoints first, then blobs: a kill in between leaves blobs that nothing uses, and not
-        # the reverse.
+        # Purge writes and checkpoints before blobs: if the process is killed in between, unused blobs are
+        # left, not checkpoints without their blobs.
         if removed:
             self._session.purge_many(
                 record["id"]
@@ -163,16 +165,16 @@ class Thread:
             self._purge_unused()
 
     def remove_all(self) -> None:
-        """Purge everything of the thread, and its session if nothing else is in it."""
+        """Purge all data of the thread, and its session if nothing else is in it."""
         ids = [record["id"] for record in self._records()]
         self._session.purge_many(ids)
         if self._session.info() is not None and not self._session.entry_count():
-            # A run may have begun the thread again since its entries were counted.
+            # A run may have restarted the thread after its entries were counted.
             with suppress(_NotEmptyError):
                 self._session.remove(check=_check_is_empty)
 
     def _channels(self, place: Place) -> Mapping[str, Record]:
-        """Return what a checkpoint says of its channels' values; nothing if it is missing."""
+        """Return a checkpoint's stored channels by name; empty if the checkpoint is missing."""
         entry = found_in(self._session, place.entry_id)
         found: Mapping[str, Record] = entry.data["channels"] if entry and entry.type == CHECKPOINT else {}
         return found
@@ -181,10 +183,10 @@ class Thread:
         """Write lines, and the blobs that the session does not have yet, in one step.
 
         Raises:
-            _BlobGoneError: A line refers to a blob that is neither given nor in the session.
+            _BlobGoneError: A line refers to a blob that is neither in ``blobs`` nor in the session.
         """
         made = [{**line, **STATE, **self._named} for line in [*blobs.values(), *lines]]
-        # Looked up under the lock, since ``prune`` of another process may purge a blob at any moment.
+        # Look the blobs up under the lock, because ``prune`` in another process may purge a blob at any time.
         used = {blob for line in lines for blob in _blobs(line)}
 
         def revision(live: LiveSession) -> list[Record]:
@@ -195,27 +197,28 @@ class Thread:
         revise(self._session, revision, [*used, *(line["id"] for line in lines)], lines=made)
 
     def _stored(self, value: Any, blobs: dict[str, Record]) -> Record:
-        """Return what a line says of a value; what is large goes into blobs.
+        """Return the serialized value for a line; a large value is added to ``blobs`` instead.
 
         Raises:
             SecretError, ValueError: The home refuses or masks secrets, and the value has a suspected one.
         """
         kind, raw = self._serde.dumps_typed(value)
-        # Base64 would hide a secret from every later look.
-        # Before base64, in which no pattern of a secret would match.
+        # Search for secrets before the value is encoded in base64, in which no pattern of a secret would
+        # match.
         text = raw.decode(errors="replace")
         if self._session.guarded({"text": text})["text"] != text:
             raise ValueError(
                 "a checkpoint has a suspected secret, which this home masks; a serialized value cannot be "
                 "masked: keep the secret out of the graph's state, or use a serializer that encrypts"
             )
-        # A small value costs less in its line than as an entry of its own.
+        # A small value takes less space in its line than as a separate entry.
         if len(raw) <= _INLINE:
             return {"type": kind, "base64": base64.b64encode(raw).decode()}
         ids = []
         for at in range(0, len(raw), _PIECE):
             piece = raw[at : at + _PIECE]
-            # Named by its content: equal values of a thread's checkpoints are stored once.
+            # The id is a digest of the content, so that equal values of a thread's checkpoints are stored
+            # once.
             ids.append(f"blob/{hashlib.sha256(piece).hexdigest()}")
             data = {"base64": base64.b64encode(piece).decode()}
             blobs[ids[-1]] = {"id": ids[-1], "ts": format_time(self._now()), "type": BLOB, "data": data}
@@ -232,7 +235,7 @@ class Thread:
         return raw
 
     def _purge_unused(self) -> None:
-        """Purge blobs that nothing refers to; one that a new checkpoint took up since is written again."""
+        """Purge blobs that nothing refers to, and restore those that a new checkpoint now refers to."""
         records = self._records()
         used = set(chain.from_iterable(map(_blobs, records)))
         unused = {record["id"]: record for record in records if record["type"] == BLOB}
@@ -241,7 +244,7 @@ class Thread:
         if not unused:
             return
         self._session.purge_many([*unused])
-        # A checkpoint may have referred to a blob between the look and the purge.
+        # A new checkpoint may refer to one of the blobs since the records were read.
         taken = set(chain.from_iterable(map(_blobs, self._records()))) & unused.keys()
         if taken:
             self._session.put_many(unused[blob] for blob in sorted(taken))
@@ -258,7 +261,7 @@ class Thread:
 
 
 class _NotEmptyError(Exception):
-    """Another writer added to the session that was to be removed."""
+    """Another writer added entries to a session before it was removed."""
 
 
 def _check_is_empty(info: SessionInfo) -> None:
@@ -271,7 +274,7 @@ def _place(data: Record) -> Place:
 
 
 def _is_kept(line: Record) -> bool:
-    """Return whether a line is not written where the session has its entry already."""
+    """Return whether a line is skipped if the session already has its entry."""
     return bool(line["type"] == BLOB or (line["type"] == WRITE and line["data"]["index"] >= 0))
 
 
@@ -284,5 +287,5 @@ def _blobs(line: Record) -> Iterator[str]:
 
 
 def _joined(*parts: str) -> str:
-    """Return an id made of parts, which differ where any part does."""
+    """Return an id made of parts; different parts give different ids."""
     return "/".join(part.replace("%", "%25").replace("/", "%2F") for part in parts)

@@ -1,4 +1,4 @@
-"""The filters of LangGraph's stores: values by top-level key, and namespaces by prefix and suffix."""
+"""The filters of LangGraph stores: for values by top-level key, and for namespaces by prefix and suffix."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ORDERS = ("$gt", "$gte", "$lt", "$lte")
 
 
 def check_filter(wanted: Mapping[str, Any] | None) -> None:
-    """Raise ValueError for an operator that is not known, at any depth."""
+    """Raise ValueError for an unknown operator at any depth."""
     for value in (wanted or {}).values():
         _check_operators(value)
 
@@ -70,10 +70,10 @@ def _compares(value: Any, operator: str, bound: Any) -> bool:
 
 
 def _sign(value: Any, bound: Any) -> int | None:
-    """Compare as numbers, also numbers in strings, else as strings; None for what has no order."""
-    # Integers of JSON have no bound, and too large ones have no float.
+    """Compare two values as numbers, also in strings, else as strings; None if they cannot be ordered."""
+    # JSON integers are unbounded, and large ones overflow a float.
     try:
-        # LangGraph's own stores compare with float() as well, so that "10" is more than "9".
+        # LangGraph's own stores compare with float(), too, so that "10" is greater than "9".
         numbers = float(value), float(bound)
     except (TypeError, ValueError, OverflowError):
         if isinstance(value, str) and isinstance(bound, str):

@@ -1,4 +1,4 @@
-"""Items of LangGraph's stores as entries: one session for each namespace, one entry for each key."""
+"""Items of LangGraph stores as entries: one session for each namespace, one entry for each key."""
 
 from __future__ import annotations
 
@@ -35,31 +35,31 @@ with needs("langgraph"):
 
 _HEAD_OF_DIGESTS = "langgraph-"
 _KNOWN_SESSIONS = 1_000
-"""Namespaces whose sessions are remembered: their ids need not be made again."""
+"""Maximum number of cached namespaces; the cache saves computing their session ids again."""
 _TICK = 2_000_000_000
-"""Nanoseconds by which the times of a file system may be too coarse to tell two changes apart."""
+"""Coarsest resolution of a file system's times, in nanoseconds; closer changes may have the same time."""
 _RENEWED_PART = 0.01
-"""The part of its time to live by which a read must lengthen an item's life, to be written down."""
+"""Minimum extension by a read, as a fraction of the item's time to live, that is worth a write."""
 
 
 class Found(NamedTuple):
-    """An item in its entry's record, which is shared and not to be changed."""
+    """An item, with the record of its entry. The record is shared and must not be changed."""
 
     namespace: Namespace
     session: str
     record: Record
 
     def item(self) -> Item:
-        """Return the item, as a copy."""
+        """Return a copy of the item."""
         return Item(**self._parts())
 
     def search_item(self, score: float | None = None) -> SearchItem:
-        """Return the item, as a copy, with its score."""
+        """Return a copy of the item with a score."""
         return SearchItem(**self._parts(), score=score)
 
     def _parts(self) -> dict[str, Any]:
         record, made = self.record, self.made()
-        # An item is put again now and then only, and few have a time to live.
+        # Fast path: most items are put once, and few have a time to live.
         put = made
         if "updated_at" in record or "modified" in record:
             put = read_time(record.get("updated_at")) or read_time(record.get("modified")) or made
@@ -73,7 +73,7 @@ class Found(NamedTuple):
         }
 
     def vectors(self, dim: int) -> bytes:
-        """Return the vectors of the item's paths, as float32 of a dimension; none if it has no such ones."""
+        """Return the float32 bytes of the vectors of the item's paths; empty if none has this dimension."""
         kept = self.record.get("vectors")
         if not isinstance(kept, dict) or kept.get("dim") != dim or not isinstance(kept.get("f32"), str):
             return b""
@@ -84,22 +84,22 @@ class Found(NamedTuple):
         return b"" if len(raw) % (4 * dim) else raw
 
     def made(self) -> datetime:
-        """Return when the item was made."""
+        """Return the time when the item was made."""
         return read_time(self.record["ts"]) or EPOCH
 
 
 class Line(NamedTuple):
-    """A checked item to put under a key, complete but for the stored one."""
+    """A checked put or deletion of an item; its log lines also depend on the stored entry."""
 
     entry_id: str
     body: Record
-    """The value and what is kept with it; empty to delete the item."""
+    """The keys of the log line, with the value; empty to delete the item."""
     expires: str | None = None
 
     def records(self, old: Entry | None, now: datetime) -> Iterator[Record]:
-        """Yield the lines that put the item at a time, over an old entry."""
+        """Yield the lines that put or delete the item at a time, given the stored entry, if any."""
         head = {"id": self.entry_id, "ts": format_time(now)}
-        # An expired item is deleted first, so that the new one has a time of creation of its own.
+        # Delete an expired item first, so that the new item has its own time of creation.
         if old is not None and old.type == TYPE and (not self.body or not is_valid(old.line, now)):
             yield head | {"deleted": True}
             old = None
@@ -116,7 +116,7 @@ def line_of(
     beside: Record,
     now: datetime,
 ) -> Line:
-    """Return the line that puts a JSON object under a key, for a time to live in minutes.
+    """Return the line that puts a JSON object under a key, with a time to live in minutes.
 
     Raises:
         TypeError, ValueError: The value, the vectors or the time to live cannot be stored.
@@ -130,19 +130,19 @@ def line_of(
         body["text"] = "{}"  # An entry needs a text or a payload that is not empty.
     if vectors:
         rows = np.asarray(vectors, dtype="<f4")
-        # NaN has no order, so that no ranking with it would hold.
+        # NaN cannot be ordered, so it would break every ranking.
         if rows.ndim != 2 or not np.isfinite(rows).all():  # noqa: PLR2004
             raise ValueError(f"the embeddings of {key!r:.80} are not finite vectors of one dimension")
         body["vectors"] = kept_vectors(rows.shape[1], rows.tobytes())
     if ttl is None:
         return Line(id_of(key), body)
-    # Reads renew the time to live, which does not update the item.
+    # Store the time of the update: reads renew the time to live without updating the item.
     body |= {"ttl": number_of(ttl, "ttl"), "updated_at": format_time(now)}
     return Line(id_of(key), body, format_time(_after(now, ttl)))
 
 
 def renewed(record: Record, now: datetime) -> str | None:
-    """Return when an item expires after it is read at a time; None if that is not worth a line."""
+    """Return an item's new expiry after a read; None if the extension is not worth a line."""
     minutes, expires = record.get("ttl"), read_time(record.get("expires"))
     if not isinstance(minutes, int | float) or expires is None:
         return None
@@ -151,7 +151,7 @@ def renewed(record: Record, now: datetime) -> str | None:
 
 
 def ranked(found: Sequence[Found], vector: Sequence[float]) -> list[tuple[Found, float | None]]:
-    """Return items by the cosine of their best path with a vector; last, those without a vector."""
+    """Return items sorted by the best cosine of their paths with a vector; items without one come last."""
     asked = np.asarray(vector, dtype=np.float64)
     raw = [item.vectors(len(asked)) for item in found]
     compared = [(item, len(part)) for item, part in zip(found, raw, strict=True) if part]
@@ -161,7 +161,7 @@ def ranked(found: Sequence[Found], vector: Sequence[float]) -> list[tuple[Found,
     rows = np.frombuffer(b"".join(raw), dtype="<f4").reshape(-1, len(asked)).astype(np.float64)
     lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(asked)
     cosines = np.divide(rows @ asked, lengths, out=np.zeros(len(rows)), where=lengths > 0)
-    # Each item has as many rows as paths with a vector; its score is the best of them.
+    # Each item has one row for each path with a vector; its score is the best of these rows.
     begins = np.cumsum([0] + [size // (4 * len(asked)) for _, size in compared[:-1]])
     best = np.maximum.reduceat(cosines, begins)
     order = np.argsort(-best, kind="stable")
@@ -182,11 +182,11 @@ class Namespaces:
         self._agent = agent
         self._clock = clock_of(agent)
         self._of_digests: dict[str, Namespace] = {}
-        """The namespaces of sessions whose ids are digests. They never change."""
+        """The namespaces of sessions whose ids are digests. A session's namespace never changes."""
         self._kept: tuple[tuple[int, int], list[tuple[Namespace, str]]] | None = None
-        """The last listing of all sessions, and what the folder's state was before."""
+        """The state of the folder before the last listing of all sessions, and the listing."""
         self.session = lru_cache(_KNOWN_SESSIONS)(self._session)
-        """Return the session of a namespace, which need not exist."""
+        """Return the session of a namespace; the session need not exist."""
 
     def now(self) -> datetime:
         """Return the time of the home's clock."""
@@ -196,12 +196,12 @@ class Namespaces:
         return self._agent.session(session_id(namespace))
 
     def below(self, prefix: Namespace) -> list[tuple[Namespace, Session]]:
-        """Return the namespaces that begin with a prefix, sorted, and their sessions; some may be empty."""
+        """Return the sorted namespaces that begin with a prefix, and their sessions; some may be empty."""
         listed = self._sessions()
         found: list[tuple[Namespace, Session]] = []
         for at in range(bisect_left(listed, prefix, key=itemgetter(0)), len(listed)):
             space, name = listed[at]
-            # The listing is sorted, so that namespaces with one prefix follow one another.
+            # The listing is sorted, so namespaces with the same prefix are adjacent.
             if space[: len(prefix)] != prefix:
                 break
             found.append((space, self._agent.session(name)))
@@ -210,35 +210,36 @@ class Namespaces:
     def _sessions(self) -> list[tuple[Namespace, str]]:
         """Return all namespaces and the ids of their sessions, sorted.
 
-        They are listed again when a session was made or removed, which changes the time of the folder. A
-        change within the two seconds before a listing may be followed by one of the same time: that listing
-        is not kept.
+        The listing is cached until a session is created or removed, which changes the folder's time. If the
+        folder changed less than two seconds before a listing, a later change may have the same time. Such a
+        listing is not cached.
         """
         kept, changed = self._kept, self._changed()
         if kept is not None and kept[0] == changed:
             return kept[1]
-        # Before the listing: a session that is made during it changes the folder's time after this.
+        # Take the time before the listing: a session that is created during it changes the folder's time
+        # later.
         began = time.time_ns()
         known = [(self._namespace_of(info.id), info.id) for info in self._agent.sessions()]
         listed = sorted((space, name) for space, name in known if space is not None)
-        # A session that has a digest as its id and no item yet may be a namespace soon.
+        # A session with a digest as its id and no item yet may become a namespace.
         is_settled = all(space is not None or not name.startswith(_HEAD_OF_DIGESTS) for space, name in known)
         if changed is not None and is_settled and began - changed[1] > _TICK:
             self._kept = (changed, listed)
         return listed
 
     def _changed(self) -> tuple[int, int] | None:
-        """Return what changes with every session that is made or removed; None if nothing says so."""
+        """Return a state that changes when a session is created or removed; None if the store has none."""
         return self._agent._shared.store.sessions_state(self._agent.slug)  # noqa: SLF001
 
     def items(self, namespace: Namespace, session: Session, now: datetime) -> Iterator[Found]:
-        """Yield the items of a namespace, in the order in which they were made."""
+        """Yield the items of a namespace in the order of their creation."""
         for record in session.records():
             if _is_item(record, now):
                 yield Found(namespace, session.id, record)
 
     def find(self, namespace: Namespace, key: str, now: datetime) -> Found | None:
-        """Return the item under a key; None if there is none, or if it has expired."""
+        """Return the item under a key; None if it is missing or has expired."""
         session = self.session(namespace)
         entry = found_in(session, id_of(key))
         is_item = entry is not None and _is_item(entry.line, now)
@@ -257,7 +258,8 @@ class Namespaces:
             return namespace
         if name.startswith(_HEAD_OF_DIGESTS) and name not in self._of_digests:
             for entry in self._agent.session(name).entries(1, [TYPE], include_superseded=True):
-                # A line that was edited by hand may name any namespace; the id of its session decides.
+                # A line that was edited by hand may name any namespace; accept it only if it matches the
+                # session's id.
                 named = entry.line.get("namespace")
                 if isinstance(named, list) and self.session(tuple(named)).id == name:
                     self._of_digests[name] = tuple(named)

@@ -1,8 +1,8 @@
-"""The whole memory of an agent, to be read through a LangGraph store.
+"""Read access to the whole memory of an agent through a LangGraph store.
 
-Entries that other ways in wrote are items of the namespace ``("keepstone", session)``, with the entry's id as
-the key and its payload as the value. A search there with a query is a recall. Listings and other searches
-leave it out, and nothing can be put there.
+Each valid entry is an item of the namespace ``("keepstone", session)``, with the entry's id as the key and
+its payload, or else its text, as the value. A search in this namespace with a query is a recall. Listings and
+other searches leave the namespace out, and nothing can be put there.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ with needs("langgraph"):
 
 ROOT = "keepstone"
 _LEVELS = 2
-"""Labels of a namespace that is a session: the root, and the session's id."""
+"""Number of labels in a session's namespace: the root, and the session's id."""
 _MOST_FILTERED = 1_000
-"""Hits of a recall that a filter is applied to."""
+"""Minimum number of hits to recall if a filter is applied to them."""
 
 
 def is_memory(namespace: Namespace) -> bool:
@@ -44,13 +44,13 @@ def remembered(agent: Agent, op: GetOp) -> Item | None:
 
 
 def recalled(agent: Agent, op: SearchOp) -> list[SearchItem]:
-    """Return entries of any session as items: the best hits of a query, else all in the order of time."""
+    """Return entries as items: the best hits for a query, or without a query all entries by time."""
     limit, offset = count_of(op.limit, "limit"), count_of(op.offset, "offset")
     if len(op.namespace_prefix) > _LEVELS:
         return []
     sessions = [*op.namespace_prefix[1:]] or None
     if op.query:
-        # A filter is applied to what a recall returns, so more than a page is recalled.
+        # A filter is applied to the hits of a recall, so recall more than one page.
         most = offset + limit if not op.filter else max(_MOST_FILTERED, offset + limit)
         hits = agent.recall(op.query, sessions=sessions, limit=most)
         found = (_item(hit.entry, hit.relevance) for hit in hits)
@@ -65,7 +65,7 @@ def _item(entry: Entry, score: float | None) -> SearchItem:
     return SearchItem(
         namespace=(ROOT, entry.session),
         key=entry.id,
-        # An entry may have a text and no payload.
+        # An entry may have a text without a payload.
         value=entry.data or {"text": entry.text},
         created_at=entry.ts,
         updated_at=entry.modified,

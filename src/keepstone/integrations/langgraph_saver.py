@@ -31,19 +31,19 @@ class KeepstoneSaver(BaseCheckpointSaver[str]):
     """State of LangGraph graphs: pass it to ``compile(checkpointer=...)``.
 
     Implements ``langgraph.checkpoint.base.BaseCheckpointSaver``, sync and async. Each thread is a session of
-    the agent with the thread's id. Its entries hold the framework's serialized state; no search returns them.
-    Values of more than 1,024 bytes are stored once for all checkpoints of a thread. Safe to share between
-    threads, event loops and processes.
+    the agent with the thread's id. The session's entries contain the framework's serialized state, and no
+    search returns them. A value of more than 1,024 bytes is stored once for all checkpoints of a thread. Safe
+    to share between threads, event loops and processes.
 
     Args:
         home: What ``keepstone.open`` takes, or a Home.
-        agent: The agent whose threads these are. Another agent's cannot be accessed.
-        serde: The serializer; default: LangGraph's own. ``EncryptedSerializer`` encrypts what is stored.
+        agent: The agent. Threads of other agents cannot be accessed.
+        serde: The serializer; default: LangGraph's own. ``EncryptedSerializer`` encrypts the stored values.
 
-    ``delete_thread``, ``delete_for_runs`` and ``prune`` purge: every byte is removed.
+    ``delete_thread``, ``delete_for_runs`` and ``prune`` purge the data: every byte is removed.
 
     Methods raise ``TimeoutError`` if another process keeps a thread locked, ``OSError`` if the disk fails or
-    a stored value is damaged, and ``ValueError`` for what cannot be stored.
+    a stored value is damaged, and ``ValueError`` for values that cannot be stored.
 
     Examples:
         >>> from langgraph.checkpoint.base import empty_checkpoint
@@ -61,18 +61,18 @@ class KeepstoneSaver(BaseCheckpointSaver[str]):
         agent: str = DEFAULT_AGENT,
         serde: SerializerProtocol | None = None,
     ) -> None:
-        """Open the home; nothing is written before the first checkpoint."""
+        """Open the home. Nothing is written before the first checkpoint."""
         super().__init__(serde=serde)
         self._agent = opened_agent(home, agent)
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Return the checkpoint that a config names, else the thread's newest; None if there is none."""
+        """Return the checkpoint that a config names, else the thread's newest; None if it is missing."""
         with plain_errors():
             thread, place = self._thread(config), _place(config)
             checkpoints = thread.checkpoints()
             if not place.checkpoint_id:
                 ids = [at.checkpoint_id for at in checkpoints if at.namespace == place.namespace]
-                # Ids are UUIDs of version 6, which sort by time; a thread has no other order.
+                # Ids are UUIDs of version 6, which sort by time; checkpoints have no other order.
                 place = place._replace(checkpoint_id=max(ids, default=""))
             if place not in checkpoints:
                 return None
@@ -86,12 +86,13 @@ class KeepstoneSaver(BaseCheckpointSaver[str]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
-        """Yield checkpoints, of each thread the newest first.
+        """Yield checkpoints, thread by thread, newest first.
 
         Args:
-            config: Names the thread, and may name the namespace and the checkpoint; None for all threads.
+            config: The config that names the thread, and optionally the namespace and the checkpoint; None
+                for all threads.
             filter: Values that the metadata must have.
-            before: Only checkpoints older than the one of this config.
+            before: Only checkpoints older than the checkpoint of this config.
             limit: Maximum number of checkpoints.
         """
         with plain_errors():
@@ -115,10 +116,10 @@ class KeepstoneSaver(BaseCheckpointSaver[str]):
         config: RunnableConfig,
         checkpoint: Checkpoint,
         metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,  # noqa: ARG002  Values are compared with the parent's.
+        new_versions: ChannelVersions,  # noqa: ARG002  Versions are compared with the parent's.
     ) -> RunnableConfig:
-        """Store a checkpoint after the one that the config names, and return the config that names it."""
-        # A copy, since ``pop`` below would take the values out of the running graph's checkpoint.
+        """Store a checkpoint whose parent the config names, and return the config of the new checkpoint."""
+        # Copy it, because ``pop`` below would remove the values from the running graph's checkpoint.
         state: dict[str, Any] = dict(checkpoint)
         versions = checkpoint["channel_versions"]
         values = {name: (versions.get(name), value) for name, value in state.pop("channel_values").items()}
@@ -137,12 +138,12 @@ class KeepstoneSaver(BaseCheckpointSaver[str]):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        """Store what a task wrote after a checkpoint, all or none."""
+        """Store the writes of a task after a checkpoint: all of them, or none."""
         with plain_errors():
             self._thread(config).put_writes(_place(config), writes, task_id, task_path)
 
     def delete_thread(self, thread_id: str) -> None:
-        """Purge a thread: all its checkpoints, writes and values, and its session if that is empty then."""
+        """Purge all checkpoints, writes and values of a thread, and its session if it is then empty."""
         with plain_errors():
             self._named(thread_id).remove_all()
 
@@ -157,7 +158,7 @@ class KeepstoneSaver(BaseCheckpointSaver[str]):
                     )
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Copy all checkpoints, writes and values of a thread into another one."""
+        """Copy all checkpoints, writes and values of a thread into another thread."""
         with plain_errors():
             self._named(source_thread_id).copy_to(self._named(target_thread_id))
 
@@ -166,11 +167,11 @@ class KeepstoneSaver(BaseCheckpointSaver[str]):
 
         Args:
             thread_ids: The threads.
-            strategy: ``"keep_latest"`` keeps the newest checkpoint of each namespace, and of its ancestors
-                those that a ``DeltaChannel`` of it is rebuilt from; ``"delete"`` keeps none.
+            strategy: ``"keep_latest"`` keeps the newest checkpoint of each namespace, and the ancestors from
+                which its ``DeltaChannel`` values are rebuilt; ``"delete"`` keeps none.
 
         Raises:
-            ValueError: The strategy is neither.
+            ValueError: The strategy is unknown.
         """
         if strategy not in {"keep_latest", "delete"}:
             raise ValueError(f"unknown strategy {strategy!r:.80}; use 'keep_latest' or 'delete'")
@@ -192,7 +193,7 @@ class KeepstoneSaver(BaseCheckpointSaver[str]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        """Yield checkpoints like ``list``, which are read in a thread."""
+        """Yield checkpoints like ``list``, reading them in a thread."""
         found = self.list(config, filter=filter, before=before, limit=limit)
         while (checkpoint := await in_thread(next, found, None)) is not None:
             yield checkpoint
@@ -214,7 +215,7 @@ class KeepstoneSaver(BaseCheckpointSaver[str]):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        """Store what a task wrote like ``put_writes``, without blocking the event loop."""
+        """Store the writes of a task like ``put_writes``, without blocking the event loop."""
         await write_in_thread(self.put_writes, config, writes, task_id, task_path)
 
     async def adelete_thread(self, thread_id: str) -> None:
@@ -234,9 +235,9 @@ class KeepstoneSaver(BaseCheckpointSaver[str]):
         await write_in_thread(self.prune, thread_ids, strategy=strategy)
 
     def get_next_version(self, current: str | None, channel: None) -> str:  # noqa: ARG002
-        """Return the next version of a channel: a number to sort by, and a random part.
+        """Return the next version of a channel: a number for sorting, and a random part.
 
-        Branches of a thread that change a channel at the same step have different versions.
+        The random part makes versions differ between branches that change a channel at the same step.
         """
         number = int(str(current).partition(".")[0]) if current is not None else 0
         return f"{number + 1:032}.{random.random():016}"
@@ -250,7 +251,7 @@ class KeepstoneSaver(BaseCheckpointSaver[str]):
     def _threads(self) -> Iterable[Thread]:
         """Return all threads that have checkpoints."""
         found: dict[str, None] = {}
-        # State is written as expired, so that no search returns it; ``include_superseded`` finds it here.
+        # State is stored as expired, so that no search returns it; ``include_superseded`` includes it here.
         for entry in self._agent.iter_entries(types=[CHECKPOINT], include_superseded=True):
             found[str(entry.line.get("thread_id", entry.session))] = None
         return map(self._named, found)
@@ -287,7 +288,7 @@ def _newest_first(place: Place) -> tuple[str, str]:
 
 
 def _is_listed(place: Place, config: RunnableConfig | None) -> bool:
-    """Return whether a config that names a thread is of this checkpoint of it, too."""
+    """Return whether the config of a thread, if any, selects a checkpoint of the thread."""
     if config is None:
         return True
     namespace, wanted = _namespace(config), get_checkpoint_id(config)
@@ -295,21 +296,21 @@ def _is_listed(place: Place, config: RunnableConfig | None) -> bool:
 
 
 def _shown(metadata: Mapping[str, Any]) -> Record:
-    """Return what a checkpoint's entry says in plain words: its source, step and run."""
+    """Return the readable keys of a checkpoint's entry: its source, step, run and delta channels."""
     return {
         key: metadata[key] for key in ("source", "step", "run_id") if isinstance(metadata.get(key), str | int)
     } | {"deltas": sorted(metadata.get("counters_since_delta_snapshot") or {})}
 
 
 def _latest(checkpoints: Mapping[Place, Record]) -> set[Place]:
-    """Return the newest checkpoint of each namespace, and the ancestors that its deltas begin at."""
+    """Return the newest checkpoint of each namespace, and the ancestors that its delta channels need."""
     newest: dict[str, str] = {}
     for place in checkpoints:
         newest[place.namespace] = max(newest.get(place.namespace, ""), place.checkpoint_id)
     kept: set[Place] = set()
     for namespace, checkpoint_id in newest.items():
         place = Place(namespace, checkpoint_id)
-        # A DeltaChannel is rebuilt from an ancestor's snapshot: without that ancestor its messages would be
+        # A DeltaChannel is rebuilt from an ancestor's snapshot; without that ancestor, its messages would be
         # lost.
         missing = set(checkpoints[place]["deltas"])
         while place in checkpoints and place not in kept:

@@ -1,4 +1,4 @@
-"""LlamaIndex: a memory block that keeps what leaves the short-term memory, and a store of chats."""
+"""LlamaIndex: a memory block for messages that leave the short-term memory, and a chat store."""
 
 from __future__ import annotations
 
@@ -32,22 +32,23 @@ with needs("llama-index"):
     from pydantic import PrivateAttr
 
 _SESSION_KEY = "session_id"
-"""Where ``Memory`` puts the session's id into the messages of a block."""
+"""The key under which ``Memory`` puts the session's id into the messages of a block."""
 _WINDOW = 5
-"""The newest messages that are the question."""
+"""Number of newest messages that form the query."""
 _CHAT = "chat_message"
 
 
 class KeepstoneMemoryBlock(BaseMemoryBlock[str]):
-    """Long-term memory of a ``Memory``: what leaves its short-term memory, and all that the agent knows.
+    """Long-term memory for a ``Memory``: messages that left its short-term memory, and all other entries.
 
-    Each session of LlamaIndex is a session of the agent. What the block returns is the agent's context for
-    the newest messages: pinned entries, preferences and decisions, and what matches, of all sessions.
+    Each session of LlamaIndex is a session of the agent. The block returns the agent's context for the newest
+    messages: pinned entries, preferences, decisions and matching entries of all sessions.
 
     Args:
         home: What ``keepstone.open`` takes, or a Home.
         agent: The agent of the home. Memory of other agents cannot be accessed.
-        fields: ``budget``, the most tokens of what the block returns, and what ``BaseMemoryBlock`` takes.
+        fields: ``budget``, the maximum number of tokens that the block returns, and the fields of
+            ``BaseMemoryBlock``.
     """
 
     name: str = "keepstone"
@@ -55,21 +56,22 @@ class KeepstoneMemoryBlock(BaseMemoryBlock[str]):
     _agent: Agent = PrivateAttr()
 
     def __init__(self, home: Target = None, *, agent: str = DEFAULT_AGENT, **fields: Any) -> None:
-        """Open the home; nothing is written before the first message."""
+        """Open the home. Nothing is written before the first message."""
         super().__init__(**fields)
         self._agent = opened_agent(home, agent)
 
     async def _aget(self, messages: list[ChatMessage] | None = None, **_block_kwargs: Any) -> str:
-        """Return the context for the newest messages, without what these say already."""
+        """Return the context for the newest messages, without entries that repeat these messages."""
         return await in_thread(self._context, messages or [])
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
-        """Store messages in the sessions that they name, those of one session all or none."""
+        """Store messages in the sessions that they name; for each session, all of its messages or none."""
         await write_in_thread(self._store, messages)
 
     def _context(self, messages: Sequence[ChatMessage]) -> str:
         asked = [text for message in messages[-_WINDOW:] if (text := message.content)]
-        # In the form that entries of messages have, by which the context knows what the prompt has already.
+        # Use the text form of message entries, so that the context recognizes texts that the prompt already
+        # has.
         window = [f"{MessageRole(message.role).value}: {message.content}" for message in messages]
         query = "\n".join(asked) or None
         return self._agent.context(query, budget=self.budget, window=window).text
@@ -79,7 +81,7 @@ class KeepstoneMemoryBlock(BaseMemoryBlock[str]):
         for message in messages:
             name = str(message.additional_kwargs.get(_SESSION_KEY) or self.name)
             item = _item(message)
-            # ``Memory`` puts it there on the way to a block; the message itself does not have it.
+            # Remove the key: only ``Memory`` added it to the message.
             item["data"]["additional_kwargs"].pop(_SESSION_KEY, None)
             items.setdefault(name, []).append(item)
         for name, group in items.items():
@@ -89,9 +91,9 @@ class KeepstoneMemoryBlock(BaseMemoryBlock[str]):
 
 
 class KeepstoneChatStore(BaseChatStore):
-    """Messages of conversations by key, for ``ChatMemoryBuffer`` and by itself.
+    """Messages of conversations by key, for ``ChatMemoryBuffer`` or direct use.
 
-    Each key is a session of the agent, each message an entry, which recall finds.
+    Each key is a session of the agent, and each message is an entry, which recall finds.
 
     Args:
         home: What ``keepstone.open`` takes, or a Home.
@@ -110,17 +112,17 @@ class KeepstoneChatStore(BaseChatStore):
     _agent: Agent = PrivateAttr()
 
     def __init__(self, home: Target = None, *, agent: str = DEFAULT_AGENT) -> None:
-        """Open the home; nothing is written before the first message."""
+        """Open the home. Nothing is written before the first message."""
         super().__init__()
         self._agent = opened_agent(home, agent)
 
     @classmethod
     def class_name(cls) -> str:
-        """Return the name that LlamaIndex knows the class by."""
+        """Return the name of the class in LlamaIndex."""
         return "KeepstoneChatStore"
 
     def set_messages(self, key: str, messages: list[ChatMessage]) -> None:
-        """Put messages in the place of a key's messages, in one step."""
+        """Replace all messages of a key in one step."""
         self._change(key, lambda found: [record["id"] for record in found], messages)
 
     def get_messages(self, key: str) -> list[ChatMessage]:
@@ -133,15 +135,15 @@ class KeepstoneChatStore(BaseChatStore):
         self._change(key, lambda _: [], [message])
 
     def delete_messages(self, key: str) -> list[ChatMessage] | None:
-        """Delete the messages of a key and return them, None if it has none."""
+        """Delete the messages of a key, and return them; None if there are none."""
         return self._change(key, lambda found: [record["id"] for record in found]) or None
 
     def delete_message(self, key: str, idx: int) -> ChatMessage | None:
-        """Delete the message at a place and return it, None if there is none."""
+        """Delete the message at an index, and return it; None if there is none."""
         return self._delete(key, idx)
 
     def delete_last_message(self, key: str) -> ChatMessage | None:
-        """Delete the newest message and return it, None if there is none."""
+        """Delete the newest message, and return it; None if there is none."""
         return self._delete(key, -1)
 
     def get_keys(self) -> list[str]:
@@ -174,8 +176,8 @@ class KeepstoneChatStore(BaseChatStore):
             deleted: list[Record] = []
 
             def change(live: LiveSession) -> list[Record]:
-                # Chosen without the lock, so that another caller may have deleted some; nobody gets one
-                # twice.
+                # The messages were chosen without the lock, so other callers may have deleted some. Only one
+                # caller gets each message.
                 present = [entry for entry_id in chosen if (entry := live.get(entry_id)) is not None]
                 deleted.extend(entry.line for entry in present)
                 return [*({"id": entry.id, "ts": ts, "deleted": True} for entry in present), *lines]

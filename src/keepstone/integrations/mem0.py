@@ -1,7 +1,7 @@
-"""mem0: a vector store whose memories are entries of a session.
+"""mem0: a vector store that stores memories as entries of a session.
 
-Importing this module makes ``keepstone`` a provider of mem0's vector stores, for which mem0 has no registry
-of its own.
+Importing this module registers ``keepstone`` as a vector store provider. mem0 has no public registry for
+this.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ try:
     from mem0.vector_stores.base import VectorStoreBase
     from mem0.vector_stores.configs import VectorStoreConfig
     from pydantic import BaseModel
-except ImportError as error:  # There is no extra: its dependencies disagree with those of other extras.
+except ImportError as error:  # No extra exists: mem0's dependencies conflict with other extras.
     raise ImportError(f"the adapter needs mem0: pip install mem0ai; {error}", name=error.name) from error
 
 Names = list[str]
@@ -35,7 +35,7 @@ _NOT = ("$not", "NOT")
 
 
 class KeepstoneConfig(BaseModel):
-    """The ``config`` of the provider."""
+    """The ``config`` of the provider ``keepstone``."""
 
     collection_name: str = "mem0"
     embedding_model_dims: int | None = None
@@ -45,7 +45,7 @@ class KeepstoneConfig(BaseModel):
 
 @dataclass(slots=True)
 class Stored:
-    """A memory as mem0's stores give it."""
+    """A memory in the form that mem0's stores return."""
 
     id: str
     score: float | None
@@ -53,11 +53,11 @@ class Stored:
 
 
 class KeepstoneVectorStore(VectorStoreBase):
-    """A vector store of mem0: a collection is a session, a memory an entry of it.
+    """A vector store for mem0: each collection is a session, and each memory is an entry.
 
     Args:
         collection_name: The session.
-        embedding_model_dims: The dimension of the vectors; that of the first one if not given.
+        embedding_model_dims: The dimension of the vectors; default: that of the first vector.
         home: What ``keepstone.open`` takes, or a Home.
         agent: The agent of the home. Memory of other agents cannot be accessed.
     """
@@ -69,7 +69,7 @@ class KeepstoneVectorStore(VectorStoreBase):
         home: Target = None,
         agent: str = DEFAULT_AGENT,
     ) -> None:
-        """Open the home; nothing is written before the first memory."""
+        """Open the home. Nothing is written before the first memory."""
         self.collection_name = collection_name
         self.embedding_model_dims = embedding_model_dims
         with plain_errors():
@@ -79,7 +79,7 @@ class KeepstoneVectorStore(VectorStoreBase):
             self._repository = MemoryRepository(opened, agent=agent)
 
     def create_col(self, name: str, vector_size: int, distance: str = "cosine") -> None:
-        """Do nothing: the first memory makes the collection."""
+        """Do nothing: the first memory creates the collection."""
 
     def insert(
         self,
@@ -87,7 +87,7 @@ class KeepstoneVectorStore(VectorStoreBase):
         payloads: Sequence[Record] | None = None,
         ids: Sequence[str] | None = None,
     ) -> None:
-        """Add memories, or replace those whose ids are there, all or none."""
+        """Add memories, or replace memories with the same ids: all of them, or none."""
         items = [
             self._item(ids[number] if ids else new_id(), payloads[number] if payloads else {}, [*vector])
             for number, vector in enumerate(vectors)
@@ -98,7 +98,7 @@ class KeepstoneVectorStore(VectorStoreBase):
 
     def search(
         self,
-        query: str,  # noqa: ARG002  mem0 gives its vector, too.
+        query: str,  # noqa: ARG002  mem0 passes the vector of the query, too.
         vectors: Sequence[float],
         top_k: int = 5,
         filters: Mapping[str, Any] | None = None,
@@ -113,10 +113,10 @@ class KeepstoneVectorStore(VectorStoreBase):
                     for memory in similar
                 ]
                 found = [stored for stored in passing if _passes(stored.payload, filters)]
-                # Fewer than were asked for are all that there are.
+                # If fewer were returned than requested, there are no more.
                 if len(found) >= top_k or len(similar) < asked:
                     return found[:top_k]
-                asked *= 4  # What filters leave out makes place for memories further away.
+                asked *= 4  # Filtered memories make room for less similar ones.
 
     def delete(self, vector_id: str) -> None:
         """Delete a memory; do nothing if it is missing."""
@@ -127,7 +127,7 @@ class KeepstoneVectorStore(VectorStoreBase):
     def update(
         self, vector_id: str, vector: Sequence[float] | None = None, payload: Record | None = None
     ) -> None:
-        """Replace the vector, the payload or both."""
+        """Replace the vector, the payload or both of a memory."""
         with plain_errors():
             entry = found_in(self._session, vector_id)
             if entry is None:
@@ -136,13 +136,13 @@ class KeepstoneVectorStore(VectorStoreBase):
             self._session.put(self._item(vector_id, _payload(entry) if payload is None else payload, kept))
 
     def get(self, vector_id: str) -> Stored | None:
-        """Return a memory, None if it is missing."""
+        """Return a memory; None if it is missing."""
         with plain_errors():
             entry = found_in(self._session, vector_id)
         return None if entry is None else Stored(entry.id, None, _payload(entry))
 
     def list(self, filters: Mapping[str, Any] | None = None, top_k: int | None = None) -> list[list[Stored]]:
-        """Return the memories that pass filters, oldest first, within a list as mem0's stores do."""
+        """Return the memories that pass filters, oldest first, in an outer list as mem0's stores do."""
         with plain_errors():
             entries = self._session.entries(types=[_MEMORY, _ENTITY])
         found = [Stored(entry.id, None, _payload(entry)) for entry in entries]
@@ -169,7 +169,7 @@ class KeepstoneVectorStore(VectorStoreBase):
 
     def _item(self, name: str, payload: Mapping[str, Any], vector: Any) -> Record:
         data = {key: value for key, value in payload.items() if key != "data"}
-        # mem0 makes a second store for entities, whose name it derives from that of the first.
+        # mem0 creates a second store for entities, and derives its name from that of the first.
         kind = _ENTITY if self.collection_name.endswith("_entities") else _MEMORY
         item: Record = {"id": name, "type": kind, "text": str(payload.get("data") or ""), "data": data}
         return item if vector is None else item | {"embedding": vector}
@@ -181,7 +181,7 @@ def _payload(entry: Entry) -> Record:
 
 
 def _passes(payload: Mapping[str, Any], filters: Mapping[str, Any] | None) -> bool:
-    """Return whether a payload passes filters of mem0: values, operators, ``AND``, ``OR`` and ``NOT``.
+    """Return whether a payload passes mem0's filters: values, operators, ``AND``, ``OR`` and ``NOT``.
 
     Raises:
         ValueError: An operator is unknown.
@@ -225,7 +225,7 @@ def _compared(operator: str, value: Any, wanted: Any) -> bool:
 
 
 def _ordered(value: Any, wanted: Any) -> bool:
-    """Return whether two values can be compared: two numbers, or two texts."""
+    """Return whether two values can be ordered: two numbers, or two strings."""
     numbers = (int, float)
     return (isinstance(value, numbers) and isinstance(wanted, numbers)) or (
         isinstance(value, str) and isinstance(wanted, str)
@@ -233,13 +233,13 @@ def _ordered(value: Any, wanted: Any) -> bool:
 
 
 def _register() -> None:
-    """Make ``provider: keepstone`` known to mem0's configuration and factory."""
-    # mem0 imports the configuration of a provider from a module of its name in its own package, where only an
-    # entry of ``sys.modules`` can put ours.
+    """Register ``provider: keepstone`` in mem0's configuration and factory."""
+    # mem0 imports a provider's configuration from a module in mem0's own package. Only an entry in
+    # ``sys.modules`` can add such a module.
     module = ModuleType(f"{_configs}.{_PROVIDER}")
     vars(module)["KeepstoneConfig"] = KeepstoneConfig
     sys.modules[module.__name__] = module
-    # The mapping is a private attribute of a pydantic model, whose default is shared by all instances.
+    # The mapping is a private attribute of a pydantic model; all instances share its default.
     configs = VectorStoreConfig.__private_attributes__["_provider_configs"].default
     configs[_PROVIDER] = "KeepstoneConfig"
     VectorStoreFactory.provider_to_class[_PROVIDER] = f"{__name__}.KeepstoneVectorStore"

@@ -1,4 +1,4 @@
-"""A session of the OpenAI Agents SDK whose items are entries of a keepstone session."""
+"""A session for the OpenAI Agents SDK that stores items as entries of a keepstone session."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ with needs("openai-agents"):
     from agents.memory.session_settings import coerce_session_settings, resolve_session_limit
 
 _TYPE = "message"
-"""The type of the entries that items are written as."""
+"""The type of the entries that hold items."""
 
 
 class KeepstoneSession:
     """A conversation of the OpenAI Agents SDK: pass it to ``Runner.run(..., session=...)``.
 
-    Implements ``agents.memory.Session``. Each item is an entry of type ``message`` with the item, whole, as
-    its ``data``, so that it is recalled like every other memory. Safe to share between threads, event loops
-    and processes.
+    Implements ``agents.memory.Session``. Each item is an entry of type ``message`` with the whole item as its
+    ``data``, so that recall finds it like any other memory. Safe to share between threads, event loops and
+    processes.
 
     Args:
-        session_id: The id of the session; of any length.
+        session_id: The id of the session, of any length.
         home: What ``keepstone.open`` takes, or a Home.
-        agent: The agent whose memory this is. Another agent's cannot be accessed.
+        agent: The agent. Memory of other agents cannot be accessed.
         session_settings: A ``SessionSettings`` or a dict, such as ``{"limit": 50}``.
 
     Methods raise ``TimeoutError`` if another process keeps the session locked, ``OSError`` if the disk fails,
-    and ``TypeError`` or ``ValueError`` for what cannot be stored; nothing was written then.
+    and ``TypeError`` or ``ValueError`` for values that cannot be stored. Nothing was written then.
 
     Examples:
         >>> import asyncio
@@ -54,7 +54,7 @@ class KeepstoneSession:
         agent: str = DEFAULT_AGENT,
         session_settings: SessionSettings | dict[str, Any] | None = None,
     ) -> None:
-        """Open the home; nothing is written before the first item."""
+        """Open the home. Nothing is written before the first item."""
         self._session = opened_session(opened_agent(home, agent), session_id)
         self._named = {} if self._session.id == session_id else {"session_id": session_id}
         self.session_id = session_id
@@ -69,7 +69,7 @@ class KeepstoneSession:
         return [cast("TResponseInputItem", entry.data) for entry in found]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Append items with one write, all or none."""
+        """Append items with one write: all of them, or none."""
         if items:
             await write_in_thread(self._session.put_many, [self._line_of(item) for item in items])
 
@@ -88,14 +88,14 @@ class KeepstoneSession:
         return {"type": _TYPE, "data": item, **text, **self._named, **origin}
 
     def _newest(self, limit: int | None) -> list[Entry]:
-        """Return the newest entries that are items; others of the session do not count."""
+        """Return the newest entries that are items, ignoring other entries of the session."""
         asked = limit
         while True:
             found = self._session.entries(asked, [_TYPE], include_superseded=True)
             items = [entry for entry in found if entry.data or "data" in entry.line]
             if limit is None or asked is None or len(items) >= limit or len(found) < asked:
                 return items[-limit:] if limit else items
-            # Entries that are not items do not count for the limit, and how many there are is unknown.
+            # Entries that are not items do not count toward the limit, and their number is unknown.
             asked *= 2
 
     def _pop(self) -> TResponseInputItem | None:
@@ -103,6 +103,6 @@ class KeepstoneSession:
             try:
                 self._session.delete(items[0].id)
             except EntryNotFoundError:
-                continue  # Another one popped it.
+                continue  # Another caller popped it.
             return cast("TResponseInputItem", items[0].data)
         return None

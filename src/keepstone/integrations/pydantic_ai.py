@@ -1,4 +1,4 @@
-"""Pydantic AI: conversations, tools for an agent's memory, and Anthropic's memory tool."""
+"""Pydantic AI: a conversation store, tools for an agent's memory, and Anthropic's memory tool."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ _records: TypeAdapter[ConversationRecord] = TypeAdapter(ConversationRecord)
 
 
 class KeepstoneConversationStore(ConversationStore):
-    """Conversations of Pydantic AI: each is a session of the agent, each message an entry.
+    """Conversations of Pydantic AI: each is a session of the agent, and each message is an entry.
 
-    A conversation that was saved or deleted by another writer, also in another process, is a
-    ``ConversationConflict``, and nothing is written. ``delete`` removes every byte of the messages that no
-    fork of another conversation shares.
+    If another writer, also in another process, saved or deleted a conversation in the meantime, methods raise
+    ``ConversationConflict`` and write nothing. ``delete`` removes every byte of the messages, except those
+    that forks in other conversations share.
 
     Args:
         home: What ``keepstone.open`` takes, or a Home.
@@ -51,17 +51,17 @@ class KeepstoneConversationStore(ConversationStore):
     """
 
     def __init__(self, home: Target = None, *, agent: str = DEFAULT_AGENT) -> None:
-        """Open the home; nothing is written before the first conversation."""
+        """Open the home. Nothing is written before the first conversation."""
         self._agent = opened_agent(home, agent)
 
     async def read_record(self, conversation_id: str) -> ConversationRecord | None:
-        """Return the record of a conversation, None if it is missing."""
+        """Return the record of a conversation; None if it is missing."""
         return await in_thread(self._record, self._session(conversation_id))
 
     async def read_records(
         self, *, scope: str | None = None, limit: int | None = None
     ) -> Sequence[ConversationRecord]:
-        """Return the records of all conversations or of a scope, last saved first."""
+        """Return the records of all conversations or of a scope, most recently saved first."""
         return await in_thread(self._all_records, scope, limit)
 
     async def write_record(
@@ -71,19 +71,19 @@ class KeepstoneConversationStore(ConversationStore):
         new_entries: Sequence[ConversationEntry] = (),
         expected_revision: str | None,
     ) -> None:
-        """Store a record with its new messages, all or none; ConversationConflict if it changed."""
+        """Store a record and its new messages, all or none; ConversationConflict if the record changed."""
         await write_in_thread(self._write, record, new_entries, expected_revision)
 
     async def delete_record(self, conversation_id: str, *, expected_revision: str) -> None:
-        """Delete a conversation, and the messages that no other one shares; ConversationConflict likewise."""
+        """Delete a conversation, and its unshared messages; ConversationConflict if the record changed."""
         await write_in_thread(self._delete, conversation_id, expected_revision)
 
     async def read_entry(self, entry_id: str) -> ConversationEntry:
-        """Return a message with its place in the history; LookupError if it is missing."""
+        """Return a message with the id of its parent; LookupError if it is missing."""
         return _entry(await in_thread(self._agent.get, entry_id))
 
     async def read_history(self, head_id: str | None, *, limit: int | None = None) -> list[ConversationEntry]:
-        """Return the messages up to one, oldest first, or the last ``limit`` of them."""
+        """Return the messages up to and including one, oldest first; with ``limit``, only the last ones."""
         return await in_thread(lambda: [*map(_entry, self._history(head_id, limit))][::-1])
 
     def _session(self, conversation_id: str) -> Session:
@@ -107,8 +107,8 @@ class KeepstoneConversationStore(ConversationStore):
         known = {entry.id for entry in new}
         try:
             if record.head_id is not None and record.head_id not in known:
-                # The head may be a message of another conversation: a fork shares messages instead of copying
-                # them.
+                # The head may be a message of another conversation, as forks share messages instead of
+                # copying them.
                 self._agent.get(record.head_id)
         except EntryNotFoundError:
             raise ConversationConflict(record.conversation_id) from None
@@ -119,7 +119,7 @@ class KeepstoneConversationStore(ConversationStore):
                 raise ConversationConflict(record.conversation_id)
 
         data = _records.dump_python(record, mode="json")
-        # One write for record and messages: a kill leaves none of them, or all.
+        # Write the record and the messages at once: if the process is killed, either all or none are stored.
         items = [*map(_item, new), {"id": _RECORD, "type": _RECORD, "data": data, **STATE}]
         self._session(record.conversation_id).put_many(items, check=check)
 
@@ -136,7 +136,7 @@ class KeepstoneConversationStore(ConversationStore):
             if entry.id not in shared
         ]
         try:
-            # The record first, under the check: another writer's save after it finds no record, and fails.
+            # Delete the record first, with the check: another writer's later save finds no record, and fails.
             session.delete(_RECORD, check=check)
         except EntryNotFoundError:
             raise ConversationConflict(conversation_id) from None
@@ -144,7 +144,7 @@ class KeepstoneConversationStore(ConversationStore):
         self._remove_if_empty(session)
 
     def _shared(self, conversation_id: str) -> set[str]:
-        """Return the ids of all messages that forks need, whose records are of other conversations."""
+        """Return the ids of all messages that forks in other conversations need."""
         forks = (record for record in self._all_records(None, None) if record.forked_from is not None)
         tips = [
             tip
@@ -162,16 +162,16 @@ class KeepstoneConversationStore(ConversationStore):
                 raise ConversationConflict(session.id)
 
         if session.entry_count() == 0:
-            with suppress(ConversationConflict):  # Another writer began it again.
+            with suppress(ConversationConflict):  # Another writer restarted it.
                 session.remove(check=check)
 
     def _history(self, head_id: str | None, limit: int | None) -> Iterator[Entry]:
-        """Yield a message and those before it, the newest first."""
+        """Yield a message and its ancestors, newest first."""
         read: dict[str, Entry] = {}
         while head_id is not None and (limit is None or limit > 0):
             if head_id not in read:
-                # A session is read whole once: its messages follow one another, and each lookup by id would
-                # be a query.
+                # Read each session once as a whole: its messages usually follow one another, and each lookup
+                # by id would be a query.
                 session = self._agent.session(self._agent.get(head_id).session)
                 read |= {
                     entry.id: entry for entry in session.entries(types=[_MESSAGE], include_superseded=True)
@@ -182,13 +182,13 @@ class KeepstoneConversationStore(ConversationStore):
 
 
 class KeepstoneToolset(FunctionToolset[Any]):
-    """The tools with which a model uses an agent's memory: those of ``Agent.tools``.
+    """The tools that let a model use an agent's memory: those of ``Agent.tools``.
 
     Args:
         home: What ``keepstone.open`` takes, or a Home.
         agent: The agent of the home. Memory of other agents cannot be accessed.
         session: The session that ``memory_save`` writes to.
-        options: What ``FunctionToolset`` takes, such as ``requires_approval``.
+        options: Further arguments of ``FunctionToolset``, such as ``requires_approval``.
     """
 
     def __init__(
@@ -200,7 +200,7 @@ class KeepstoneToolset(FunctionToolset[Any]):
         id: str | None = "keepstone",  # noqa: A002
         **options: Any,
     ) -> None:
-        """Open the home; nothing is written before a tool is called."""
+        """Open the home. Nothing is written before a tool is called."""
         memory = opened_agent(home, agent)
         tools = [
             Tool.from_schema(
@@ -221,14 +221,14 @@ async def _call(memory: Agent, session: str, tool: str, /, **arguments: Any) -> 
 def memory_tool(home: Target = None, *, agent: str = DEFAULT_AGENT) -> Tool[Any]:
     """Return the backend of Anthropic's memory tool: the agent's own files below ``/memories``.
 
-    Pass it among the agent's ``tools``, together with Pydantic AI's native ``MemoryTool``; models of other
-    providers use it as an ordinary tool. It needs the extra ``anthropic``, too.
+    Add it to the agent's ``tools``, together with Pydantic AI's native ``MemoryTool``. Models of other
+    providers use it as an ordinary tool. It also needs the extra ``anthropic``.
 
     Args:
         home: What ``keepstone.open`` takes, or a Home.
         agent: The agent of the home. Memory of other agents cannot be accessed.
     """
-    from keepstone.integrations.anthropic import AsyncKeepstoneMemoryTool  # It needs an extra of its own.
+    from keepstone.integrations.anthropic import AsyncKeepstoneMemoryTool  # It needs another extra.
 
     backend = AsyncKeepstoneMemoryTool(home, agent=agent)
 

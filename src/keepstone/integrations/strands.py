@@ -1,4 +1,4 @@
-"""Strands Agents: a session manager whose sessions are the agent's."""
+"""Strands Agents: a session manager that stores in the agent's sessions."""
 
 from __future__ import annotations
 
@@ -30,16 +30,17 @@ _MESSAGE = "message"
 
 
 class KeepstoneSessionManager(RepositorySessionManager, SessionRepository):
-    """Session manager of a Strands agent: restores its messages and state, and stores what it adds.
+    """Session manager of a Strands agent: restores its messages and state, and stores new ones.
 
-    Each session is a session of the keepstone agent: an entry for each message, whose text is searched, and
-    one for the session and for each Strands agent. A redacted message is found by its redaction only.
+    Each session is a session of the keepstone agent. It has an entry for each message, whose text is
+    searched, an entry for the session, and an entry for each Strands agent. A search finds a redacted message
+    by its redaction only.
 
     Args:
         session_id: The id of the session; it must not have a path separator. It is created if it is missing.
         home: What ``keepstone.open`` takes, or a Home.
         agent: The agent of the home. Memory of other agents cannot be accessed.
-        kwargs: What ``RepositorySessionManager`` takes.
+        kwargs: Further arguments of ``RepositorySessionManager``.
 
     Raises:
         ValueError: The session id has a path separator, or the home or agent is invalid.
@@ -53,19 +54,19 @@ class KeepstoneSessionManager(RepositorySessionManager, SessionRepository):
         super().__init__(session_id=session_id, session_repository=self, **kwargs)
 
     def create_session(self, session: Session, **_kwargs: Any) -> Session:
-        """Create a session; SessionException if it exists."""
+        """Create a session; raise SessionException if it exists."""
         if self.read_session(session.session_id) is not None:
             raise SessionException(f"Session {session.session_id} already exists")
         self._put(session.session_id, _SESSION, _SESSION, session.to_dict())
         return session
 
     def read_session(self, session_id: str, **_kwargs: Any) -> Session | None:
-        """Return a session, None if it is missing."""
+        """Return a session; None if it is missing."""
         data = self._data(session_id, _SESSION)
         return None if data is None else Session.from_dict(data)
 
     def delete_session(self, session_id: str, **_kwargs: Any) -> None:
-        """Remove every byte of a session; SessionException if it is missing."""
+        """Remove every byte of a session; raise SessionException if it is missing."""
         with _session_errors():
             removed = self._session(session_id).remove()
         if not removed:
@@ -77,16 +78,16 @@ class KeepstoneSessionManager(RepositorySessionManager, SessionRepository):
         self._put(session_id, "agent", entry_id, session_agent.to_dict())
 
     def read_agent(self, session_id: str, agent_id: str, **_kwargs: Any) -> SessionAgent | None:
-        """Return an agent, None if it is missing."""
+        """Return an agent; None if it is missing."""
         data = self._data(session_id, f"agent/{_checked('agent', agent_id)}")
         return None if data is None else SessionAgent.from_dict(data)
 
     def update_agent(self, session_id: str, session_agent: SessionAgent, **_kwargs: Any) -> None:
-        """Replace an agent, which keeps its time of creation; SessionException if it is missing."""
+        """Replace an agent, but keep its time of creation; raise SessionException if it is missing."""
         previous = self.read_agent(session_id, session_agent.agent_id)
         if previous is None:
             raise SessionException(f"Agent {session_agent.agent_id} in session {session_id} does not exist")
-        # Strands gives a new time to each object; its own session managers keep the first one.
+        # Strands gives each object a new time; its own session managers keep the first time.
         session_agent.created_at = previous.created_at
         self.create_agent(session_id, session_agent)
 
@@ -101,14 +102,14 @@ class KeepstoneSessionManager(RepositorySessionManager, SessionRepository):
     def read_message(
         self, session_id: str, agent_id: str, message_id: int, **_kwargs: Any
     ) -> SessionMessage | None:
-        """Return a message, None if it is missing."""
+        """Return a message; None if it is missing."""
         data = self._data(session_id, _message_id(agent_id, message_id))
         return None if data is None else SessionMessage.from_dict(data)
 
     def update_message(
         self, session_id: str, agent_id: str, session_message: SessionMessage, **_kwargs: Any
     ) -> None:
-        """Replace a message, which keeps its time of creation; SessionException if it is missing."""
+        """Replace a message, but keep its time of creation; raise SessionException if it is missing."""
         previous = self.read_message(session_id, agent_id, session_message.message_id)
         if previous is None:
             raise SessionException(f"Message {session_message.message_id} does not exist")
@@ -118,7 +119,7 @@ class KeepstoneSessionManager(RepositorySessionManager, SessionRepository):
     def list_messages(
         self, session_id: str, agent_id: str, limit: int | None = None, offset: int = 0, **_kwargs: Any
     ) -> list[SessionMessage]:
-        """Return an agent's messages by number; SessionException if session or agent is missing."""
+        """Return an agent's messages sorted by id; raise SessionException if session or agent is missing."""
         if self.read_agent(session_id, agent_id) is None:
             raise SessionException(f"Agent {agent_id} in session {session_id} does not exist")
         with _session_errors():
@@ -128,7 +129,7 @@ class KeepstoneSessionManager(RepositorySessionManager, SessionRepository):
             for record in records
             if record["type"] == _MESSAGE and _is_message(record.get("data"), agent_id)
         ]
-        # By number and not by time: an update of a message changes its time.
+        # Sort by id, not by time, because an update of a message changes its time.
         found.sort(key=lambda data: int(data["message_id"]))
         end = None if limit is None else offset + limit
         return [SessionMessage.from_dict(data) for data in found[offset:end]]
@@ -139,11 +140,11 @@ class KeepstoneSessionManager(RepositorySessionManager, SessionRepository):
         self._put(session_id, "multi_agent", entry_id, multi_agent.serialize_state())
 
     def read_multi_agent(self, session_id: str, multi_agent_id: str, **_kwargs: Any) -> Record | None:
-        """Return the state of a graph or swarm, None if it is missing."""
+        """Return the state of a graph or swarm; None if it is missing."""
         return self._data(session_id, f"multi_agent/{_checked('agent', multi_agent_id)}")
 
     def update_multi_agent(self, session_id: str, multi_agent: MultiAgentBase, **_kwargs: Any) -> None:
-        """Replace the state of a graph or swarm; SessionException if it is missing."""
+        """Replace the state of a graph or swarm; raise SessionException if it is missing."""
         if self.read_multi_agent(session_id, multi_agent.id) is None:
             raise SessionException(
                 f"MultiAgent state {multi_agent.id} in session {session_id} does not exist"
@@ -169,7 +170,7 @@ class KeepstoneSessionManager(RepositorySessionManager, SessionRepository):
         text: str | None = None,
         origin: str | None = None,
     ) -> None:
-        """Store an entry: what was said has a text, state has none."""
+        """Store an entry: a message has a text, and state has none."""
         keys = STATE if text is None else {"text": text}
         with _session_errors():
             self._session(session_id).put(
@@ -186,7 +187,7 @@ def _session_errors() -> Iterator[None]:
 
 
 def _checked(kind: str, name: str) -> str:
-    """Return an id; ValueError if it has a path separator, as the session managers of Strands raise."""
+    """Return an id; ValueError if it has a path separator, as in Strands' own session managers."""
     if "/" in name or os.sep in name:
         raise ValueError(f"{kind}_id={name} | id cannot contain path separators")
     return name
@@ -203,8 +204,8 @@ def _is_message(data: Any, agent_id: str) -> bool:
 
 
 def _text(session_message: SessionMessage) -> str:
-    """Return what a message says, its redaction if it has one, for the search."""
-    # Strands puts the redaction in the place of the message here; the original text must not be searched.
+    """Return the text of a message, or of its redaction, for the search."""
+    # ``to_message`` returns the redaction instead of the message: the original text must not be searched.
     message = session_message.to_message()
     return text_of_blocks(map(_block, message["content"]), message["role"])
 

@@ -1,4 +1,4 @@
-"""The indexed text of messages whose parts have a framework's own form."""
+"""The indexed text of messages whose parts are in a framework's own format."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from keepstone.model import Record
 from keepstone.text.messages.indexed import message_text
 
 STATE: Mapping[str, Any] = MappingProxyType({"text": "", "expires": "1970-01-01T00:00:00Z"})
-"""Keys of an entry that holds a framework's state: no search and no context returns it."""
+"""Keys of entries that hold a framework's state; they hide the entries from searches and contexts."""
 
 
 def said(text: object) -> Record:
@@ -19,7 +19,7 @@ def said(text: object) -> Record:
 
 
 def called(name: object, arguments: Any) -> Record:
-    """Return a block for a tool call; its text has the tool's name and the values of its arguments."""
+    """Return a block for a tool call; its text is the tool's name and the values of the arguments."""
     return {"type": "tool_use", "name": str(name), "input": arguments}
 
 
@@ -29,7 +29,7 @@ def returned(value: Any) -> Record:
 
 
 def text_of_blocks(blocks: Iterable[Record], speaker: str | None = None) -> str:
-    r"""Return the text of blocks, with the speaker before it if one is given.
+    r"""Return the text of blocks, with the speaker, if given, before it.
 
     Examples:
         >>> text_of_blocks([said("On it"), called("weather", {"city": "Bern"})], "assistant")

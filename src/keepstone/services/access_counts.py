@@ -1,4 +1,4 @@
-"""Access counts, buffered in memory and written without waiting."""
+"""Access counts, buffered in memory and written without waiting for locks."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _MINUTE = timedelta(minutes=1)
 
 
 class AccessCounts:
-    """Accesses that are not written to the logs yet, as increments by session and id. Thread-safe.
+    """Access counts not yet written to the logs, as increments by session and entry id. Thread-safe.
 
     Writing never waits for a lock: counts of a locked session stay pending.
-    A forked child starts without counts, as the parent writes them.
+    A forked child starts without counts, because the parent writes them.
     """
 
     def __init__(self, agent: Agent, now: datetime) -> None:
@@ -35,14 +35,14 @@ class AccessCounts:
         self._guard = threading.Lock()
         self._pending: dict[str, Counter[str]] = {}
         self._written: dict[str, datetime] = {}
-        """When reads last wrote the counts of each session."""
+        """The time of the last write of each session's counts by a read."""
 
     def of(self, session: str) -> Mapping[str, int]:
-        """Return the pending counts of a session by id, read-only."""
+        """Return the pending counts of a session by entry id. The mapping is read-only."""
         return self._pending.get(session, {})
 
     def add(self, accesses: Mapping[str, Iterable[str] | Mapping[str, int]]) -> None:
-        """Add one for each id of each session, or the given increment."""
+        """Count one access for each id of each session, or the increment given for the id."""
         with self._guard:
             for session, ids in accesses.items():
                 # Counter.update adds one for each id of a list, and the increments of a mapping.
@@ -54,9 +54,9 @@ class AccessCounts:
             self._pending.get(session, Counter()).pop(entry_id, None)
 
     def write_if_due(self, now: datetime) -> list[str]:
-        """Write the pending counts of sessions not written within the last minute; return their ids.
+        """Write the pending counts of sessions not written within the last minute, and return their ids.
 
-        A clock that was set back ends the interval, too.
+        Counts are also due if the clock was set back.
         """
         written = self.write(lambda session: not self._is_fresh(session, now))
         self._written |= dict.fromkeys(written, now)
@@ -66,9 +66,9 @@ class AccessCounts:
         return timedelta() <= now - self._written.get(session, self._began) < _MINUTE
 
     def write(self, wanted: Callable[[str], bool] = lambda _: True) -> list[str]:
-        """Write the pending counts of the wanted sessions; return the ids of those not locked."""
+        """Write the pending counts of the wanted sessions, and return the ids of the sessions not locked."""
         with self._guard:
-            # Taken out before they are written, so that two threads do not write the same counts.
+            # Remove the counts before they are written, so that two threads do not write the same counts.
             taken = {session: self._pending.pop(session) for session in [*self._pending] if wanted(session)}
         return [session for session, counts in taken.items() if self._write(session, counts)]
 
@@ -80,6 +80,6 @@ class AccessCounts:
         except KeepstoneError as error:
             logger.warning("access counts of session %r are not written yet: %s", session, error)
             was_free = True
-        # Back to what is pending, beside accesses that were counted in between.
+        # Return the counts to the pending ones, to which other threads may have added accesses.
         self.add({session: counts})
         return was_free

@@ -24,13 +24,13 @@ class Debugger(Protocol):
 
 
 class MemoryAdapter:
-    """One agent's session logs. Each event is one line of its session's NDJSON file.
+    """The session logs of one agent. Each event is one line of its session's NDJSON file.
 
     Args:
         root: The home, or its folder; logs are in ``agents/<slug>/memory/sessions`` below it.
         agent: The agent. Memory of other agents cannot be accessed.
         debugger: Receives an event for every clear: a callable, or an object with ``log``. The logger
-            ``keepstone.debugger`` receives it in any case.
+            ``keepstone.debugger`` always receives the event, too.
 
     Examples:
         >>> memory = MemoryAdapter()
@@ -47,12 +47,12 @@ class MemoryAdapter:
         *,
         debugger: Debugger | Callable[[dict[str, Any]], object] | None = None,
     ) -> None:
-        """Open the home. Nothing is written before the first save."""
+        """Open the home. Nothing is written before the first ``save``."""
         self._debugger = debugger
         self._home = root if isinstance(root, Home) else open_home(root)
         self._agent = self._home.agent(agent)
         self._current: dict[Literal["session"], str] = {}
-        """The current session of ``save``. ``setdefault`` makes it unique among concurrent threads."""
+        """The current session of ``save``. ``setdefault`` makes concurrent threads use the same one."""
 
     def for_agent(self, slug: str) -> MemoryAdapter:
         """Return an adapter for another agent of the same home, without a current session."""
@@ -65,13 +65,14 @@ class MemoryAdapter:
         return session_id
 
     def save(self, event: Mapping[str, Any], session_id: str | None = None) -> dict[str, Any]:
-        """Append an event to a session's log and return it as ``load`` does.
+        """Append an event to a session's log, and return the event as ``load`` returns it.
 
-        Without ``session_id`` it goes to the current session, or a new one. An event keeps its own
-        ``id``, ``type`` and ``ts``; an event with an id that the session has replaces that event.
+        Without ``session_id``, the event is saved in the current session, or in a new session if there is
+        none. An event keeps its own ``id``, ``type`` and ``ts``. An event whose id the session already has
+        replaces the existing event.
 
         Raises:
-            TypeError, ValueError: The event has no JSON form; nothing was written.
+            TypeError, ValueError: The event cannot be written as JSON; nothing was written.
         """
         if not isinstance(event, Mapping):
             raise TypeError(f"an event must be a mapping, not {type(event).__name__}: {event!r:.80}")
@@ -81,7 +82,7 @@ class MemoryAdapter:
         return _event(self._agent.session(session_id).put(item).as_dict())
 
     def load(self, session_id: str, options: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-        """Return a session's events, oldest first; ``{"limit": N}`` keeps the newest N.
+        """Return a session's events, oldest first; with ``{"limit": N}``, only the newest N.
 
         A missing session has none.
         """
@@ -93,7 +94,7 @@ class MemoryAdapter:
         return [_event(entry.as_dict()) for entry in session.entries(limit=limit, include_superseded=True)]
 
     def list(self) -> list[SessionInfo]:
-        """Return id, last change and size of every session, last changed first."""
+        """Return the id, last change and size of every session, the most recently changed first."""
         return self._agent.sessions()
 
     def clear(self, session_id: str) -> bool:
@@ -122,7 +123,7 @@ class MemoryAdapter:
 
 
 def _needs_wrapping(event: Mapping[str, Any]) -> bool:
-    """Return whether an event has keys with another meaning in a log line."""
+    """Return whether an event has keys or values with another meaning in a log line."""
     if "data" in event or any(key in RESERVED for key in event):
         return True
     texts = all(isinstance(event[key], str) and event[key] for key in ("id", "type") if key in event)
@@ -148,8 +149,8 @@ def _wrapped(event: Mapping[str, Any]) -> Record:
 
 
 def _event(line: Record) -> dict[str, Any]:
-    """Return a line's event as it was saved: a wrapped event without its envelope."""
-    # A wrapped event looks like any other event with a payload; only its reserved keys give it away.
+    """Return the event of a log line as it was saved, without the envelope if it was wrapped."""
+    # A wrapped event looks like any event with a payload; it is recognized by the keys that need wrapping.
     data = line.get("data")
     if isinstance(data, dict) and _needs_wrapping(data):
         return dict(data)

@@ -1,4 +1,4 @@
-"""Files of agents for a tool executor, under the names that its tools have."""
+"""Agents' files for a tool executor: a service whose methods have the names of the tools."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ class FileResult:
     path: str
     """The file's path, relative to the agent's folder, with ``/``."""
     bytes: int
-    """How many bytes this call wrote."""
+    """Number of bytes that this call wrote."""
 
 
 class AgentMemoryService:
-    """Read, write and append to the files that agents keep as their memory.
+    """Read, write and append to agents' memory files.
 
-    The files of an agent lie in ``{app_cache_dir}/agent_memory/{agent_instance_id}/``, which its first write
-    makes. ``known_agents`` says which agents there are: a collection of ids, or a function that tells for one
-    id; without it every valid id is known.
+    The files of an agent are in ``{app_cache_dir}/agent_memory/{agent_instance_id}/``, which the first write
+    creates. ``known_agents`` defines the existing agents: a collection of ids, or a function that returns
+    whether an id exists. Without it, every valid id is accepted.
 
-    Every method raises, before anything is touched, InvalidAgentIdError or AgentNotFoundError for the agent,
-    PathEscapeError for a path that would leave the agent's folder and ValueError or TypeError for a
-    malformed argument; and AccessDeniedError or StoreError where the system is in the way.
+    Before any access, every method raises InvalidAgentIdError or AgentNotFoundError for the agent,
+    PathEscapeError for a path that would leave the agent's folder, and ValueError or TypeError for a
+    malformed argument. Every method raises AccessDeniedError or StoreError if the system prevents the access.
 
     Examples:
         >>> service = AgentMemoryService("cache")
@@ -71,8 +71,8 @@ class AgentMemoryService:
         """Return the content of one of the agent's files.
 
         Raises:
-            MemoryFileNotFoundError: the agent has no such file.
-            NotTextError: the file is not UTF-8.
+            MemoryFileNotFoundError: The agent has no such file.
+            NotTextError: The file is not UTF-8.
             IsAFolderError: The path names a folder.
         """
         with _failures_logged("read", agent_instance_id, path):
@@ -81,7 +81,7 @@ class AgentMemoryService:
         return content
 
     def write_agent_memory_file(self, agent_instance_id: str, path: str, content: str) -> FileResult:
-        """Give one of the agent's files this content, whether it exists or not: all of it, or none.
+        """Write one of the agent's files atomically; an existing file is replaced.
 
         Raises:
             IsAFolderError: The path names a folder.
@@ -92,7 +92,7 @@ class AgentMemoryService:
         return FileResult(path, written)
 
     def append_to_agent_memory_file(self, agent_instance_id: str, path: str, content: str) -> FileResult:
-        """Append content to one of the agent's files, or make the file.
+        """Append content to one of the agent's files; a missing file is created.
 
         Raises:
             IsAFolderError: The path names a folder.
@@ -107,12 +107,12 @@ class AgentMemoryService:
         return self._toolbox.definitions("anthropic")
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Carry out a model's request, and answer with JSON in place of an error.
+        """Run a tool for a model, and return JSON, also for an error.
 
         The answer is ``{"ok": True, "content": …}`` for a read, ``{"ok": True, "path": …, "bytes": …}`` for a
         write or append, else ``{"ok": False, "error": {"code": …, "message": …}}``. Codes are path_escape,
         file_not_found, invalid_agent, agent_not_found, permission_denied, not_text, is_a_directory,
-        invalid_argument, unknown_tool, and store_error where the disk or a lock failed.
+        invalid_argument, unknown_tool, and store_error if the disk or a lock failed.
 
         Examples:
             >>> service = AgentMemoryService("cache")
@@ -122,7 +122,7 @@ class AgentMemoryService:
         return self._toolbox.call(tool, arguments).data
 
     def close(self) -> None:
-        """Close the home below; the service is of no use afterwards."""
+        """Close all files of the home. A later call reopens them."""
         self._home.close()
 
     def _tools(self) -> list[Tool]:
@@ -155,7 +155,7 @@ class AgentMemoryService:
         ]
 
     def _files(self, agent: str) -> Files:
-        # Before ``known_agents`` is asked: the caller's function gets valid ids only.
+        # Check the id first, so that the caller's function gets valid ids only.
         slug = LAYOUTS["cache"].check_agent(agent)
         if not self._knows(slug):
             raise AgentNotFoundError(f"there is no agent {slug!r}; give the id of a known agent")
@@ -167,13 +167,13 @@ class AgentMemoryService:
             return known is None or slug in known
         try:
             return bool(known(slug))
-        except Exception as error:  # The function is the caller's: ``call`` must raise its own errors only.
+        except Exception as error:  # The function may raise anything; ``call`` may not.
             raise AgentNotFoundError(f"known_agents failed for agent {slug!r}: {error}") from error
 
 
 @contextmanager
 def _failures_logged(operation: str, agent: object, path: object) -> Iterator[None]:
-    """Log a call that is refused or fails, with its code and never with content."""
+    """Log a call that is refused or fails, with its error code and without content."""
     try:
         yield
     except (KeepstoneError, ValueError, TypeError) as error:
@@ -182,7 +182,8 @@ def _failures_logged(operation: str, agent: object, path: object) -> Iterator[No
 
 
 def _tell(operation: str, agent: str, path: str, count: int) -> None:
-    # Paths come from a model and may hold line breaks: quoted, they cannot forge a record.
+    # Paths come from a model and may contain line breaks. They are quoted, so that they cannot forge a log
+    # record.
     _LOG.info("%s agent=%s path=%r bytes=%d", operation, agent, path, count)
 
 

@@ -16,16 +16,17 @@ from keepstone.filesystem.fork import reset_in_child
 T = TypeVar("T")
 
 _THREADS = 16
-"""Calls of one home that run at a time."""
+"""Maximum number of calls of one home that run at the same time."""
 _CHUNK = 100
-"""Items that a stream takes from its iterator at a time."""
+"""Number of items that a stream reads from its iterator per call."""
 
 
 class AsyncCalls:
-    """The threads of one home: bounded, and started when they are needed.
+    """The thread pool of one home. It is bounded, and started on the first call.
 
-    A call that is cancelled while it waits for a thread never begins. One that has begun runs to its end, so
-    that nothing is left half done. Event loops may use it at the same time and one after another.
+    A call that is cancelled while it waits for a thread never begins. A call that has begun runs to its end,
+    so that nothing is left half done. Several event loops may use the pool, at the same time or one after
+    another.
     """
 
     def __init__(self) -> None:
@@ -33,7 +34,7 @@ class AsyncCalls:
         reset_in_child(self)
 
     def reset(self) -> None:
-        """Forget the threads, which a fork does not take along."""
+        """Drop the pool: a forked child does not have its threads."""
         self._guard = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
 
@@ -46,8 +47,8 @@ class AsyncCalls:
     ) -> AsyncGenerator[T, None]:
         """Yield the items of an iterator that runs in threads, a chunk at a time.
 
-        With ``waits``, for an iterator that blocks until there is an item, each is taken by itself, in a
-        thread that delays neither other calls nor the end of the program.
+        ``waits`` is for an iterator that blocks until there is an item. Each item is then read separately, in
+        a thread that delays neither other calls nor the end of the program.
         """
         submit = _in_daemon if waits else self._submit
         source = _Source(make, waits=waits)
@@ -55,14 +56,14 @@ class AsyncCalls:
             while items := await asyncio.wrap_future(submit(source.take)):
                 for item in items:
                     yield item
-        except BaseException:  # The reader stopped early, was cancelled, or the iterator failed.
+        except BaseException:  # The consumer stopped early or was cancelled, or the iterator failed.
             submit(source.close)
             raise
 
     async def finish(self, then: Callable[[], None]) -> None:
-        """Wait for the calls under way, then call ``then``. A later call starts threads again."""
+        """Wait for the running calls, then call ``then``. A later call starts a new pool."""
         with self._guard:
-            # Calls that come later get threads of a new pool, and do not wait for the end of this one.
+            # Later calls get threads of a new pool, and do not wait for this pool to end.
             pool, self._pool = self._pool, None
 
         def end() -> None:
@@ -81,7 +82,7 @@ class AsyncCalls:
 
 
 class _Source(Generic[T]):
-    """An iterator from which one thread after another takes items."""
+    """An iterator that is read by one thread at a time."""
 
     def __init__(self, make: Callable[[], Iterator[T]], *, waits: bool) -> None:
         self._make = make
@@ -91,16 +92,16 @@ class _Source(Generic[T]):
         self._iterator: Iterator[T] | None = None
 
     def take(self) -> list[T]:
-        """Return the next items, none at the end."""
-        # A generator cannot be entered twice; a cancelled reader leaves a thread in it that a later call
-        # would meet.
+        """Return the next items; an empty list at the end."""
+        # A generator cannot run in two threads at once, and the thread of a cancelled consumer may still run
+        # it.
         with self._turn:
             if self._iterator is None:
                 self._iterator = iter(self._make())
             return [] if self._is_closed else list(islice(self._iterator, 1 if self._waits else _CHUNK))
 
     def close(self) -> None:
-        """End the iterator: one that waits for items at once, a generator after the thread that is in it."""
+        """Close the iterator: at once if it waits for items, else after the thread that runs it."""
         self._is_closed = True
         with nullcontext() if self._waits else self._turn:
             close = getattr(self._iterator, "close", None)
@@ -109,7 +110,7 @@ class _Source(Generic[T]):
 
 
 def _in_daemon(call: Callable[[], T]) -> Future[T]:
-    """Run a call in a thread of its own, for which the end of the program does not wait."""
+    """Run a call in a new daemon thread, for which the end of the program does not wait."""
     future: Future[T] = Future()
     context = copy_context()
 
@@ -119,7 +120,7 @@ def _in_daemon(call: Callable[[], T]) -> Future[T]:
             return
         try:
             future.set_result(context.run(call))
-        except BaseException as error:  # noqa: BLE001  It belongs to the caller, as in a pool.
+        except BaseException as error:  # noqa: BLE001  The future passes it to the caller, as in a pool.
             future.set_exception(error)
 
     threading.Thread(target=run, name="keepstone-async", daemon=True).start()

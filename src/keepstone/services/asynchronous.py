@@ -1,6 +1,6 @@
-"""Home, agent and session for asyncio: the methods of the blocking classes, awaited.
+"""Home, agent and session for asyncio: coroutines for the methods of the blocking classes.
 
-Each method is listed once, and takes its arguments, its types and its documentation from the blocking one.
+Each method is listed once. Its arguments, types and documentation are those of the blocking method.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
-# The classes, typed as instances: checkers see bound methods, whose parameters begin after self.
+# The classes are typed as instances, so that type checkers see bound methods, without the parameter self.
 _FILES = cast("Files", Files)
 _SESSION = cast("Session", Session)
 _AGENT = cast("Agent", Agent)
@@ -51,7 +51,7 @@ class _Streamed(Protocol[P, T_co]):
 
 
 class _Face(Generic[T]):
-    """The asynchronous face of a blocking object."""
+    """The asynchronous wrapper of a blocking object."""
 
     def __init__(self, blocking: T, calls: AsyncCalls) -> None:
         self._blocking = blocking
@@ -66,11 +66,11 @@ def awaited(method: Callable[P, Session]) -> _Awaited[P, AsyncSession]: ...
 @overload
 def awaited(method: Callable[P, T]) -> _Awaited[P, T]: ...
 def awaited(method: Callable[..., Any]) -> Any:
-    """Return the coroutine function for a method, which runs it in a thread."""
+    """Return a coroutine function that runs a method in a thread."""
 
     @wraps(method)
     async def call(self: _Face[Any], *args: Any, **keys: Any) -> Any:
-        # Looked up on the object, so that a method that a subclass or a test replaced is the one that runs.
+        # Look the method up on the object, so that an overridden or replaced method is the one that runs.
         bound = getattr(self._blocking, method.__name__)
         answer = await self._calls.run(partial(bound, *args, **keys))
         return AsyncSession(answer, self._calls) if isinstance(answer, Session) else answer
@@ -79,7 +79,7 @@ def awaited(method: Callable[..., Any]) -> Any:
 
 
 def streamed(method: Callable[P, Iterator[T]], *, waits: bool = False) -> _Streamed[P, T]:
-    """Return the async iterator for a method that gives an iterator; ``waits`` is as for ``AsyncCalls``."""
+    """Return an async version of a method that returns an iterator; ``waits`` as in ``AsyncCalls.stream``."""
 
     @wraps(method)
     def call(self: _Face[Any], *args: Any, **keys: Any) -> AsyncGenerator[T, None]:
@@ -90,7 +90,7 @@ def streamed(method: Callable[P, Iterator[T]], *, waits: bool = False) -> _Strea
 
 
 class AsyncFiles(_Face[Files]):
-    """The files of an agent, awaited."""
+    """The files of an agent; the methods are those of ``Agent.files``, as coroutines."""
 
     read = awaited(_FILES.read)
     write = awaited(_FILES.write)
@@ -102,7 +102,7 @@ class AsyncFiles(_Face[Files]):
 
 
 class AsyncSession(_Face[Session]):
-    """A session whose methods are those of ``Session``, awaited.
+    """A session for asyncio; the methods are those of ``Session``, as coroutines.
 
     ``await session.add("note", {"content": "Use pnpm"})`` returns the entry.
     """
@@ -157,9 +157,10 @@ class AsyncSession(_Face[Session]):
 
 
 class AsyncAgent(_Face[Agent]):
-    """An agent whose methods are those of ``Agent``, awaited; ``session``, ``tools`` and ``files`` are not.
+    """An agent for asyncio; the methods are those of ``Agent``, as coroutines.
 
-    ``await agent.recall("sign-in")`` returns hits, ``await agent.files.read("plan.md")`` a text.
+    ``session``, ``on_behalf``, ``tools`` and ``files`` are not awaited. ``await agent.recall("sign-in")``
+    returns hits, and ``await agent.files.read("plan.md")`` returns a text.
     """
 
     @property
@@ -169,11 +170,11 @@ class AsyncAgent(_Face[Agent]):
 
     @property
     def files(self) -> AsyncFiles:
-        """The agent's own text files; their methods are awaited."""
+        """The agent's own text files, with coroutines as methods."""
         return AsyncFiles(self._blocking.files, self._calls)
 
     def on_behalf(self, by: str, via: str | None = None, *, may_cite: bool = True) -> AsyncAgent:
-        """Return this agent for a surface, see ``Agent.on_behalf``."""
+        """Return this agent for a surface; see ``Agent.on_behalf``."""
         return AsyncAgent(self._blocking.on_behalf(by, via, may_cite=may_cite), self._calls)
 
     def session(self, id: str, of: str | None = None) -> AsyncSession:  # noqa: A002
@@ -230,19 +231,19 @@ class AsyncAgent(_Face[Agent]):
     context = awaited(_AGENT.context)
     call = awaited(_AGENT.call)
     export = awaited(_AGENT.export)
-    # The methods of what it returns block: services use these, in threads of their own.
+    # The methods of the returned ``Vectors`` block. Services call them in their own threads.
     vectors = awaited(_AGENT.vectors)
 
 
 class AsyncHome(_Face[Home]):
-    """Where memory lives, for asyncio: made by ``keepstone.aopen``.
+    """A home for asyncio, opened by ``keepstone.aopen``.
 
-    Its methods, and those of its agents and sessions, are the blocking ones, awaited: each runs in one of 16
-    threads, with the caller's context variables. ``agent``, ``user``, ``session`` and ``tools`` are plain
-    calls.
+    Its methods, and those of its agents and sessions, are coroutines, or async iterators, that run the
+    blocking methods. Each call runs in one of 16 threads, with the caller's context variables. ``agent``,
+    ``user``, ``session``, ``on_behalf`` and ``tools`` are plain calls.
 
-    When a call is cancelled, it has either not begun, or goes on to its end. Functions that are given to a
-    call, such as ``progress``, are called in its thread. A home may be used from several event loops.
+    A cancelled call either never begins or runs to its end. Functions that are passed to a call, such as
+    ``progress``, are called in the call's thread. Several event loops may use one home.
     """
 
     @property
@@ -271,7 +272,7 @@ class AsyncHome(_Face[Home]):
     watch = streamed(_HOME.watch, waits=True)
 
     async def close(self) -> None:
-        """Wait for the calls that were made before, then give back all open files; see ``Home.close``."""
+        """Wait for the calls that were made before, then close all files; see ``Home.close``."""
         await self._calls.finish(self._blocking.close)
 
     async def __aenter__(self) -> Self:
@@ -305,13 +306,13 @@ class Opening:
 
 
 def _like(_: Callable[P, Home]) -> Callable[[Callable[..., Opening]], Callable[P, Opening]]:
-    """Give a function the parameters of another one, for type checkers."""
+    """Give a function the parameters of another function, for type checkers."""
     return lambda function: function
 
 
 @_like(open_home)
 def aopen(*args: Any, **keys: Any) -> Opening:
-    """Open a home for asyncio. It takes what ``keepstone.open`` takes, and raises the same.
+    """Open a home for asyncio. The arguments and errors are those of ``keepstone.open``.
 
     Examples:
         >>> import asyncio

@@ -12,7 +12,7 @@ TYPE_OF_CHOICE = {"project": PROJECT, "user": USER}
 
 @dataclass(frozen=True, slots=True)
 class MemorySelectorState:
-    """Whether the memory type selector is open, and for which note."""
+    """The state of the memory type selector: whether it is open, and for which note."""
 
     is_active: bool = False
     message: str = ""
@@ -20,9 +20,9 @@ class MemorySelectorState:
 
 
 class InputManager:
-    """Handles input lines, and lets the user choose where to save a note.
+    """Handles input lines, and lets the user choose where a note is saved.
 
-    One per input line. Not thread-safe.
+    Create one for each input field of the UI. Not thread-safe.
 
     Examples:
         >>> manager = InputManager(Notes("."))
@@ -66,9 +66,9 @@ class InputManager:
 
         Raises:
             RuntimeError: The selector is not open.
-            ValueError: The choice is invalid (TypeError: not a string), or the note cannot be written.
+            ValueError: The choice is invalid, or the note cannot be written.
             NotTextError, IsAFolderError, PathEscapeError, AccessDeniedError, LockTimeoutError, StoreError: As
-                ``Notes.add``.
+                for ``Notes.add``.
         """
         if not isinstance(choice, str):
             raise TypeError(f"choice must be 'project' or 'user', not {choice!r:.80}")
@@ -76,7 +76,7 @@ class InputManager:
             raise ValueError(f"choice must be 'project' or 'user', not {choice!r:.80}")
         if not self._selector.is_active:
             raise RuntimeError("the selector is not open: submit a message that starts with '#' first")
-        # The selector closes only after the note is on the disk: after an error the text is still there.
+        # The selector closes only after the note is on disk, so that the text is not lost after an error.
         result = self._notes.add(self._selector.message, TYPE_OF_CHOICE[choice])
         self._selector = MemorySelectorState()
         return result

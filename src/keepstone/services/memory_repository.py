@@ -1,4 +1,4 @@
-"""Texts with the vectors that callers give, found by similarity within a session (requirement 4)."""
+"""Memories: texts with vectors given by callers, found by similarity in a session (requirement 4)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from keepstone.store.reader import HNSW_FROM
 from keepstone.vector import Vector
 
 TYPE = "memory"
-"""The type of the entries that memories are written as."""
+"""The type of the entries that hold memories."""
 
 Target = str | os.PathLike[str] | Home | None
 """A home: what ``keepstone.open`` takes, or an open one."""
@@ -27,28 +27,28 @@ Target = str | os.PathLike[str] | Home | None
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """One text of a session, as the memory service gives it out."""
+    """One text of a session, as the memory service returns it."""
 
     id: str
     session_id: str
     text: str
     summary_text: str | None
     timestamp: datetime
-    """When it was made: an aware datetime in UTC."""
+    """The time when the memory was made: an aware datetime in UTC."""
     embedding: Vector | None = field(compare=False, repr=False)
-    """float32 of shape ``(dim,)`` and unit length; None if it was neither given nor made yet."""
+    """The vector: float32 of shape ``(dim,)`` and unit length; None if it was neither given nor made yet."""
     score: float | None = None
-    """The cosine with the vector that was asked for, from -1 to 1; None outside a query."""
+    """The cosine with the vector of the query, from -1 to 1; None outside a query."""
     metadata: Record = field(default_factory=dict, hash=False)
-    """The metadata given with it, for filters."""
+    """The metadata given with the memory, for filters."""
 
 
 class Memories(list[Memory]):
     """The memories most similar to a vector, best first.
 
     Attributes:
-        searched: How they were found: ``"exact"``, every vector of the session was compared, or ``"hnsw"``,
-            an HNSW graph chose the vectors to compare.
+        searched: The kind of search: ``"exact"`` if every vector of the session was compared, or ``"hnsw"``
+            if an HNSW graph selected the vectors to compare.
     """
 
     def __init__(self, memories: Iterable[Memory] = (), *, searched: str = "exact") -> None:
@@ -57,14 +57,14 @@ class Memories(list[Memory]):
 
 
 class MemoryRepository:
-    """Memories with the vectors that their callers give.
+    """Memories with vectors that callers give.
 
-    Each memory is an entry of its session's log, and each live entry of a session is a
-    memory, whichever way in wrote it. Safe to share between threads and processes.
+    Each memory is an entry of its session's log. Each live entry of a session is a memory, whichever
+    interface wrote it. Safe to share between threads and processes.
 
     Args:
         home: What ``keepstone.open`` takes, or a Home.
-        agent: The agent whose memory this is. Another agent's cannot be reached from here.
+        agent: The agent. Memory of other agents cannot be accessed.
 
     Examples:
         >>> repository = MemoryRepository(".work-agent")
@@ -74,7 +74,7 @@ class MemoryRepository:
     """
 
     def __init__(self, home: Target = None, *, agent: str = DEFAULT_AGENT) -> None:
-        """Open the home; nothing is written before the first memory."""
+        """Open the home. Nothing is written before the first memory."""
         self._agent = agent_of(home, agent)
         self._vectors = self._agent.vectors()
         self._hnsw_from = HNSW_FROM
@@ -87,22 +87,22 @@ class MemoryRepository:
         summary_text: str | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> Memory:
-        """Store a text with its vector, durably, and return it as it is then.
+        """Store a text with its vector durably, and return the memory.
 
         Args:
-            session_id: Any non-empty string; the session is made if need be.
-            text: What to remember.
-            embedding: The text's vector, a sequence or array of numbers; stored with unit length.
-                The first one of an agent decides which dimension all others must have.
-            summary_text: A shorter wording to keep with it.
-            metadata: A JSON object to keep with it, which ``where`` filters by.
+            session_id: Any non-empty string; a missing session is created.
+            text: The text to store.
+            embedding: The text's vector, a sequence or array of numbers; stored with unit length. An agent's
+                first vector sets the dimension of all its vectors.
+            summary_text: A shorter wording to store with the text.
+            metadata: A JSON object to store with the text; ``where`` filters by its values.
 
         Raises:
-            TypeError: An argument is of a wrong type; nothing was written, as with every error here.
+            TypeError: An argument has the wrong type. Nothing was written, as for all these errors.
             EmbeddingDimMismatchError: The vector has another dimension than the agent's vectors.
-            InvalidEmbeddingError: It is empty, holds NaN or infinity, or only zeros.
+            InvalidEmbeddingError: The vector is empty, or contains NaN, infinity or only zeros.
             ValueError: The text cannot be stored.
-            LockTimeoutError: Another program kept the session locked for five seconds.
+            LockTimeoutError: Another process held the session's lock for five seconds.
             StoreError: The disk is full or failed.
         """
         session, item = self._agent.session(session_id), item_of(text, summary_text, metadata)
@@ -112,19 +112,19 @@ class MemoryRepository:
     def query_similar_by_embedding(
         self, embedding: Any, session_id: str, limit: int = 5, where: Mapping[str, Any] | None = None
     ) -> Memories:
-        """Return the session's memories whose vectors have the largest cosine with one, best first.
+        """Return the memories of a session whose vectors are most similar to a vector, best first.
 
         Memories that are superseded, expired or not yet valid are left out.
 
         Args:
-            embedding: The vector to compare with; its length does not matter.
-            session_id: A session; a missing one has no memories.
-            limit: The most memories to return.
-            where: Only memories whose metadata has these values, as for ``Agent.recall``:
+            embedding: The vector to compare with, of any length.
+            session_id: The session; a missing session has no memories.
+            limit: Maximum number of memories to return.
+            where: Only memories whose metadata has these values, in the format of ``Agent.recall``:
                 ``{"user.city": "Zürich", "score": {"gte": 3}}``.
 
         Raises:
-            TypeError: An argument is of a wrong type.
+            TypeError: An argument has the wrong type.
             EmbeddingDimMismatchError, InvalidEmbeddingError: As for ``create_memory``.
             ValueError: The limit is negative, or ``where`` has an unknown operator.
             StoreError: The index cannot be used now.
@@ -134,10 +134,11 @@ class MemoryRepository:
         conditions = conditions_of(where)
         scope = Scope(self._agent.slug, (session.id,))
         count = most
-        # Filters apply after the search by vectors, which is repeated with more until a page is full.
+        # Filters apply after the vector search, which is repeated with a larger limit until enough memories
+        # pass.
         while True:
             similar = self._vectors.similar(vector, scope, count, hnsw_from=self._hnsw_from)
-            # An index that was healed in between may have named entries of other sessions.
+            # If the index was repaired in between, the search may return entries of other sessions.
             in_session = ((entry, score) for entry, score in similar if entry.session == session.id)
             found = [
                 (entry, score)
@@ -146,7 +147,7 @@ class MemoryRepository:
             ]
             if len(found) >= most or len(similar) < count:
                 break
-            count *= 4  # Memories that are left out make room for others further away.
+            count *= 4  # Filtered memories make room for less similar ones.
         found = found[:most]
         vectors = self._vectors.of(session.id, [entry for entry, _ in found])
         memories = (memory_of(entry, vectors.get(entry.id), score) for entry, score in found)
@@ -154,12 +155,12 @@ class MemoryRepository:
 
 
 def agent_of(home: Target, agent: str) -> Agent:
-    """Return an agent of a home, which is opened if need be."""
+    """Return an agent of a home; open the home if it is not open."""
     return (home if isinstance(home, Home) else open_home(home)).agent(agent)
 
 
 def item_of(text: Any, summary_text: Any, metadata: Any = None) -> Record:
-    """Return the content of a memory's line; raise TypeError if it has none."""
+    """Check a memory's arguments, and return the content of its log line; TypeError if one is invalid."""
     for name, value in (("text", text), ("summary_text", "" if summary_text is None else summary_text)):
         if not isinstance(value, str):
             raise TypeError(f"{name} must be a string, not {type(value).__name__}: {value!r:.80}")
@@ -170,7 +171,7 @@ def item_of(text: Any, summary_text: Any, metadata: Any = None) -> Record:
 
 
 def text_given(entry: Entry) -> str:
-    """Return a memory's text as it was given; of another kind of entry the text that is indexed."""
+    """Return an entry's text as it was given, else the text that is indexed."""
     text = entry.line.get("text")
     return text if isinstance(text, str) else entry.text
 

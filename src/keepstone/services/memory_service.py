@@ -1,6 +1,6 @@
-"""Memories of sessions, whose vectors an embedder makes where callers leave them out (requirement 4).
+"""Memories of sessions; an embedder makes the vectors that callers do not give (requirement 4).
 
-``MemoryRepository``, behind ``MemoryService``, stores and compares.
+``MemoryService`` uses ``MemoryRepository`` to store and compare memories.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class _RepositoryOfService(MemoryRepository):
 class MemoryService:
     """Memories of sessions, with vectors given by callers or made by an embedder.
 
-    A session with memories is also called a collection. Vectors made by an embedder are stored in
-    the index only, and made again if it is lost. Without an embedder each memory needs a vector.
-    Safe to share between threads and processes.
+    A session with memories is also called a collection. Vectors made by an embedder are stored in the index
+    only, and made again if the index is lost. Without an embedder, callers must give a vector for each
+    memory. Safe to share between threads and processes.
 
     Args:
         home: What ``keepstone.open`` takes, or a Home.
@@ -58,8 +58,8 @@ class MemoryService:
             or ``"openai:MODEL"``; see ``keepstone model list``.
         dim: The required dimension; default: the embedder's, or that of the first given vector.
         hnsw_from: Number of memories, at least 1, from which a session is searched by an HNSW graph.
-            The first query is an exact scan; the graph is then built in the background. Lower numbers
-            gain nothing: an exact scan of 50,000 vectors takes about a millisecond.
+            The first query is an exact scan; the graph is then built in the background. Lower numbers are no
+            faster: an exact scan of 50,000 vectors takes about a millisecond.
 
     Raises:
         TypeError, ValueError: An argument is invalid.
@@ -81,7 +81,7 @@ class MemoryService:
         dim: int | None = None,
         hnsw_from: int = HNSW_FROM,
     ) -> None:
-        """Open the home; nothing is written before the first memory."""
+        """Open the home. Nothing is written before the first memory."""
         least = count_of(hnsw_from, "hnsw_from", least=1)
         self._agent = agent_of(home, agent)
         self._vectors = self._agent.vectors(embedder, dim)
@@ -89,7 +89,7 @@ class MemoryService:
 
     @property
     def repository(self) -> MemoryRepository:
-        """The repository, in this service's space."""
+        """The repository of this service, in the vector space of its embedder."""
         return self._repository
 
     def create_memory(
@@ -102,8 +102,8 @@ class MemoryService:
     ) -> Memory:
         """Store a text with a vector durably, and return the memory.
 
-        Without ``embedding`` the text is embedded before anything is written.
-        See ``MemoryRepository.create_memory`` for the arguments and the other errors.
+        Without ``embedding``, the text is embedded before anything is written. See
+        ``MemoryRepository.create_memory`` for the arguments and the other errors.
 
         Raises:
             EmbedderUnavailableError: No vector was given, and there is no embedder or it failed.
@@ -114,9 +114,9 @@ class MemoryService:
         return self.create_memories(session_id, [item])[0]
 
     def create_memories(self, session_id: str, items: Iterable[Mapping[str, Any]]) -> list[Memory]:
-        """Store many memories with one write, all or none, and return them.
+        """Store many memories with one write, all of them or none, and return them.
 
-        Each item is a mapping with the arguments of ``create_memory``: ``text``, and perhaps
+        Each item is a mapping with the arguments of ``create_memory``: ``text``, and optionally
         ``embedding``, ``summary_text`` and ``metadata``. Errors are those of ``create_memory``.
 
         Examples:
@@ -128,11 +128,11 @@ class MemoryService:
             {'team': 'web'}
         """
         session = self._agent.session(session_id)
-        # A remote embedder must not get a text that the home refuses to keep.
+        # A remote embedder must not get a text that the home refuses to store.
         given = [_arguments(item) for item in items]
         lines = [session.guarded({"type": TYPE} | item_of(**keys)) for _, keys in given]
-        # All at once, and before anything is written: an embedder that fails leaves no memory without its
-        # vector.
+        # Make all vectors before anything is written, so that an embedder that fails leaves no memory without
+        # its vector.
         vectors = self._made(
             [line for line, (embedding, _) in zip(lines, given, strict=True) if embedding is None]
         )
@@ -156,14 +156,14 @@ class MemoryService:
         embedding: Any = None,
         summary_text: str | None = None,
     ) -> Memory:
-        """Change text, vector or summary of a memory, durably, and return it; what is not given stays.
+        """Change the text, vector or summary of a memory durably, and return it. Values not given stay.
 
         A new text without ``embedding`` gets its vector from the embedder before anything is written.
 
         Raises:
             EntryNotFoundError: There is no such memory.
-            AmbiguousIdError: Several sessions have one with this id.
-            ValueError: There is nothing to change.
+            AmbiguousIdError: Several sessions have a memory with this id.
+            ValueError: No change is given.
             EmbedderUnavailableError, EmbeddingDimMismatchError, SpaceMismatchError: As for ``create_memory``.
         """
         entry = self._agent.get(id)
@@ -173,13 +173,13 @@ class MemoryService:
             else item_of(text_given(entry) if text is None else text, summary_text, entry.line.get("data"))
         )
         session = self._agent.session(entry.session)
-        # Masked before it is embedded, as a remote embedder gets the text.
+        # Mask secrets before the text is embedded, as a remote embedder gets the text.
         keys = {key: value for key, value in session.guarded(keys).items() if value is not None}
         if embedding is not None:
             keys["embedding"] = self._vectors.given(embedding)
         made = self._made([keys] if text is not None and embedding is None else [])
-        # The old text and payload were only there to be checked with the new summary; another writer may have
-        # changed them since.
+        # Leave out the old text and payload: they were only checked together with the new summary, and
+        # another writer may have changed them in the meantime.
         if text is None:
             keys = {key: value for key, value in keys.items() if key not in ("text", "data")}
         entry = session.update(id, **keys)
@@ -187,7 +187,7 @@ class MemoryService:
         return memory_of(entry, self._vectors.of(entry.session, [entry]).get(id))
 
     def delete_memory(self, id: str) -> bool:  # noqa: A002
-        """Delete a memory: hide it, as ``Agent.delete`` does; False if there is none with this id.
+        """Delete a memory: hide it like ``Agent.delete``; False if no memory has this id.
 
         Raises:
             AmbiguousIdError: Several sessions have a memory with this id.
@@ -199,18 +199,18 @@ class MemoryService:
         return True
 
     def _made(self, lines: Sequence[Record]) -> Iterator[Vector]:
-        """Return the vectors of lines that are to be written."""
+        """Return the vectors for new lines."""
         return iter(self._vectors.embed([text_of(line) for line in lines]) if lines else ())
 
     def _keep(self, made: Sequence[tuple[Entry, Vector]]) -> None:
         try:
             self._vectors.keep(made)
-        except KeepstoneError as error:  # The memory is stored: after an error callers would store it twice.
+        except KeepstoneError as error:  # The memory is stored; after an error, callers would store it twice.
             ids = ", ".join(entry.id for entry, _ in made)
             logger.warning("the vectors of memories %.200s are to be made again: %s", ids, error)
 
     def get_memories_by_session(self, session_id: str, limit: int | None = None) -> list[Memory]:
-        """Return a session's memories by timestamp, oldest first; a limit keeps the newest.
+        """Return a session's memories, oldest first; with a limit, only the newest.
 
         A missing session has none. Nothing is embedded for this.
         """
@@ -222,14 +222,14 @@ class MemoryService:
     def query_similar_memories(
         self, embedding: Any, session_id: str, limit: int = 5, where: Mapping[str, Any] | None = None
     ) -> Memories:
-        """Return the session's memories most similar to a vector or a text; ``.searched`` says how.
+        """Return the memories of a session most similar to a vector or a text, best first.
 
-        The best come first. ``embedding`` is a vector, or a text of which the embedder makes one.
-        With an embedder, memories that have no vector yet get theirs before. See
+        ``searched`` of the result is the kind of search. ``embedding`` is a vector, or a text to embed. With
+        an embedder, memories without a vector are embedded first. See
         ``MemoryRepository.query_similar_by_embedding`` for the other arguments and errors.
 
         Raises:
-            EmbedderUnavailableError: A text was given and there is no embedder, or it failed.
+            EmbedderUnavailableError: A text was given, and there is no embedder or it failed.
         """
         if isinstance(embedding, str):
             text = name_of(embedding, "the text to compare with")
@@ -250,14 +250,14 @@ class MemoryService:
         return self.get_collection_size(name) > 0
 
     def get_collection_size(self, name: str) -> int:
-        """Return how many memories the collection has; 0 if it is missing."""
+        """Return the number of memories in the collection; 0 if it is missing."""
         return self._agent.session(name).entry_count()
 
     def delete_collection(self, name: str) -> int:
-        """Remove every byte of a collection, mark it as dropped, and return how many memories it had.
+        """Remove every byte of a collection, mark it as dropped, and return its number of memories.
 
-        If the process is killed during this, the next open of the home completes the removal. A new
-        collection of that name starts empty.
+        If the process is killed during the call, the next open of the home completes the removal. A new
+        collection with this name starts empty.
 
         Raises:
             PurgePendingError: A reader keeps old index bytes; the next open completes the removal.
@@ -266,7 +266,7 @@ class MemoryService:
         return self._agent.session(name).drop()
 
     def dropped_collections(self) -> list[str]:
-        """Return the names of the collections that were deleted, sorted; also if they were made again.
+        """Return the sorted names of deleted collections, including names that are in use again.
 
         Examples:
             >>> service = MemoryService("memory")
@@ -280,7 +280,7 @@ class MemoryService:
 
 
 def _arguments(item: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Return the vector and the other arguments of a memory that is to be made."""
+    """Return the vector and the other arguments of a new memory."""
     if not isinstance(item, Mapping):
         raise TypeError(f"an item must be a mapping, not {type(item).__name__}: {item!r:.80}")
     known = ("text", "embedding", "summary_text", "metadata")

@@ -11,7 +11,7 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any, Literal, Self
 
-import filelock  # noqa: F401  Loaded with the service, not in the middle of its first query: so is the store.
+import filelock  # noqa: F401  Load it and the store with the service, not during the first query.
 
 import keepstone.store.files.file_store  # noqa: F401
 from keepstone.errors import AmbiguousIdError, EntryNotFoundError, KeepstoneError
@@ -28,29 +28,29 @@ from keepstone.store.validity import is_valid
 logger = logging.getLogger("keepstone.session_memory")
 
 QUOTA = 10 * 1024 * 1024
-"""Size in bytes from which a session's log is compacted."""
+"""The default size in bytes above which a session's log is compacted."""
 _CACHED_SESSIONS = 8
 """Maximum number of sessions whose entries are cached."""
 
 _CONTAINERS = frozenset({dict, list})
 
 _Cached = tuple[str, Record, Worth, bool]
-"""The id, record and worth of an entry, and whether it has validity bounds."""
+"""An entry's id, record and worth, and whether it has validity bounds."""
 _Result = tuple[float, int, _Cached, str]
-"""The current priority and access count of an entry, the entry, and its session's id."""
+"""An entry's current priority and access count, the cached entry, and the id of its session."""
 
 
 class SessionMemory:
-    """The memory of one session, by priority.
+    """The memory of one session, sorted by priority.
 
     The session is the file ``{root}/sessions/{session_id}.jsonl``, one entry per line. Entries are returned
-    as dictionaries in the shape of these lines; ``priority`` is the current, decayed priority
-    (``keepstone.store.decay``), ``access`` the number of accesses. They are copies.
+    as copies, in dictionaries with the keys of these lines: ``priority`` is the current, decayed priority
+    (see ``keepstone.store.decay``), and ``access`` is the number of accesses.
 
-    Being returned by ``query`` or ``get_context`` is an access. Access counts are buffered in memory; they
-    are written, without a sync, by the next ``add``, ``delete``, ``link`` or ``compact``, by ``close``, at
-    interpreter exit, and by reads at most once a minute. None of these waits for a lock: counts of a locked
-    session stay buffered.
+    Each time ``query`` or ``get_context`` returns an entry counts as an access. Access counts are buffered in
+    memory, and written without a sync by the next ``add``, ``delete``, ``link`` or ``compact``, by ``close``,
+    at interpreter exit, and by reads at most once a minute. These writes of counts do not wait for a lock:
+    counts of a locked session stay buffered.
 
     Safe to share between threads and processes. Also a context manager, which closes it.
 
@@ -58,8 +58,8 @@ class SessionMemory:
         session_id: Any non-empty string.
         root: The home's folder.
         clock: Returns the time as an aware datetime; default: the system clock.
-        quota: Size in bytes above which an ``add``, or a read that writes counts, compacts the log, if it
-            is twice as long as after its last compaction.
+        quota: Size of the log in bytes above which an ``add``, or a read that writes counts, compacts it. The
+            log must also be at least twice as long as after its last compaction.
 
     Raises:
         InvalidSessionIdError: The session id is empty or too long for a file name.
@@ -79,7 +79,7 @@ class SessionMemory:
         clock: Clock | None = None,
         quota: int = QUOTA,
     ) -> None:
-        """Open the home. Nothing is written before the first add."""
+        """Open the home. Nothing is written before the first ``add``."""
         self._quota = count_of(quota, "quota")
         self._clock = clock or system_clock
         self._home = open_home(root, layout="bmad", clock=clock)
@@ -88,7 +88,7 @@ class SessionMemory:
         self.session_id = session_id
         self._cache: dict[str, tuple[Sequence[Record], list[_Cached]]] = {}
         self._counts = AccessCounts(self._agent, self._time())
-        # Not __del__: a finalizer also runs at the exit of the interpreter, while modules are still there. It
+        # Use a finalizer, not __del__: it also runs at interpreter exit, while modules are still loaded. It
         # must not refer to the memory itself.
         weakref.finalize(self, _close, self._counts, self._home)
 
@@ -110,7 +110,7 @@ class SessionMemory:
         base = base_of(name_of(type, "type"))
         added = self._session.add(type, data, priority=base, access=0)
         self._counts.write()
-        # After the write, which must not fail because a compaction does.
+        # Compact after the write, which must not fail if the compaction fails.
         self._keep_quota(wait=True)
         return added.id
 
@@ -131,11 +131,11 @@ class SessionMemory:
         Args:
             type: Only entries of this type.
             topic: Only entries with this text in a key or value of their data, ignoring case.
-            min_priority: Only entries with at least this priority before this access; 0 for any.
+            min_priority: Only entries with at least this priority before this access; 0 for all.
             limit: Maximum number of entries; only returned entries are accessed.
-            sessions: Query these sessions instead; ``"*"`` means all of the home.
-            as_of: Query the memory as it was at this time, an aware datetime or RFC 3339, with the
-                priorities of that time. This is not an access.
+            sessions: Query these sessions instead of this one; ``"*"`` means all sessions of the home.
+            as_of: Query the memory as it was at this time, an aware datetime or RFC 3339, with the priorities
+                of that time. This does not count as an access.
 
         Raises:
             TypeError, ValueError: An argument is invalid.
@@ -150,7 +150,7 @@ class SessionMemory:
         found = [seen for name in names for seen in self._seen(name, wanted, now, past=as_of is not None)]
         if len(names) > 1:
             found.sort(key=lambda seen: seen[2][2].made)
-        # Stable, so that entries of equal priority stay in the order of time.
+        # The sort is stable, so that entries of equal priority stay sorted by time.
         found.sort(key=itemgetter(0), reverse=True)
         found = found[:most]
         if as_of is None:
@@ -176,7 +176,7 @@ class SessionMemory:
     def link(self, a: str, b: str, rel: str) -> dict[str, Any]:
         """Link entry ``a`` to entry ``b``, and return ``a``.
 
-        Both are ids of this session, or else of exactly one session of the home.
+        Each id must be in this session, or else in exactly one session of the home.
 
         Raises:
             EntryNotFoundError: One of them does not exist.
@@ -198,7 +198,7 @@ class SessionMemory:
     def related(self, memory_id: str) -> list[dict[str, Any]]:
         """Return the entries linked with an entry, in either direction, highest priority first.
 
-        This is not an access.
+        This does not count as an access.
 
         Raises:
             EntryNotFoundError: There is no such entry.
@@ -211,7 +211,7 @@ class SessionMemory:
         except AmbiguousIdError:
             if memory_id not in records:
                 raise
-            elsewhere = []  # Links of other sessions to this id are ambiguous.
+            elsewhere = []  # Links from other sessions to this id are ambiguous.
         shown = [self._with_counts(record, self.session_id) for record in found.values()]
         shown += [
             self._with_counts(entry.line, entry.session) for entry in elsewhere if entry.id not in found
@@ -221,8 +221,8 @@ class SessionMemory:
     def compact(self) -> int:
         """Archive deleted, replaced and faded entries, and return the bytes saved.
 
-        Faded entries have a priority of 0.3 or less and are not pinned. The archive keeps them, but
-        they are only found with ``as_of``.
+        Faded entries have a priority of 0.3 or less and are not pinned. The archive keeps archived entries,
+        but only queries with ``as_of`` find them.
         """
         return self._compact(wait=True)
 
@@ -232,9 +232,9 @@ class SessionMemory:
         return self._session.archive_faded(decay, wait=wait).saved
 
     def close(self) -> None:
-        """Write the access counts and close all files. They are reopened when needed.
+        """Write the access counts and close all files. A later call reopens them.
 
-        Counts of a locked session stay in memory, as this never waits.
+        This never waits for a lock: counts of a locked session stay in memory.
         """
         _close(self._counts, self._home)
 
@@ -256,7 +256,7 @@ class SessionMemory:
         return [self.session_id] if names is None else list(dict.fromkeys(names))
 
     def _seen(self, session: str, wanted: _Wanted, now: datetime, *, past: bool) -> Iterator[_Result]:
-        """Yield the matching entries of a session, with priority and count after this access."""
+        """Yield the matching entries of a session, with their priority and count after this access."""
         pending: Mapping[str, int] = {} if past else self._counts.of(session)
         for cached in self._entries(session, now if past else None):
             entry_id, record, worth, bounded = cached
@@ -268,17 +268,17 @@ class SessionMemory:
                 yield worth.at(now, more), worth.accesses + more, cached, session
 
     def _entries(self, session: str, as_of: datetime | None) -> list[_Cached]:
-        """Return a session's entries, from the cache while its log is unchanged."""
+        """Return a session's entries, from the cache if its log is unchanged."""
         records = self._agent.session(session).records(as_of=as_of)
         known, entries = self._cache.get(session, (None, []))
-        # The store gives the same list while the log is unchanged, so that identity is enough.
+        # The store returns the same list as long as the log is unchanged, so comparing identity is enough.
         if known is records:
             return entries
         entries = [
             (record["id"], record, worth_of(record), not BOUNDS.isdisjoint(record)) for record in records
         ]
         if as_of is None:
-            # Queries of all sessions would otherwise keep every session in memory.
+            # Without this limit, queries of all sessions would keep every session in memory.
             if len(self._cache) >= _CACHED_SESSIONS:
                 self._cache.clear()
             self._cache[session] = (records, entries)
@@ -292,10 +292,10 @@ class SessionMemory:
         return _shown(record, worth.at(self._time(), more), worth.accesses + more)
 
     def _keep_quota(self, *, wait: bool) -> None:
-        """Compact the log if it is due. Errors are logged, as the write has succeeded."""
+        """Compact the log if it is due. Errors are only logged, because the write has succeeded."""
         info = self._session.info()
-        # Twice the size after the last compaction: a log that is all live entries is not compacted with every
-        # add.
+        # Compact at twice the size after the last compaction, so that a log of only live entries is not
+        # compacted with every add.
         if info is None or info.size <= self._quota or info.size < 2 * self._session.compacted_size():
             return
         try:
@@ -310,7 +310,7 @@ class _Wanted:
 
     type: str
     topic: str
-    """Case-folded."""
+    """The text to search for, case-folded."""
     min_priority: float
 
     def takes(self, record: Record, worth: Worth, now: datetime, more: int) -> bool:
@@ -355,7 +355,7 @@ def _copied_value(value: Any) -> Any:
 
 
 def _contains(value: Any, topic: str) -> bool:
-    """Return whether any key or value contains a text, at any depth; numbers as written in the log."""
+    """Return whether any key or value contains a text, at any depth; numbers are compared as text."""
     if isinstance(value, str):
         return topic in value.casefold()
     if isinstance(value, dict):
@@ -371,7 +371,7 @@ def _links(record: Record) -> list[dict[str, Any]]:
 
 
 def _linked(records: Mapping[str, Record], entry_id: str) -> Iterator[Record]:
-    """Yield the session's entries that an entry links to, and those that link to it."""
+    """Yield the session's entries that an entry links to, and the entries that link to it."""
     targets = [link.get("to") for link in _links(records.get(entry_id, {}))]
     for key, record in records.items():
         is_target = key in targets or any(link.get("to") == entry_id for link in _links(record))
