@@ -33,10 +33,11 @@ def listen(host: str, port: int) -> socket.socket:
         OSError: The address is not one of this machine's, or the port is in use; the message names both.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # IPPROTO_TCP is explicit, as asyncio sets TCP_NODELAY only then.
+    # IPPROTO_TCP is explicit, as asyncio otherwise does not set TCP_NODELAY.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        # Else a restart fails for a minute, while connections of the former server are in TIME_WAIT.
+        # Without this option a restart fails for a minute, while connections of the former server are in
+        # TIME_WAIT.
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
         listening.listen(1024)
@@ -65,8 +66,8 @@ def run(app: Any, listening: socket.socket, *, proxied: bool = False, limits: Li
         log_config=None,
         log_level="warning",
         access_log=False,  # Paths hold ids, which must not reach a log.
-        # On by default in uvicorn: any program of this machine could then choose the address that failures
-        # count for.
+        # uvicorn trusts these headers by default. Any program on this machine could then choose the address
+        # for which failures are counted.
         proxy_headers=proxied,
         forwarded_allow_ips="127.0.0.1,::1",
         server_header=False,
@@ -81,7 +82,7 @@ def run(app: Any, listening: socket.socket, *, proxied: bool = False, limits: Li
 
 @contextmanager
 def _signals_at_start_and_exit(server: uvicorn.Server) -> Iterator[None]:
-    """Let signals before the start end the server, and those raised again after it leave the status 0."""
+    """Stop the server on signals before its start, and exit with 0 on signals raised again after its end."""
     kinds = (signal.SIGTERM, signal.SIGINT)
     before = [signal.signal(kind, lambda *_: setattr(server, "should_exit", True)) for kind in kinds]
     try:

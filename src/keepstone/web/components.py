@@ -40,7 +40,7 @@ class EntryList(List, component="components/entries.js"):
 
 
 class EntryPanel(List, component="components/panel.js"):
-    """All about one entry."""
+    """The details of one entry."""
 
 
 class HitList(List, component="components/hits.js"):
