@@ -178,8 +178,7 @@ class Answers:
             await kept.ended.wait()
 
     def _found(self, name: Name, erasures: bytes) -> Kept | None:
-        """Return the request with a key, without its response if memory of its agent has since been
-        erased."""
+        """Return the request with a key; without its response if its agent's memory was erased later."""
         with self._guard:
             kept = self.find(name)
             if kept is not None and kept.ended.is_set() and kept.erasures != erasures:

@@ -66,8 +66,7 @@ class SharedAnswers:
             seconds = min(2 * seconds, _LONGEST_LOOK)
 
     async def settle(self, name: Name, kept: Kept, *, keep: bool) -> None:
-        """Record that a request has ended, and keep or forget it; if the database fails, it stays in
-        progress."""
+        """Record that a request has ended, and keep or forget it; a database error leaves it in progress."""
         place, answer = (_hashed(name), kept.token), None
         if kept.body is not None and kept.size <= _LARGEST:
             # Headers are bytes; Latin-1 maps each byte to one character and back.

@@ -60,8 +60,7 @@ class Token:
     name: str = ""
     """Its name, for people; empty for none."""
     origin: str = PROGRAM
-    """The most trusted origin of entries written with the token: ``program``, ``model``, ``import`` or
-    ``tool``."""
+    """Maximum trust of entries written with the token: ``program``, ``model``, ``import`` or ``tool``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,8 +45,7 @@ class Talking:
         return Talking(self._notes, self.model, ask, reason=self.reason)
 
     def answer(self, agent: Agent, session: str, message: str) -> Iterator[str]:
-        """Store a message, yield the answer in chunks, and store the answer; ModelError if the model
-        fails."""
+        """Store a message, yield the answer in chunks, and store the answer; may raise ModelError."""
         conversation = Conversation(agent, self._notes, self.model, agent.session(session), ask=self._ask)
         for delta in conversation.send(message):
             if delta.kind == "error":

@@ -41,8 +41,7 @@ def over_time(days: Mapping[date, int]) -> Options:
 
 
 def spans(days: Mapping[date, int]) -> list[tuple[date, date, int]]:
-    """Return the steps of ``over_time``: the first day of each, the day after its last, and its number of
-    entries."""
+    """Return the steps of ``over_time``, each with its first day, the day after its last, and its count."""
     steps = _steps(days)
     begins = list(steps)
     ends = [*begins[1:], max(days, default=date.min) + timedelta(days=1)]

@@ -154,8 +154,7 @@ class Correcting:
                 )
 
     def _put_back(self, session: Session, entry: Entry) -> None:
-        """Restore an entry's earlier content, origin and marks; restored content has to be confirmed
-        again."""
+        """Restore an entry's content, origin and marks; restored content has to be confirmed again."""
         # A replaced entry loses its confirmation, so an action that changed only marks is undone by restoring
         # only the marks.
         if _said(self._place.agent.get(entry.id, session.id)) != _said(entry):
@@ -303,8 +302,7 @@ _MARKS = ("priority", "pinned", "tags", "links", "summary", "valid_from", "valid
 
 
 def _content(line: Record) -> Record:
-    """Return an item with a line's content and origin; its trust does not become that of the page's
-    reader."""
+    """Return an item with a line's content and origin, so that the reader's trust does not apply to it."""
     return {"origin": {"by": PROGRAM}} | {key: value for key, value in line.items() if key not in _NOT_PUT}
 
 

@@ -32,11 +32,11 @@ PAGES = (
 )
 """The pages in the navigation: name in the address, title, and key after g."""
 _GROUPS = frozenset({"recall", "memory", "overview"})
-"""The pages with which a group begins."""
+"""The pages that begin a new group in the navigation."""
 _OTHERS = (("chat", "New chat", "c"), ("agents", "Agents", "a"))
-"""The pages that a button of the frame leads to: chats are listed among the sessions."""
+"""The pages that buttons of the frame open; chats are listed among the sessions."""
 _PART_OF = {"chat": "sessions"}
-"""The page of the navigation that another one belongs to."""
+"""Pages outside the navigation, each with the page in it to which it belongs."""
 _KEYS = (
     ("Ctrl+K", "find anything"),
     ("/", "go to the page's search field, else find anything"),
@@ -78,13 +78,13 @@ def frame(place: Place, page: str, heading: str, lead: str = "") -> Iterator[ui.
 
 
 def _say_missing(place: Place) -> None:
-    """Say that the agent does not exist, until it does; an empty home says how it begins."""
+    """Show that the agent does not exist, until it does. An empty home shows how to begin instead."""
     if place.home_was_empty:
         return
     with box("p", "notice", role="status") as notice:
         say("span", f"There is no agent “{place.agent.slug}” in this home. Its first entry makes it. ")
         link("All agents", place.link("agents"))
-    # It asks every second, because an agent begins to exist with its first entry, which another program may
+    # Check this repeatedly, because an agent is created with its first entry, which another program may
     # write.
     Live(lambda: place.agent.slug in place.agents(), lambda exists: notice.set_visibility(not exists))
 
@@ -103,7 +103,8 @@ def head() -> None:
 def _side(place: Place, current: str) -> None:
     with box(classes="side"):
         with box("a", "brand", href="/", aria_label="keepstone"):
-            # The image is in the address, which saves a request; its text alternative is the link's label.
+            # The image is inlined as a data URL, which saves a request; its text alternative is the link's
+            # label.
             box("img", src=f"data:image/svg+xml,{quote(MARK)}", alt="")
             say("span", "keepstone")
         AgentMenu(place, current).build()
@@ -125,7 +126,7 @@ def _side(place: Place, current: str) -> None:
                 theme.on("click", js_handler="() => keepstoneTheme()")
                 button("Shortcuts", _keys, "quiet", data_help="")
                 if place.site.sign_out is not None:
-                    # A form, because only a POST signs out: browsers may fetch links ahead of a click.
+                    # A form, because only a POST signs out: browsers may prefetch links.
                     with box("form", action=place.site.sign_out, method="post"):
                         say("button", "Sign out", "quiet", type="submit")
 
