@@ -199,7 +199,7 @@ class Gate:
 
 
 def cookies_of(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the cookies of a request by name; the first of several with one name counts."""
+    """Return the cookies of a request by name; a repeated name keeps its first value."""
     found: dict[str, str] = {}
     for pair in headers.get("cookie", "").split(";"):
         name, sign, value = pair.strip().partition("=")

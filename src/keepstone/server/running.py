@@ -82,7 +82,10 @@ def run(app: Any, listening: socket.socket, *, proxied: bool = False, limits: Li
 
 @contextmanager
 def _signals_at_start_and_exit(server: uvicorn.Server) -> Iterator[None]:
-    """Stop the server on signals before its start, and exit with 0 on signals raised again after its end."""
+    """Stop the server on signals that arrive before its start.
+
+    Signals that uvicorn raises again after the server has ended are ignored, so that the exit status is 0.
+    """
     kinds = (signal.SIGTERM, signal.SIGINT)
     before = [signal.signal(kind, lambda *_: setattr(server, "should_exit", True)) for kind in kinds]
     try:

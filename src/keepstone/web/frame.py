@@ -36,7 +36,7 @@ _GROUPS = frozenset({"recall", "memory", "overview"})
 _OTHERS = (("chat", "New chat", "c"), ("agents", "Agents", "a"))
 """The pages that buttons of the frame open; chats are listed among the sessions."""
 _PART_OF = {"chat": "sessions"}
-"""Pages outside the navigation, each with the page in it to which it belongs."""
+"""Pages outside the navigation, each with the navigation's page to which it belongs."""
 _KEYS = (
     ("Ctrl+K", "find anything"),
     ("/", "go to the page's search field, else find anything"),

@@ -88,7 +88,8 @@ def _views(parts: Any, depth: int) -> Iterator[dict[str, Any]]:
 
 def _text(part: Part) -> Iterator[dict[str, Any]]:
     file = part.text.strip()
-    # Some programs put a file into a text part, as a data URL alone. Show it as a chip, like any other file.
+    # Some programs put a file into a text part, as a data URL alone. Show this as a chip, like any other
+    # file.
     text = "" if _DATA_URL.fullmatch(file) else shown(clipped(part.text, _LONGEST))
     yield {"kind": part.kind, "text": text} if text else _file(file)
 

@@ -40,8 +40,7 @@ class Permissions(Protocol):
 
     @property
     def reader(self) -> str:
-        """Identifies a reader, such as the token of several browsers, whose pages share a limit of
-        threads."""
+        """Identifies the reader whose pages share a limit of threads: a sign-in or a shared token."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ RolesQuery = Annotated[
 _OF_SESSION = "/sessions/{session}/entries"
 _KIND = "entries"
 _ANCHORS = 8
-"""Maximum records on each side of a position that its cursor contains to find the position again."""
+"""Maximum number of records on each side of a position whose digests its cursor contains."""
 
 NewestQuery = Annotated[
     bool, Query(description="Start with the page of the newest entries, and go back in time.")
