@@ -86,7 +86,7 @@ class Change:
             ChangedError: The file has changed since it was read.
         """
         # Many people keep such files in a repository and link to them; a rename over the link would replace
-        # it.
+        # the link.
         path = self.path.resolve()
         if self.removes and not self.after:
             self._remove(path)

@@ -92,7 +92,7 @@ def _recalled(memory: Agent, prompt: str) -> str:
     from keepstone.operations.agent_tools import hits_answer
     from keepstone.recall.relevance import worth_telling
 
-    # Hits that are only neighbours of a match in its session are noise here.
+    # Leave out hits that are only neighbours of a match in its session, as they are noise here.
     relevant = worth_telling(memory.recall(prompt[:_LONGEST_TURN], limit=_HITS, trust=TRUSTED))
     # A recall that nobody asked for must also leave out stale entries. ``trust`` leaves out entries of tools
     # and imports.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from keepstone.agent import Agent
 
 SESSION = "memory"
-"""The session of the graph, where an import of the reference server's ``memory.jsonl`` puts it, too."""
+"""The session of the graph. An import of the reference server's ``memory.jsonl`` uses it, too."""
 _ENTITY, _RELATION = "entity", "relation"
 _FOUND = 10
 """Maximum number of entities that are found without containing the query."""
@@ -207,7 +207,8 @@ def _parts(entries: Iterable[Entry]) -> tuple[dict[str, Record], dict[str, Recor
             name = _name_of(entry)
             texts = [str(text) for text in data.get("observations") or [entry.text]]
             kind = str(data.get("entityType") or _ENTITY)
-            # An entity may have no observations. Its entry still has a text, which must not become one.
+            # An entity may have no observations. Its entry still has a text, which must not become an
+            # observation.
             observations = [] if data.get("observations") == [] else texts
             entities[name] = {"name": name, "entityType": kind, "observations": observations}
             for link in entry.links:

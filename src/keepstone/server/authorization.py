@@ -28,7 +28,7 @@ class Access:
     holder: str = field(default="", compare=False)
     """Identifies the browser session or token. A page accepts only WebSockets of its own holder."""
     reader: str = field(default="", compare=False)
-    """Identifies the token, or the browser session if a link began it; its pages share their threads."""
+    """Identifies the token, or the browser session if a link started it; a reader's pages share threads."""
 
     def sees(self, agent: str) -> bool:
         """Return whether an agent may be accessed."""

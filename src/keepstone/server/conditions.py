@@ -25,7 +25,7 @@ class Conditions:
 
     @property
     def are_given(self) -> bool:
-        """Whether there is any condition."""
+        """Whether any condition is given."""
         return self.if_match is not None or self.if_none_match is not None
 
     def hold_for(self, etag: str | None) -> bool:

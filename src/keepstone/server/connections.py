@@ -142,7 +142,7 @@ def _authority(target: bytes) -> bytes:
 
 
 def bounded(head: float, most: int) -> type[BoundedProtocol]:
-    """Return a protocol class whose connections share one limit of ``most`` unauthenticated ones."""
+    """Return a protocol class that keeps at most ``most`` unauthenticated connections open."""
 
     class Protocol(BoundedProtocol):
         seconds = head

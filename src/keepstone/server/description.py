@@ -49,7 +49,7 @@ def _build(app: FastAPI) -> dict[str, Any]:
 
 
 def _problem() -> dict[str, Any]:
-    """Return the schema of a problem document and those that it references."""
+    """Return the schema of a problem document and the schemas that it references."""
     made = TypeAdapter(shapes.Problem).json_schema(ref_template="#/components/schemas/{model}")
     inner = made.pop("$defs")
     # List all codes, so that a generated client can name them; a test compares them with docs/http.md and

@@ -22,7 +22,7 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 
 
 class Metrics:
-    """The counters. Not thread-safe: for the event loop's thread only."""
+    """The counters. Not thread-safe: use them only in the event loop's thread."""
 
     def __init__(self) -> None:
         self.in_flight = 0

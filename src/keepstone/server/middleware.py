@@ -21,7 +21,7 @@ from keepstone.server.problems import ProblemError, problem_of
 
 API = "/v1/"
 OPEN = frozenset({"/v1/health", "/v1/openapi.json", "/sign-in"})
-"""Paths that need no token; their responses hold no memory."""
+"""Paths that need no token; their responses contain no memory."""
 _FORMS = frozenset({"/sign-in", "/sign-out"})
 """Paths of HTML forms, which cannot send ``PAGE_HEADER`` and change only their own browser's session."""
 PAGE_HEADER = "X-Keepstone-Page"

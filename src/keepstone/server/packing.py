@@ -40,7 +40,7 @@ def pieces(packed: BinaryIO) -> Iterator[bytes]:
 
 
 def sweep() -> None:
-    """Remove the folders of servers that were killed while they used them. Folders in use are locked."""
+    """Remove the folders that killed servers left behind. Folders in use are locked."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         try:
             with _locked(folder):
@@ -58,7 +58,7 @@ def transfer_folder() -> Iterator[Path]:
             with _locked(folder):
                 # Between ``mkdtemp`` and the lock, a sweep cannot distinguish a new folder from an abandoned
                 # one.
-                if folder.exists():  # Otherwise another server's sweep removed it before it was locked.
+                if folder.exists():  # Otherwise a sweep removed the folder before it was locked.
                     yield folder
                     return
         except BlockingIOError:

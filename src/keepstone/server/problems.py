@@ -1,4 +1,4 @@
-"""Errors as problem documents (RFC 9457), with the codes of docs/json.md and some for HTTP alone."""
+"""Errors as problem documents (RFC 9457), with the codes of docs/json.md and some codes only for HTTP."""
 
 from __future__ import annotations
 

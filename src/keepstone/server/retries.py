@@ -32,9 +32,9 @@ from keepstone.server.problems import ProblemError
 SECONDS = 600.0
 """Seconds for which a response is kept."""
 MOST_KEYS = 100_000
-"""Maximum number of keys, of all tokens together."""
+"""Maximum number of keys, for all tokens together."""
 MOST_BYTES = 64 * 1024 * 1024
-"""Maximum bytes of responses, of all tokens together."""
+"""Maximum bytes of responses, for all tokens together."""
 
 _CHANGES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _KEY = re.compile(r"[!-~]{1,255}")
@@ -163,7 +163,7 @@ class Answers:
         return kept
 
     async def claim(self, name: Name, agent: str, request: bytes) -> Kept:
-        """Return the request that has a key, see ``Claims``."""
+        """Claim a key for a request, see ``Claims``."""
         while True:
             # Read the record of erasures before the request begins, so that its retry notices a purge by
             # another process while it ran.

@@ -65,7 +65,7 @@ def run(app: Any, listening: socket.socket, *, proxied: bool = False, limits: Li
         http=bounded((limits or Limits()).head, _UNAUTHENTICATED),
         log_config=None,
         log_level="warning",
-        access_log=False,  # Paths hold ids, which must not reach a log.
+        access_log=False,  # Paths contain ids, which must not reach a log.
         # uvicorn trusts these headers by default. Any program on this machine could then choose the address
         # for which failures are counted.
         proxy_headers=proxied,
@@ -96,10 +96,10 @@ def _signals_at_start_and_exit(server: uvicorn.Server) -> Iterator[None]:
 
 
 class _PlainFormatter(logging.Formatter):
-    """Formats messages on one line with control characters escaped, as a client may have sent them."""
+    """Formats each message on one line, and escapes control characters, which a client may have sent."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  Overrides.
-        # Tracebacks keep their lines; only a message must not look like several.
+        # A message must not look like several ones, but tracebacks keep their lines.
         return super().formatMessage(record).replace("\n", "\\n")
 
     def format(self, record: logging.LogRecord) -> str:

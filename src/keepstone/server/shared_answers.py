@@ -38,7 +38,7 @@ class SharedAnswers:
         self._rows = rows
 
     async def claim(self, name: Name, agent: str, request: bytes) -> Kept:
-        """Return the request that has a key, see ``Claims``."""
+        """Claim a key for a request, see ``Claims``."""
         own, until, seconds = Kept(request), time.monotonic() + _WAIT, _FIRST_LOOK
         while True:
             try:

@@ -24,7 +24,7 @@ class SignIns(Protocol):
         """Return the digest of the token that started a browser session; None if it has ended."""
 
     def begin(self, key: str, token: str | None, seconds: float, most: int) -> None:
-        """Begin a browser session; of more than ``most`` of a token the oldest end."""
+        """Begin a browser session; if a token has more than ``most``, its oldest ones end."""
 
     def end(self, key: str) -> None:
         """End a browser session."""
@@ -33,7 +33,7 @@ class SignIns(Protocol):
         """Keep a sign-in link."""
 
     def take_link(self, key: str) -> bool:
-        """Use a sign-in link up; False if there is none, or it has expired."""
+        """Use up a sign-in link; False if it is unknown or has expired."""
 
     def fail(self, address: str, window: float) -> None:
         """Count a failure of an address."""
@@ -70,7 +70,7 @@ class LocalSignIns:
         return None if session is None or session.until <= self._clock() else (session.token,)
 
     def begin(self, key: str, token: str | None, seconds: float, most: int) -> None:
-        """Begin a browser session; of more than ``most`` of a token the oldest end."""
+        """Begin a browser session; if a token has more than ``most``, its oldest ones end."""
         now = self._clock()
         # Ended sessions are dropped only here, which is enough to bound their number.
         self._sessions = {name: session for name, session in self._sessions.items() if now < session.until}
@@ -88,7 +88,7 @@ class LocalSignIns:
         self._links[key] = self._clock() + seconds
 
     def take_link(self, key: str) -> bool:
-        """Use a sign-in link up; False if there is none, or it has expired."""
+        """Use up a sign-in link; False if it is unknown or has expired."""
         # Remove the link before the check: an expired link is used up, too.
         return self._links.pop(key, 0.0) > self._clock()
 

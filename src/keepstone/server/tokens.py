@@ -52,13 +52,13 @@ class Token:
     digest: str
     """The SHA-256 of the secret, in hexadecimal."""
     agents: tuple[str, ...] | None
-    """The agents it grants access to; None for all, and for the home itself."""
+    """The agents that the token grants access to; None for all, and for the home itself."""
     read_only: bool
     created: datetime
     expires: datetime | None
-    """When it expires; None for never."""
+    """When the token expires; None for never."""
     name: str = ""
-    """Its name, for people; empty for none."""
+    """The token's name, for people; empty for none."""
     origin: str = PROGRAM
     """Maximum trust of entries written with the token: ``program``, ``model``, ``import`` or ``tool``."""
 
@@ -158,7 +158,7 @@ class Tokens:
         return True
 
     def add_link(self, lifetime: timedelta) -> str:
-        """Return the secret of a new sign-in link, which servers of this home take once."""
+        """Return the secret of a new sign-in link, which the servers of this home accept once."""
         secret = secrets.token_urlsafe(_BITS // 8)
         now = self._clock()
         link = _Link(_digest(secret), now + lifetime)
@@ -168,7 +168,7 @@ class Tokens:
         return secret
 
     def take_link(self, secret: str) -> bool:
-        """Use a sign-in link up; False if there is none, or it has expired."""
+        """Use up a sign-in link; False if it is unknown or has expired."""
         digest, now = _digest(secret), self._clock()
         # Refuse unknown secrets here, so that a guess costs neither a lock nor a write.
         self.all()
@@ -259,13 +259,13 @@ class DatabaseTokens(Tokens):
         return self._rows
 
     def add_link(self, lifetime: timedelta) -> str:
-        """Return the secret of a new sign-in link, which servers of this home take once."""
+        """Return the secret of a new sign-in link, which the servers of this home accept once."""
         secret = secrets.token_urlsafe(_BITS // 8)
         self._rows.add_link(_digest(secret), lifetime.total_seconds())
         return secret
 
     def take_link(self, secret: str) -> bool:
-        """Use a sign-in link up; False if there is none, or it has expired."""
+        """Use up a sign-in link; False if it is unknown or has expired."""
         return self._rows.take_link(_digest(secret))
 
     def _change(

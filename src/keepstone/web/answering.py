@@ -29,7 +29,7 @@ class Talking:
         notes: The notes of the project and its user.
         model: The model.
         ask: Asks the user to confirm a note that the model wants to save; without it none is saved.
-        reason: Why this model answers, for people.
+        reason: The reason for the choice of the model, for people.
     """
 
     def __init__(self, notes: Notes, model: ChatModel, ask: Ask | None = None, *, reason: str = "") -> None:

@@ -60,7 +60,7 @@ class Correcting:
         # The menu of a read-only page lacks the changing actions, but a browser may send their names anyway.
         if verb not in self._acts or (self._place.read_only and verb != "raw"):
             return
-        # Keys are JSON, because ids may hold invisible characters that rows show escaped: see ``key_of``.
+        # Keys are JSON, because ids may contain invisible characters that rows show escaped: see ``key_of``.
         session = self._place.agent.session(json.loads(request["session"]))
         with attempt():
             entry = await aside(self._place.agent.get, json.loads(request["entry"]), session.id)
@@ -275,8 +275,8 @@ class Correcting:
         words += "from log, archive and index. It cannot be undone."
         said = entry.text.strip()
         if len(said) >= _LEAST_MATCHED:
-            # A purge of an entry removes its own bytes only. A person who purges a secret wants to know where
-            # else it is.
+            # A purge of an entry removes only the entry's own bytes. A person who purges a secret wants to
+            # know where else it is.
             same = await aside(self._place.agent.purge_matching, said, dry_run=True)
             others = [place for place in same.entries if place != (session.id, entry.id)]
             kinds = ((len(others), "other entry"), (len(same.files), "file"))

@@ -132,7 +132,7 @@ def _blocks(old: Sequence[str], new: Sequence[str], budget: Budget) -> list[_Blo
 
 
 def _shortest(old: Sequence[str], new: Sequence[str], budget: Budget) -> list[_Block]:
-    """Return the blocks that the shortest change keeps (Myers 1986); empty if that exceeds the budget."""
+    """Return the blocks that the shortest change keeps (Myers 1986); empty above the budget."""
     # For each diagonal: the offset in the old text that the best path reaches, and its blocks, the last one
     # first.
     paths: dict[int, tuple[int, _Path | None]] = {1: (0, None)}

@@ -92,8 +92,8 @@ def _say_missing(place: Place) -> None:
 def head() -> None:
     """Load the style sheet and the scripts."""
     ui.add_head_html(
-        # In the head and without ``defer``: ``keys.js`` sets the theme before the body is drawn, so that a
-        # dark page does not flash white.
+        # ``keys.js`` is in the head, without ``defer``, and sets the theme before the body is drawn, so that
+        # a dark page does not flash white.
         f'<link rel="stylesheet" href="{ASSETS}/style.css"><script src="{ASSETS}/keys.js"></script>'
         f'<script src="{ASSETS}/menu.js"></script><script src="{ASSETS}/copy.js"></script>'
         f'<script src="{ASSETS}/commands.js"></script>'
@@ -122,7 +122,7 @@ def _side(place: Place, current: str) -> None:
                     link(title, place.link(name), "begins" if name in _GROUPS else "", data_go=key, **mark)
             with box(classes="foot"):
                 theme = say("button", "Theme", "quiet", type="button", title="Light or dark")
-                # The theme is kept in the browser alone, so the click does not go to the server.
+                # The theme is stored only in the browser, so the click does not go to the server.
                 theme.on("click", js_handler="() => keepstoneTheme()")
                 button("Shortcuts", _keys, "quiet", data_help="")
                 if place.site.sign_out is not None:

@@ -105,8 +105,8 @@ def mount(
 
     docs/web.md has an example program that mounts the pages.
     """
-    # NiceGUI has one application for each process, so the pages of a second call would take the addresses of
-    # the first.
+    # NiceGUI has one application for each process, so the pages of a second call would have the same
+    # addresses as those of the first.
     notes = notes or Notes(project)
     answerer = answerer or Talking(notes, OfflineResponder())
     site = Site(

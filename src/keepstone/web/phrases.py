@@ -1,4 +1,4 @@
-"""Formatting for pages: times, sizes and memory text with hidden characters escaped."""
+"""Formatting for pages: times, keys of rows, and memory text with hidden characters escaped."""
 
 from __future__ import annotations
 

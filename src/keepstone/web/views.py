@@ -64,7 +64,7 @@ def entry_views(
 ) -> list[View]:
     """Return entries as a conversation with a heading per day; those in ``whole`` are not clipped.
 
-    With a place, their tags are links, and each entry has its own address.
+    With a place, the tags are links, and each entry has its own address.
     """
     views, day = [], ""
     for entry in entries:

@@ -122,7 +122,7 @@ class OverviewPage:
             ui.timer(0, self._load, once=True)
 
     async def _load(self) -> None:
-        """Draw the charts first: a check of a large home takes longer, and would slow them down."""
+        """Draw the charts before the check of the home, which takes longer and would slow them down."""
         await self._reload()
         if self.is_large:
             self.health.sum.text = "Not checked yet: of a memory as large as this a check takes seconds."
