@@ -1,4 +1,4 @@
-"""The MCP clients that we can be installed in: where their configuration is, and its shape."""
+"""The MCP clients in which keepstone can be installed, with the path and format of their configuration."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ NAME = "keepstone"
 
 @dataclass(frozen=True, slots=True)
 class ClientKind:
-    """One client."""
+    """One client, with its configuration files and their format."""
 
     name: str
     title: str
     user_file: Callable[[], Path]
     project_file: str | None = None
-    """The shared file of a repository, below its folder."""
+    """The path of the project's shared file, relative to the repository."""
     key: str = "mcpServers"
     """The key that holds the servers."""
     beside: Mapping[str, Any] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class ClientKind:
     """The user's folder of skills; None for clients without skills."""
     project_skills_folder: str | None = None
     hook_seconds: int = 1
-    """Units of a second in the client's timeouts."""
+    """Units per second in the client's timeouts: 1000 for milliseconds."""
 
     def entry(self, command: Sequence[str]) -> dict[str, Any]:
         """Return the entry of a server."""
@@ -152,9 +152,9 @@ def client_of(name: str) -> ClientKind:
 
 
 def is_present(client: ClientKind) -> bool:
-    """Return whether a client seems to be installed: its configuration or the folder of it exists."""
+    """Return whether a client seems to be installed: its configuration file or that file's folder exists."""
     path = client.user_file()
-    # The user's own folder is always there, and says nothing about a client whose file is right in it.
+    # The user's own folder always exists, so it proves nothing for a client whose file is directly in it.
     return path.exists() or (path.parent != Path.home() and path.parent.is_dir())
 
 
@@ -163,12 +163,12 @@ def command_of(words: Sequence[str], *, shared: bool = False) -> list[str]:
 
     Args:
         words: The subcommand and its options.
-        shared: Whether the command is for a file that several machines share, which names no path.
+        shared: Whether the command is for a file that several machines share, which must not contain paths.
     """
     if shared:
         return [NAME, *words]
     # Applications that are not started from a shell do not see the user's PATH.
     script = Path(sys.executable).parent / NAME
-    # Clients start it in the project's folder. Without -P Python would import modules from there.
+    # Clients start the command in the project's folder. Without -P Python would import modules from there.
     started = [str(script)] if script.is_file() else [sys.executable, "-P", "-m", NAME]
     return [*started, *words]

@@ -19,14 +19,14 @@ from keepstone.mcp.clients import NAME, ClientKind
 from keepstone.mcp.hooks import EVENTS
 
 _HOOK_SECONDS = 5
-"""When the client gives up; we do after 2 s."""
+"""Timeout of a hook in the client; ``keepstone hook`` itself stops after 2 s."""
 _BOM = "\ufeff"
 SKILL = Path(__file__).with_name("skill.md")
 """The skill that tells a model when to recall, save, supersede and forget."""
 
 
 Edit: TypeAlias = Callable[[str], str]
-"""Returns the changed text of a file; raises ValueError if the file is not what it should be."""
+"""Returns the changed text of a file; raises ValueError if the file has unexpected content."""
 
 
 class ChangedError(ValueError):
@@ -39,7 +39,7 @@ class Change:
 
     path: Path
     before: bytes | None
-    """None for a file that does not exist."""
+    """The current content; None for a file that does not exist."""
     after: str
     edits: tuple[Edit, ...]
     removes: bool = False
@@ -47,10 +47,10 @@ class Change:
 
     @classmethod
     def of(cls, path: Path, *edits: Edit, removes: bool = False) -> Change:
-        """Return the change that edits make to a file as it is now.
+        """Return the change that edits make to the current content of a file.
 
         Raises:
-            ValueError: The file cannot be read as what it should be; nothing was changed.
+            ValueError: The file cannot be parsed or edited; nothing was changed.
         """
         before = _bytes_of(path)
         text = _decoded(path, before)
@@ -59,7 +59,7 @@ class Change:
         return cls(path, before, text, edits, removes)
 
     def again(self) -> Change:
-        """Return the same edits of the file as it is now; errors as for ``of``."""
+        """Return the change that the same edits make to the current content; errors as for ``of``."""
         return Change.of(self.path, *self.edits, removes=self.removes)
 
     @property
@@ -80,13 +80,13 @@ class Change:
     def write(self) -> Path | None:
         """Write the file and return its backup, None if there was no file.
 
-        A link is followed, so that files that are kept elsewhere stay there.
+        A symbolic link is followed, so that files that are kept elsewhere stay there.
 
         Raises:
-            ChangedError: The file is not what it was when it was read.
+            ChangedError: The file has changed since it was read.
         """
-        # Many people keep such files in a repository and link to them; a rename over the link would part the
-        # two.
+        # Many people keep such files in a repository and link to them; a rename over the link would replace
+        # the link.
         path = self.path.resolve()
         if self.removes and not self.after:
             self._remove(path)
@@ -94,7 +94,7 @@ class Change:
         with Folder(path.parent, create=True) as folder:
             self._check_unchanged(path)
             mode = FILE_MODE if self.before is None else stat.S_IMODE(path.stat().st_mode)
-            # The bytes that were read and shown, and not those that are there now.
+            # Back up the bytes that were read and shown, not the current ones.
             backup = None if self.before is None else self._back_up(folder, path, self.before, mode)
             temporary = f".{path.name}.{NAME}.tmp"
             with temporary_file(folder, temporary) as fd:
@@ -102,7 +102,7 @@ class Change:
                 set_mode(fd, mode)
                 sync_file(fd, path)
                 try:
-                    self._check_unchanged(path)  # Again, as syncing takes a while.
+                    self._check_unchanged(path)  # Check again, as syncing takes a while.
                 except ChangedError:
                     if backup is not None:
                         folder.unlink(backup.name)
@@ -132,7 +132,7 @@ def installed(client: ClientKind, path: Path) -> dict[str, Any] | None:
     """Return our entry in a client's configuration, None if there is none.
 
     Raises:
-        ValueError: The file cannot be read as what it should be.
+        ValueError: The file cannot be parsed.
     """
     text = _decoded(path, _bytes_of(path))
     servers = (_toml_of(path, text).unwrap() if client.is_toml else _loaded(path, text)).get(client.key)
@@ -141,13 +141,13 @@ def installed(client: ClientKind, path: Path) -> dict[str, Any] | None:
 
 
 def with_server(client: ClientKind, path: Path, entry: dict[str, Any] | None) -> Edit:
-    """Return the edit that puts our entry into a client's configuration, or with None takes it out."""
+    """Return the edit that puts our entry into a client's configuration, or with None removes it."""
 
     def edit(text: str) -> str:
         if client.is_toml:
             return _with_table(client, path, text, entry)
         keys = (client.key, NAME)
-        # First, for its messages: they name the file, and say what to do.
+        # Parse the text first, as errors of this call name the file and say what to do.
         _loaded(path, text)
         try:
             return jsonc.remove(text, keys) if entry is None else jsonc.put(text, keys, entry)
@@ -214,13 +214,13 @@ def _with_table(client: ClientKind, path: Path, text: str, entry: dict[str, Any]
         servers[NAME] = table
     shown = tomlkit.dumps(document)
     if "\r\n" in text:
-        # tomlkit writes what it adds with line feeds alone, also into a file with CRLF.
+        # tomlkit ends the lines that it adds with line feeds only, even in a file with CRLF.
         shown = re.sub(r"(?<!\r)\n", "\r\n", shown)
     return (_BOM if text.startswith(_BOM) else "") + shown
 
 
 def with_hooks(client: ClientKind, path: Path, command: Sequence[str] | None) -> Edit:
-    """Return the edit that puts our hooks into a client's file, or with None takes them out.
+    """Return the edit that puts our hooks into a client's file, or with None removes them.
 
     Args:
         client: A client that has hooks.
@@ -234,7 +234,7 @@ def with_hooks(client: ClientKind, path: Path, command: Sequence[str] | None) ->
             groups = hooks.get(event, []) if isinstance(hooks, dict) else None
             if not isinstance(groups, list):
                 raise ValueError(f"{path}: hooks.{event} is not an array; nothing was changed")  # noqa: TRY004
-            # Ours is replaced and not edited, so that a newer version changes its command.
+            # Replace our hook instead of editing it, so that a newer version can change its command.
             others = [group for group in groups if not _is_ours(group, client, event)]
             if command is not None:
                 line = shlex.join([*command, client.name, event])
@@ -250,11 +250,11 @@ def with_hooks(client: ClientKind, path: Path, command: Sequence[str] | None) ->
 
 
 def with_skill(path: Path, *, wanted: bool) -> Edit:
-    """Return the edit that makes a file our skill, or without ``wanted`` empties it if it is ours."""
+    """Return the edit that writes our skill to a file, or without ``wanted`` empties a file that has it."""
 
     def edit(text: str) -> str:
         ours = SKILL.read_text(encoding="utf-8")
-        # Our skill of any version begins alike, up to its description.
+        # All versions of our skill begin with the same text, up to the description.
         if text and not text.startswith(ours.partition("description")[0]):
             raise ValueError(f"{path} is another skill of that name; rename it, nothing was changed")
         return ours if wanted else ""
@@ -265,5 +265,5 @@ def with_skill(path: Path, *, wanted: bool) -> Edit:
 def _is_ours(group: object, client: ClientKind, event: str) -> bool:
     hooks = group.get("hooks") if isinstance(group, dict) else None
     commands = [hook.get("command") for hook in hooks or () if isinstance(hook, dict)]
-    # A group with a second command is a person's own arrangement, and stays.
+    # A group with a second command was edited by the user, and is kept.
     return len(commands) == 1 and str(commands[0]).endswith(f" hook {client.name} {event}")

@@ -1,4 +1,4 @@
-"""Hooks of coding agents: context at the start, and turns stored when a conversation is cut or ends."""
+"""Hooks of coding agents: context at the start and with prompts, turns stored at compaction and end."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ EVENTS: Mapping[str, Mapping[str, Action]] = {
         "SessionEnd": "store",
     },
 }
-"""The function of each client's events."""
+"""The action for each event of each client."""
 _BUDGET = 1500
 _HITS = 3
 _AT_ONCE = 200
-"""Turns stored with one write. After a timeout the rest is stored with the next event."""
+"""Maximum turns stored with one write. After a timeout the rest is stored with the next event."""
 _LONGEST_TURN = 20_000
 _ROLES = {"user": "user", "assistant": "assistant", "gemini": "assistant", "model": "assistant"}
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One thing that a person or a model said."""
+    """One message of a person or a model."""
 
     id: str
     ts: str | None
@@ -60,7 +60,7 @@ def answer(home: Home, agent: str, client: str, event: str, payload: Mapping[str
     """Handle an event and return the text for the client: JSON, or nothing.
 
     Raises:
-        ValueError: The client or event is unknown, or the payload lacks something.
+        ValueError: The client or event is unknown, or the payload lacks a key.
     """
     action = EVENTS.get(client, {}).get(event)
     if action is None:
@@ -84,7 +84,7 @@ def _text(payload: Mapping[str, Any], key: str) -> str:
 
 def _context(memory: Agent) -> str:
     found = memory.context(budget=_BUDGET, ids=True)
-    # Without any memory the block would only be its own introduction, at the start of every conversation.
+    # Without any memory the block would contain only its introduction, at the start of every conversation.
     return found.text if found.sources else ""
 
 
@@ -92,9 +92,10 @@ def _recalled(memory: Agent, prompt: str) -> str:
     from keepstone.operations.agent_tools import hits_answer
     from keepstone.recall.relevance import worth_telling
 
-    # Hits that are only neighbours of a match in its session are noise here.
+    # Leave out hits that are only neighbours of a match in its session, as they are noise here.
     relevant = worth_telling(memory.recall(prompt[:_LONGEST_TURN], limit=_HITS, trust=TRUSTED))
-    # An unasked-for recall must also leave out stale entries, and by ``trust`` those of tools and imports.
+    # A recall that nobody asked for must also leave out stale entries. ``trust`` leaves out entries of tools
+    # and imports.
     hits = [
         hit for hit in relevant if (hit.why.words or hit.relevance >= RELEVANT) and hit.entry.stale is None
     ]
@@ -107,7 +108,8 @@ def _store(memory: Agent, session: str, transcript: Path) -> None:
     kept = memory.session(session)
     known = {entry.id for entry in kept.entries(include_superseded=True)}
     new = (turn for turn in turns(transcript) if turn.id not in known)
-    # Clients end a hook after some seconds; what was written before stays, and the next event goes on.
+    # Clients stop a hook after some seconds. The batches written before stay, and the next event stores the
+    # rest.
     while batch := list(islice(new, _AT_ONCE)):
         kept.add_many(
             {
@@ -122,10 +124,10 @@ def _store(memory: Agent, session: str, transcript: Path) -> None:
 
 
 def turns(transcript: Path) -> Iterator[Turn]:
-    """Yield the messages in a transcript of any of the clients, without tools' calls and results."""
+    """Yield the messages in a transcript of any client, without tool calls and results."""
     seen: set[str] = set()
     for record in _records(transcript.read_text("utf-8", "replace")):
-        # What Claude Code notes for itself, and what subagents said, are not turns of the conversation.
+        # Claude Code's own notes and the messages of subagents are not turns of the conversation.
         if record.get("isMeta") or record.get("isSidechain"):
             continue
         inner = next(
@@ -135,7 +137,7 @@ def turns(transcript: Path) -> Iterator[Turn]:
         text = "\n".join(_texts(inner.get("content"))).strip()[:_LONGEST_TURN]
         if role is None or not text:
             continue
-        # Claude Code has ``uuid``, other clients ``id``; a line without either is known by its content.
+        # Claude Code has ``uuid``, other clients ``id``; a line without either is identified by its content.
         name = record.get("uuid") or record.get("id") or inner.get("id") or _digest(record)
         if isinstance(name, str) and name not in seen:
             seen.add(name)

@@ -1,7 +1,7 @@
 """The MCP server as a route of the HTTP server: streamable HTTP at ``/mcp``, without sessions.
 
-The token decides on the agent and on what may be changed, for each request. The protocol's package is
-loaded with the first request.
+The token of each request determines the agent and whether changes are allowed. The package ``mcp`` is loaded
+with the first request.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _Endpoint:
             await error.response()(scope, receive, send)
             return
         scope[_VIEW], manager = await anyio.to_thread.run_sync(self._prepared, agent, access)
-        # A manager of mcp 2.3 can be run once only, so that each request has one. It keeps no state between
+        # A manager of mcp 2.3 can be run only once, so each request has its own. It keeps no state between
         # requests.
         async with manager.run():
             await manager.handle_request(scope, receive, send)
@@ -63,7 +63,7 @@ class _Endpoint:
         found = found.on_behalf(access.origin, may_cite=False)
         view = View(found, McpTools(found, read_only=read_only), self._home)
         server = _server(READ_ONLY if read_only else INSTRUCTIONS)
-        # ``Bodies`` has bounded the body already; the package's own bound is lower.
+        # ``Bodies`` has already limited the body; the package's default limit is lower.
         return view, manager(app=server, stateless=True, max_request_body_size=Limits().body)
 
 

@@ -1,4 +1,4 @@
-"""Edits of JSON with comments that leave every other byte as it is."""
+"""Edits of JSON with comments that leave every other byte unchanged."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class _Member:
     start: int
     node: _Node
     comma: int | None = None
-    """Where the comma after it is."""
+    """The offset of the comma after the member; None without one."""
 
 
 def load(text: str) -> Any:
-    """Return the value of a text; of a text without any value, an empty object.
+    """Return the value of a text; an empty object for a text without any value.
 
     Raises:
         ValueError: The text is not JSON, comments and trailing commas aside; the message names the line.
@@ -42,10 +42,10 @@ def load(text: str) -> Any:
 
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
-    """Return a text with a value at a path of keys; objects on the way are made.
+    """Return a text with a value at a path of keys; missing objects on the path are created.
 
     Raises:
-        ValueError: As for ``load``; or something on the way is not an object.
+        ValueError: As for ``load``; or a value on the path is not an object.
     """
     if not _tokens_of(text):
         text = f"{text}{{}}\n"
@@ -94,20 +94,20 @@ def remove(text: str, path: Sequence[str]) -> str:
     place = node.members.index(gone)
     end = gone.node.end if gone.comma is None else gone.comma + 1
     start = gone.start
-    # With its line, so that no blank line is left where the member was.
+    # Remove the member with its line, so that no blank line is left.
     while text[start - 1] in " \t":
         start -= 1
     if text[start - 1] == "\n":
         start -= 2 if text[start - 2 : start] == "\r\n" else 1
-    # The last member has no comma after it; then the one before it goes, as strict readers refuse a trailing
-    # comma.
+    # If the last member has no comma after it, remove the comma before it, as strict readers refuse a
+    # trailing comma.
     comma = node.members[place - 1].comma if place and gone.comma is None else None
     head = text[:start] if comma is None else text[:comma] + text[comma + 1 : start]
     return head + text[end:]
 
 
 def _appended(text: str, node: _Node, member: str, indent: str, unit: str, newline: str) -> str:
-    """Return a text with a member after those of an object, and after the comments that follow them."""
+    """Return a text with a member appended to an object, after the comments that follow its members."""
     at = node.end - 1
     while text[at - 1] in " \t\r\n":
         at -= 1
@@ -116,7 +116,7 @@ def _appended(text: str, node: _Node, member: str, indent: str, unit: str, newli
     member = f"{newline}{indent}{unit}{member}"
     if last is None:
         return text[:at] + member + tail
-    # A trailing comma is the style of this file, and is kept.
+    # Keep the trailing comma, as it is the style of this file.
     if last.comma is not None:
         return f"{text[:at]}{member},{tail}"
     return f"{text[: last.node.end]},{text[last.node.end : at]}{member}{tail}"
@@ -127,7 +127,7 @@ def _indented(shown: str, indent: str, newline: str) -> str:
 
 
 def _unit_of(text: str, root: _Node) -> str:
-    """Return the indentation of the first member that has a line of its own."""
+    """Return the indentation of the first member that begins a line; two spaces without one."""
     for member in root.members:
         found = re.search(r"\n([ \t]+)\Z", text[: member.start])
         if found:
@@ -136,7 +136,7 @@ def _unit_of(text: str, root: _Node) -> str:
 
 
 def _member(node: _Node, key: str) -> _Member | None:
-    # Of a key that is there twice, programs take the last one.
+    # If a key occurs twice, programs use the last one.
     return next((member for member in reversed(node.members) if member.key == key), None)
 
 

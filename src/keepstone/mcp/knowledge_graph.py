@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from keepstone.agent import Agent
 
 SESSION = "memory"
-"""The session of the graph, where an import of the reference server's ``memory.jsonl`` puts it, too."""
+"""The session of the graph. An import of the reference server's ``memory.jsonl`` uses it, too."""
 _ENTITY, _RELATION = "entity", "relation"
 _FOUND = 10
 """Maximum number of entities that are found without containing the query."""
@@ -28,11 +28,11 @@ _Change = Callable[[dict[str, Record], dict[str, Record]], None]
 class KnowledgeGraph:
     """Entities with observations, and relations between them; each entity and relation is an entry.
 
-    Each change is one step: no other process's change comes between its reading and its writing, and it is
-    written whole or not at all.
+    Each change is atomic: no other process writes between its read and its write, and it is written
+    completely or not at all.
 
     Args:
-        agent: The agent whose memory this is.
+        agent: The agent whose memory contains the graph.
     """
 
     def __init__(self, agent: Agent) -> None:
@@ -41,7 +41,7 @@ class KnowledgeGraph:
         self.session = SESSION
 
     def create_entities(self, given: Iterable[Record]) -> list[Record]:
-        """Add entities whose names are not there yet, and return these."""
+        """Add the entities whose names are new, and return them."""
         made: list[Record] = []
 
         def change(entities: dict[str, Record], _: dict[str, Record]) -> None:
@@ -54,7 +54,7 @@ class KnowledgeGraph:
         return made
 
     def create_relations(self, given: Iterable[Record]) -> list[Record]:
-        """Add relations that are not there yet, and return these."""
+        """Add the relations that are new, and return them."""
         made: list[Record] = []
 
         def change(_: dict[str, Record], relations: dict[str, Record]) -> None:
@@ -67,10 +67,10 @@ class KnowledgeGraph:
         return made
 
     def add_observations(self, given: Iterable[Record]) -> list[Record]:
-        """Add observations to entities, and return those that each did not have.
+        """Add observations to entities, and return the new observations of each.
 
         Raises:
-            ValueError: There is no entity of a name; nothing was written.
+            ValueError: An entity does not exist; nothing was written.
         """
         results: list[Record] = []
 
@@ -125,12 +125,12 @@ class KnowledgeGraph:
         return _graph(*self._read())
 
     def search(self, query: str) -> Graph:
-        """Return the entities that contain a query, in any case, and their relations.
+        """Return the entities that contain a query, ignoring case, and their relations.
 
-        If none contains it literally, they are those that recall finds relevant.
+        If no entity contains it literally, return those that recall finds relevant.
         """
         entities, relations = self._read()
-        # First as the reference server searches, so that prompts that were written for it find the same.
+        # Search like the reference server first, so that prompts written for it get the same results.
         wanted = query.lower()
         found = [entity for entity in entities if any(wanted in text.lower() for text in _texts(entity))]
         if not found and wanted.strip():
@@ -157,7 +157,7 @@ class KnowledgeGraph:
         ts = now(clock_of(self._agent))
 
         def lines(live: LiveSession) -> list[Record]:
-            # Read under the lock, so that several servers on one home lose none of one another's changes.
+            # Read under the lock, so that servers on the same home do not lose each other's changes.
             entries = [*live.select(_ENTITY, ()), *live.select(_RELATION, ())]
             before, stored = _parts(entries), {entry.id: entry for entry in entries}
             after = (dict(before[0]), dict(before[1]))
@@ -170,7 +170,8 @@ class KnowledgeGraph:
             ]
             put = [_entity_line(entity) for name, entity in after[0].items() if before[0].get(name) != entity]
             put += [_relation_line(relation) for key, relation in after[1].items() if key not in before[1]]
-            # An entity from elsewhere may have another id than its name, under which it is written.
+            # An imported entity may have an id other than its name, but a change is written with the name as
+            # its id.
             named = {_name_of(entry): entry for entry in entries if entry.type == _ENTITY}
             put = [line | self._origin((stored | named).get(line["id"])) for line in put]
             cut = _without_links(stored, set(before[1]) - set(after[1]), {*gone})
@@ -206,7 +207,8 @@ def _parts(entries: Iterable[Entry]) -> tuple[dict[str, Record], dict[str, Recor
             name = _name_of(entry)
             texts = [str(text) for text in data.get("observations") or [entry.text]]
             kind = str(data.get("entityType") or _ENTITY)
-            # An entity may have no observation, while an entry must have a text, which is its name then.
+            # An entity may have no observations. Its entry still has a text, which must not become an
+            # observation.
             observations = [] if data.get("observations") == [] else texts
             entities[name] = {"name": name, "entityType": kind, "observations": observations}
             for link in entry.links:
@@ -218,7 +220,7 @@ def _parts(entries: Iterable[Entry]) -> tuple[dict[str, Record], dict[str, Recor
 
 
 def _without_links(stored: Mapping[str, Entry], removed: set[str], gone: set[str]) -> list[Record]:
-    """Return patches that take removed relations out of the links of entities."""
+    """Return patches that remove deleted relations from the links of entities."""
     patches: list[Record] = []
     for name, entry in stored.items():
         links = [dict(link) for link in entry.links]
@@ -245,12 +247,12 @@ def _relation(given: Mapping[str, Any]) -> Record:
 
 
 def _id_of(relation: Mapping[str, Any]) -> str:
-    # JSON keeps the parts apart, whatever signs they have.
+    # JSON keeps the parts apart, whatever characters they contain.
     return json.dumps([relation["from"], relation["relationType"], relation["to"]], ensure_ascii=False)
 
 
 def _entity_line(entity: Record) -> Record:
-    # Recall puts the name in front of the text, as that of a speaker.
+    # Recall puts the name before the text, like the name of a speaker.
     text = "\n".join([entity["entityType"], *entity["observations"]])
     return {"id": entity["name"], "type": _ENTITY, "text": text, "data": entity}
 

@@ -15,21 +15,22 @@ if TYPE_CHECKING:
     from keepstone.notes.notes import Notes
 
 Profile = Literal["keepstone", "reference"]
-"""Which tools a client sees: ours, or those of the reference memory server."""
+"""The tools that a client sees: keepstone's, or those of the reference memory server."""
 
 
 _LONGEST_CLIENT = 80
-"""Characters of a client's name that are kept."""
+"""Maximum characters of a client's name that are kept."""
 
 
 class McpTools:
     """The tools of one agent's memory.
 
     Args:
-        agent: The agent, whom no argument of a tool changes.
+        agent: The agent; no argument of a tool selects another one.
         read_only: Leave out the tools that write.
         notes: The notes that ``memory_context`` includes.
-        profile: ``"reference"`` lists the tools of the reference memory server instead; ours are answered.
+        profile: ``"reference"`` lists the tools of the reference memory server instead; keepstone's can still
+            be called.
         shared: Other agents whose shared entries are found, too.
     """
 
@@ -53,12 +54,12 @@ class McpTools:
         self.tools = self._own_tools(writer) if self.graph is None else self._graph_tools(writer)
 
     def call(self, name: str, arguments: Mapping[str, Any], client: str | None = None) -> ToolAnswer:
-        """Run a tool and return its result. It raises nothing.
+        """Run a tool and return its result. Errors are returned, not raised.
 
-        What it saves says that a model said it, through the client of this name.
+        The entries that it saves have a model as their origin, through the client of this name.
         """
         writer = self._writer(client)
-        # Made for each call, as the origin of what it saves names its client.
+        # The tools are made for each call, as the origin of saved entries names the client.
         own = (memory_tool.tool for memory_tool in self._own_tools(writer))
         if self.graph is None:
             return Toolbox(own).call(name, arguments)

@@ -1,4 +1,4 @@
-"""Which agent belongs to a project."""
+"""The agent that belongs to a project."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from keepstone.notes.notes import USER, Notes
 from keepstone.notes.prompt import Source
 
 AUTO = "auto"
-"""The agent's name that stands for the project's."""
+"""The name that selects the agent of the project."""
 DEFAULT = "default"
 _LONGEST_NAME = 60
 _DIGEST = 8
@@ -28,9 +28,9 @@ class UserNotes(Notes):
 def agent_of(folder: Path, *, worktree: bool = False) -> str:
     """Return the slug of the agent of the project that holds a folder.
 
-    It is the name of the Git repository's main folder and a digest of its path, so that all worktrees of
-    a repository share one memory. Outside of a repository the folder itself counts; the user's own folder
-    and the root of the file system belong to no project, and give ``default``.
+    The slug is the name of the Git repository's main folder and a digest of its path, so that all worktrees
+    of a repository share one memory. Outside of a repository the folder itself is used. The user's own folder
+    and the root of the file system belong to no project, and result in ``default``.
 
     Args:
         folder: A folder in the project.
@@ -43,7 +43,7 @@ def agent_of(folder: Path, *, worktree: bool = False) -> str:
     resolved = folder.resolve()
     top = work_tree_of(resolved)
     root = resolved if top is None else (top if worktree else _main_folder(top))
-    # Clients that know no project start servers there.
+    # Clients without a project start servers in these folders.
     if top is None and root in (Path.home().resolve(), Path(root.anchor)):
         return DEFAULT
     digest = hashlib.sha256(str(root).encode("utf-8", "surrogateescape")).hexdigest()[:_DIGEST]
@@ -52,7 +52,7 @@ def agent_of(folder: Path, *, worktree: bool = False) -> str:
 
 
 def _main_folder(top: Path) -> Path:
-    """Return the folder of the repository that a worktree belongs to; any other folder itself."""
+    """Return the main folder of a worktree's repository; any other folder unchanged."""
     git = top / ".git"
     if not git.is_file():
         return top
@@ -64,9 +64,10 @@ def _main_folder(top: Path) -> Path:
     if not common.is_file():  # A submodule is a repository of its own.
         return top
     shared = (own / common.read_text("utf-8", "surrogateescape").strip()).resolve()
-    # git keeps in it the way back: the folder alone, which may come from anywhere, decides nothing.
+    # git stores the path back to the worktree in this file. A folder without it, which may come from
+    # anywhere, proves nothing.
     back = own / "gitdir"
-    # A file ``.git`` that a stranger made could otherwise name any other repository, and so read its agent's
+    # Otherwise a ``.git`` file made by a stranger could name any other repository, and so read its agent's
     # memory.
     if own.parent != shared / "worktrees" or not back.is_file():
         return top

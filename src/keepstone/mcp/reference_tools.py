@@ -141,7 +141,7 @@ def _tool(
 ) -> MemoryTool:
     def answer(**given: Any) -> ToolAnswer:
         data = run(**given)
-        # As the reference server does: the text of a result with one list is the list alone.
+        # Like the reference server, use the list alone as the text of a result with one list.
         (first, *others) = data.values()
         shown = data if others else first
         text = str(data["message"]) if "message" in data else json.dumps(shown, ensure_ascii=False, indent=2)

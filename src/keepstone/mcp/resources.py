@@ -29,7 +29,7 @@ GRAPH = "memory://knowledge-graph"
 """The resource of the reference memory server."""
 _PAGE = 100
 _MOST_COMPLETIONS = 100
-"""As the protocol allows."""
+"""Maximum number of completions that the protocol allows."""
 _KINDS = ("sessions", "files", "notes")
 _NOTES = ("project", "user")
 
@@ -41,7 +41,7 @@ class View:
     agent: Agent
     tools: McpTools
     home: Home
-    """Whose folder no message may name."""
+    """The home; messages must not contain the path of its folder."""
     notes: Notes | None = None
 
 
@@ -71,8 +71,9 @@ TEMPLATES = [
 
 
 def listed(view: View, cursor: str | None) -> types.ListResourcesResult:
-    """Return a page of resources in the order of their URIs; the cursor is the last one's URI."""
-    # By URI and not by number: a resource that comes or goes between two pages shifts no other.
+    """Return a page of resources in the order of their URIs; the cursor is the URI of the last one."""
+    # The cursor is a URI and not a number, so a resource added or removed between two pages does not shift
+    # the others.
     found = sorted(_resources(view), key=lambda resource: resource.uri)
     rest = [resource for resource in found if cursor is None or resource.uri > cursor]
     page = rest[:_PAGE]
@@ -136,14 +137,14 @@ def _text(view: View, kind: str, name: str) -> str | None:
         answer = view.tools.call("session_history", {"session": name, "limit": 200})
         return answer.text if answer.data.get("entries") else None
     if kind == "files":
-        # What a model reads as a resource is fenced as data, as the answers of tools are.
+        # A resource that a model reads is fenced as data, like the results of tools.
         try:
             return AS_DATA + fenced([f"{view.agent.files.read(name)}\n"])
         except (KeepstoneError, ValueError):
             return None
     if view.notes is None or name not in _NOTES:
         return None
-    # Not fenced: notes are what people wrote for the agent.
+    # Notes are not fenced, as people wrote them for the agent.
     entries = view.notes.entries(name.capitalize())
     return "".join(f"- {entry.content}\n" for entry in entries)
 

@@ -1,4 +1,4 @@
-"""The MCP server: its answers, for all transports."""
+"""The MCP server: its request handlers, for all transports."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ logger = logging.getLogger("keepstone.mcp")
 
 _Context = ServerRequestContext[Any, Any]
 ViewOf = Callable[[Any], View]
-"""Returns the agent as a client may see it. The request is None over stdio, Starlette's over HTTP."""
+"""Returns the view of a request's client. The request is None over stdio, Starlette's over HTTP."""
 _PROGRESS_SECONDS = 1.0
 T = TypeVar("T")
 
@@ -43,10 +43,10 @@ def create_server(
     """Return the server; nothing is opened before the first request that needs memory.
 
     Args:
-        view_of: Returns the agent as the client of a request may see it.
+        view_of: Returns the view that the client of a request may see.
         instructions: The text about the server for a client's model.
-        keeps_clients: Whether the transport keeps a client between requests, so that one of an older
-            protocol can hear of changes.
+        keeps_clients: Whether the transport keeps a client between requests, so that clients of an older
+            protocol can be notified of changes.
     """
     handlers = _Handlers(view_of)
     older: dict[str, Any] = (
@@ -74,7 +74,7 @@ def create_server(
         on_subscriptions_listen=handlers.listen,
         **older,
     )
-    # In place of the SDK's own, whose spans hold what clients say.
+    # This replaces the SDK's own middleware, whose spans contain texts of clients.
     server.middleware = [traced]
     return server
 
@@ -138,13 +138,14 @@ class _Handlers:
         return types.EmptyResult()
 
     async def _run(self, ctx: _Context, answer: Callable[[View], T]) -> T:
-        """Answer in a thread; failures become errors without paths."""
+        """Run a handler in a thread; failures become errors without paths."""
 
         def run() -> T | MCPError:
             view = self._view_of(ctx.request)
             try:
                 return answer(view)
-            # Returned and raised outside: a task group of anyio would wrap it into an exception group.
+            # Return the error, and raise it outside: anyio's task group would wrap it into an exception
+            # group.
             except MCPError as error:
                 return error
             except (KeepstoneError, ValueError, OSError) as error:
@@ -158,7 +159,7 @@ class _Handlers:
 
 
 def _client_of(ctx: _Context) -> str | None:
-    """Return the name of the client of a request, None if it did not say it."""
+    """Return the name of a request's client; None if the client did not send it."""
     params = ctx.session.client_params
     return None if params is None else params.client_info.name
 
@@ -170,8 +171,7 @@ async def _with_progress(ctx: _Context, call: Callable[[], T]) -> T:
     """
     async with anyio.create_task_group() as group:
         group.start_soon(_report, ctx)
-        # A client that cancels waits for nothing more; the thread goes on, so that a write is never half
-        # done.
+        # A client that cancels no longer waits, but the thread continues, so that a write is never half done.
         found = await anyio.to_thread.run_sync(call, abandon_on_cancel=True)
         group.cancel_scope.cancel()
     return found
@@ -206,7 +206,7 @@ def _definition(tool: MemoryTool) -> types.Tool:
 def _result(view: View, answer: ToolAnswer) -> types.CallToolResult:
     text = _sendable(answer.text)
     if not answer.data["ok"]:
-        # Over HTTP the client is on another machine, and should not learn how this one is laid out.
+        # Over HTTP the client is on another machine, and should not learn the paths of this one.
         text = _without_paths(view, text)
         return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
     data = {key: value for key, value in answer.data.items() if key != "ok"}
@@ -217,11 +217,11 @@ def _result(view: View, answer: ToolAnswer) -> types.CallToolResult:
 
 
 def _sendable(text: str) -> str:
-    # A log that was edited by hand may hold lone surrogates, which no transport can carry.
+    # A log that was edited by hand may contain lone surrogates, which no transport can send.
     return text.encode("utf-8", "replace").decode()
 
 
 def _without_paths(view: View, message: str) -> str:
-    """Return a message that does not say where on this machine memory lies."""
+    """Return a message without the paths of the home and of the user's folder."""
     root = str(view.home.root)
     return message.replace(f"{root}/", "").replace(root, "the home").replace(str(Path.home()), "~")

@@ -1,6 +1,6 @@
-"""Whether a client's configuration starts a server that answers.
+"""A check that a client's configuration starts a server that responds.
 
-A project's file comes from everybody who works on it, so that a command in it may be anything.
+Everybody who works on a project may change its file, so a command in the file may be anything.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from keepstone.mcp.clients import command_of
 
 _SECONDS = 30
-"""As long as Claude Code waits for a server to start."""
+"""Maximum seconds for a server to start, as in Claude Code."""
 _REQUEST = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -29,11 +29,11 @@ _REQUEST = {
 
 
 def trouble_of(entry: Mapping[str, Any], *, shared: bool = False, start: bool = False) -> str | None:
-    """Start the server of an entry and return what is wrong with it, None if it answers.
+    """Start the server of an entry and return a description of its problem; None if it responds.
 
     Args:
         entry: The entry in the client's configuration.
-        shared: Whether it is in a project's file.
+        shared: Whether the entry is in a project's file.
         start: Whether to start also a command that ``keepstone mcp install`` does not write.
     """
     command, words = entry.get("command"), entry.get("args", [])
@@ -42,7 +42,7 @@ def trouble_of(entry: Mapping[str, Any], *, shared: bool = False, start: bool = 
     if shutil.which(command) is None:
         return f"{command} is missing or not executable: run keepstone mcp install again"
     line = [command, *map(str, words)]
-    # A cloned repository may name any command, and a check must not run it without a question.
+    # A cloned repository may name any command, and a check must not run the command without asking.
     if not start and not is_written_by_install(line, shared=shared):
         return (
             f"not started, as keepstone mcp install writes another command: {shlex.join(line)}. "
@@ -55,7 +55,7 @@ def _trouble_of_server(line: Sequence[str]) -> str | None:
     try:
         done = subprocess.run(  # noqa: S603  Our own command, or one that the user chose to start.
             line,
-            # The input ends after the request, and with it the server.
+            # The input ends after the request, which also ends the server.
             input=f"{json.dumps(_REQUEST)}\n",
             capture_output=True,
             text=True,
@@ -75,7 +75,7 @@ def _trouble_of_server(line: Sequence[str]) -> str | None:
 def is_written_by_install(line: Sequence[str], *, shared: bool) -> bool:
     """Return whether ``keepstone mcp install`` may have written a command line.
 
-    In a project's file it names no home: the server would open a folder or database of someone else.
+    In a project's file such a command names no home, which could be someone else's folder or database.
     """
     for own in (command_of(["mcp"]), command_of(["mcp"], shared=True)):
         if list(line[: len(own)]) == own:

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger("keepstone.mcp")
 
 _LONGEST_LINE = 32 * 1024 * 1024
-"""Bytes of a message: as the server allows over HTTP."""
+"""Maximum bytes of a message, as over HTTP."""
 _INVALID_PARAMS = -32602
-"""JSON-RPC's code."""
+"""JSON-RPC's code for invalid parameters."""
 _LAST_ANSWERS = 10.0
-"""Seconds that calls in progress get to complete when the input ends."""
+"""Maximum seconds for calls in progress to complete after the input has ended."""
 
 
 def serve(
@@ -38,14 +38,14 @@ def serve(
     """Serve an agent's memory, and what ``shared`` agents share with it, until standard input ends.
 
     Raises:
-        NotGrantedError: One of these shares nothing.
+        NotGrantedError: One of the ``shared`` agents shares nothing with the agent.
         InvalidAgentIdError: The slug is not valid; nothing was read or written.
     """
     found = home.agent(agent)
     found.count(shared=shared, ids=())  # Raises unless all of them share something.
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="keepstone: %(message)s")
     instructions = instructions_of(profile, read_only=read_only)
-    # Before anything else is imported, as any library may print to standard output.
+    # Take the streams before further imports, as any library may print to standard output.
     wire = _Wire()
 
     import anyio
@@ -67,10 +67,10 @@ def serve(
 
 
 class _Wire:
-    """Standard input and output, kept for the protocol alone.
+    """Standard input and output, reserved for the protocol.
 
-    From here on anything else that is written to standard output goes to standard error, and standard
-    input is empty.
+    Afterwards, anything else that is written to standard output goes to standard error, and standard input is
+    empty.
     """
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ class _Wire:
         self._is_open = True
 
     def _line(self) -> bytes:
-        """Return the next line; one that is too long is skipped and logged."""
+        """Return the next line; a line that is too long is skipped and logged."""
         while len(line := self._input.readline(_LONGEST_LINE)) == _LONGEST_LINE and line[-1:] != b"\n":
             while (rest := self._input.readline(_LONGEST_LINE)) and rest[-1:] != b"\n":
                 pass
@@ -121,7 +121,7 @@ class _Wire:
         if message.get("method") == "notifications/cancelled" and isinstance(message.get("params"), dict):
             self._asked.discard(message["params"].get("requestId"))
         elif message.get("method") == "subscriptions/listen":
-            pass  # Its answer comes when the client is gone.
+            pass  # It is answered only after the client has disconnected.
         elif "method" in message and isinstance(message.get("id"), int | str):
             self._asked.add(message["id"])
 
@@ -146,8 +146,8 @@ class _Wire:
 
 
 def _claimed(fd: int, mode: str, diversion: int) -> BinaryIO:
-    """Return a private stream in the place of a standard one, which is diverted."""
-    # Descriptors and not sys.stdout: C libraries and child processes write to the descriptor.
+    """Return a private stream of a standard descriptor, and redirect the descriptor."""
+    # Redirect the descriptor and not sys.stdout, as C libraries and child processes write to the descriptor.
     kept = os.dup(fd)
     os.dup2(diversion, fd)
     os.close(diversion)
@@ -164,7 +164,7 @@ def _object(text: str | bytes) -> dict[str, Any]:
 
 def _has_lone_surrogate(line: bytes) -> bool:
     """Return whether a message has a lone surrogate, which JSON can escape and the package cannot parse."""
-    # Nearly all messages end here, without being parsed a second time.
+    # Nearly all messages have no such escape, and are not parsed a second time.
     if b"\\ud" not in line and b"\\uD" not in line:
         return False
     try:
@@ -172,5 +172,5 @@ def _has_lone_surrogate(line: bytes) -> bool:
     except UnicodeEncodeError:
         return True
     except (ValueError, RecursionError):
-        return False  # The package says what is wrong.
+        return False  # The package reports the error.
     return False

@@ -1,4 +1,4 @@
-"""Telling clients that a session changed, or that there is another one."""
+"""Notifications to clients that a session was changed, added or removed."""
 
 from __future__ import annotations
 
@@ -58,19 +58,19 @@ class Subscriptions:
             group.cancel_scope.cancel()
 
     async def add(self, uri: str, session: ServerSession, view: View) -> None:
-        """Tell the client of changes of a resource from now on."""
+        """Notify the client of later changes of a resource."""
         self._uris.add(uri)
         if not self._is_watching:
             self._is_watching = True
             bus = InMemorySubscriptionBus()
-            # Without a bound: the bus calls ``send_nowait``, which a full stream refuses.
+            # The stream has no limit, as the bus calls ``send_nowait``, which fails on a full stream.
             sending, events = anyio.create_memory_object_stream[ServerEvent](float("inf"))
             bus.subscribe(sending.send_nowait)
             await self._group.start(_publish, view, bus)
             self._group.start_soon(self._forward, events, session)
 
     def discard(self, uri: str) -> None:
-        """Tell nothing more of a resource."""
+        """Stop the notifications about a resource."""
         self._uris.discard(uri)
 
     async def _forward(self, events: AsyncIterator[ServerEvent], session: ServerSession) -> None:
@@ -82,13 +82,13 @@ class Subscriptions:
 async def _publish(
     view: View, bus: InMemorySubscriptionBus, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
 ) -> None:
-    """Publish the changes from the moment the task has started."""
+    """Publish the changes that happen after the task has started."""
 
     def watch() -> Iterator[Change]:
         return view.home.watch([view.agent.slug])
 
     try:
-        # The watch begins before the sessions are listed, so that none can come between the two.
+        # The watch begins before the sessions are listed, so that no new session is missed in between.
         changes = await anyio.to_thread.run_sync(watch)
         known = {info.id for info in await anyio.to_thread.run_sync(view.agent.sessions)}
         task_status.started()

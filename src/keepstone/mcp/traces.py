@@ -1,4 +1,4 @@
-"""Spans and durations of MCP requests, in place of the protocol's own, which hold what clients say."""
+"""Spans and durations of MCP requests, in place of the SDK's own, which contain texts of clients."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _METHODS = frozenset(
 
 
 async def traced(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-    """Answer a request in a span of the server, with the caller's as its parent."""
+    """Handle a request in a span of the server, whose parent is the caller's span."""
     if not is_configured():
         return await call_next(ctx)
     method = ctx.method if ctx.method in _METHODS else "other"

@@ -65,7 +65,7 @@ def create_app(
 ) -> FastAPI:
     """Return the app that serves a home. It does not close the home.
 
-    Temporary files of backups that a killed server left behind are removed.
+    Also removes temporary backup files that a killed server left behind.
 
     Args:
         home: The home to serve.
@@ -75,9 +75,9 @@ def create_app(
             for its reader's access.
         mcp: Adds the MCP server to the app, behind the same middleware.
         hosts: The host names that requests may use.
-        any_address: Whether requests may use any IP address, too.
+        any_address: Whether requests may also use any IP address as their host.
         limits: Size and time limits of a request.
-        place: The options of the command that name this home, for commands that pages show.
+        place: The command-line options that select this home, for the commands shown on pages.
     """
     app = FastAPI(
         title="keepstone",
@@ -88,7 +88,7 @@ def create_app(
         openapi_url="/v1/openapi.json",
         generate_unique_id_function=lambda route: route.name,
         responses=shapes.PROBLEM,
-        # FastAPI's own spans hold paths, queries and messages of errors; see ``Counting``.
+        # FastAPI's own spans contain paths, queries and error messages; ``Counting`` makes others.
         telemetry={"tracing": False, "metrics": False, "logs": False, "operation_spans": False},
     )
     app.state.home, app.state.notes, app.state.place = home, notes, tuple(place)
@@ -96,14 +96,15 @@ def create_app(
     # A server that was killed while it packed a backup left a copy of the whole memory behind.
     packing.sweep()
     problems.install(app)
-    # Before the routes, as the pages at their end match every path.
+    # MCP comes before the routes, as the pages, which are added last, match every path.
     if mcp is not None:
         mcp(app)
     _add_routes(app, notes, web)
     app.openapi = lambda: description_of(app)  # type: ignore[method-assign]
-    # The middleware added last runs first: ids, so that every response has one; then counting, also of what
-    # is refused; then access, which sets the largest body; then the whole body, so that a slow one holds no
-    # slot of its agent; then the slot; then keys of retries, which read the body as one message.
+    # The middleware added last runs first, so read from the bottom up: RequestIds, so that every response has
+    # an id; Counting, which also counts refused requests; Guard, as access sets the maximum size of a body;
+    # Bodies, so that a slow body holds no slot of its agent; Concurrency; Retries, which reads the body as
+    # one message; Heads.
     app.add_middleware(Heads)
     app.add_middleware(Retries, answers=answers_of(home))
     app.add_middleware(Concurrency)
@@ -123,7 +124,7 @@ def _add_routes(app: FastAPI, notes: Notes | None, web: Callable[[FastAPI], None
     # Pages match every remaining path; unknown paths of the API must not reach them.
     unknown = Route("/v1/{path:path}", _unknown)
     unknown.methods = (
-        None  # For all methods: with a list of them, requests with others would reach the pages.
+        None  # None matches all methods; with a list, requests with others would reach the pages.
     )
     app.router.routes.append(unknown)
     if web is None:
@@ -144,7 +145,7 @@ async def _unknown(request: Request) -> Response:
     ]
     if not allowed:
         raise HTTPException(404)
-    # No route names HEAD: ``Heads`` makes it of every GET.
+    # No route lists HEAD: ``Heads`` answers it with the GET route.
     if "GET" in allowed:
         allowed.append("HEAD")
     raise HTTPException(405, headers={"Allow": ", ".join(sorted(allowed))})
@@ -157,12 +158,12 @@ async def _front() -> Response:
 
 
 async def _refuse_unknown(request: Request) -> None:
-    """Refuse a query that its route would not read as it was meant.
+    """Refuse query parameters that the route would silently ignore.
 
     Raises:
-        ProblemError: A parameter is unknown, or is given twice.
+        ProblemError: A parameter is unknown, or is given twice and takes only one value.
     """
-    # Nearly all requests end here, so that the check costs them nothing.
+    # Nearly all requests have no query string, and need no check.
     if not request.scope["query_string"]:
         return
     known = dict(_parameters(request.scope["route"].dependant))
@@ -180,7 +181,7 @@ def _refused(detail: str) -> ProblemError:
 
 
 def _parameters(dependant: Dependant) -> Iterator[tuple[str, bool]]:
-    """Yield the names of the query's parameters, each with whether it may be repeated."""
+    """Yield the name of each query parameter, and whether it may be repeated."""
     for field in dependant.query_params:
         yield field.alias, _is_list(field.field_info.annotation)
     for inner in dependant.dependencies:

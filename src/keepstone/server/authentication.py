@@ -24,7 +24,7 @@ SESSION_SECONDS = 12 * 60 * 60
 LINK_SECONDS = 15 * 60
 """Lifetime of a one-time sign-in link."""
 _MOST_SESSIONS = 50
-"""Browser sessions per token; a further one ends the oldest."""
+"""Maximum number of browser sessions per token; a further one ends the oldest."""
 T = TypeVar("T")
 _log = logging.getLogger("keepstone.server")
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="keepstone"'}
@@ -43,7 +43,7 @@ class TokensUnusableError(ProblemError):
 
 
 class Gate:
-    """Authenticates requests. Not thread-safe: see ``apart``."""
+    """Authenticates requests. Local sign-ins are not thread-safe: call other methods through ``apart``."""
 
     def __init__(self, tokens: Tokens, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.failed = 0
@@ -53,7 +53,7 @@ class Gate:
         self._reported = ""
 
     async def apart(self, work: Callable[[], T]) -> T:
-        """Run a function that calls other methods, off the event loop's thread if they may wait."""
+        """Run a function that calls other methods, in another thread if they may wait for a database."""
         return await run_in_threadpool(work) if self._sign_ins.is_shared else work()
 
     def bearer(self, header: str, address: str) -> Access:
@@ -76,8 +76,8 @@ class Gate:
         key = _key(value)
         session = self._sign_ins.session(key)
         access = None if session is None else self._access(session[0], key)
-        # The token was revoked or has expired, so that the session would be looked up in vain with each
-        # request.
+        # The session's token was revoked or has expired. End the session, which would otherwise be looked up
+        # in vain with each request.
         if session is not None and access is None:
             self._sign_ins.end(key)
         return access
@@ -85,20 +85,20 @@ class Gate:
     def page_secret(self, value: str) -> str:
         """Return the second secret of a browser session, which the pages of this origin keep.
 
-        Browsers send a cookie to every port of a host. This secret is stored by origin, thus by port, and is
-        never sent by itself.
+        Browsers send a cookie to every port of a host. This secret is stored per origin, and thus per port,
+        and a browser never sends it on its own.
         """
         return hmac.new(
             self._sign_ins.page_key(), value.encode("utf-8", "surrogatepass"), "sha256"
         ).hexdigest()
 
     def check_page(self, value: str, secret: str) -> None:
-        """Raise unless a change comes with the second secret of its browser session.
+        """Raise unless a change has the second secret of its browser session.
 
         Raises:
-            ProblemError: The secret is missing or another one.
+            ProblemError: The secret is missing or wrong.
         """
-        # Bytes, as compare_digest refuses texts with other characters than ASCII, and a client may send any.
+        # Compare bytes, as compare_digest refuses non-ASCII strings, and a client may send any characters.
         if not hmac.compare_digest(self.page_secret(value).encode(), secret.encode("utf-8", "surrogatepass")):
             raise ProblemError(
                 403,
@@ -128,8 +128,8 @@ class Gate:
             ProblemError: The secret is unknown, used or expired.
         """
         with self._reading_tokens():
-            # The first is a link that this server printed at its start, the second one of ``keepstone serve
-            # --link``.
+            # ``_sign_ins`` has the links that this server printed at its start, ``_tokens`` those of
+            # ``keepstone serve --link``.
             taken = self._sign_ins.take_link(_key(secret)) or self._tokens.take_link(secret)
         if not taken:
             self._count_failure(address)
@@ -149,8 +149,8 @@ class Gate:
         with self._reading_tokens():
             token = self._tokens.holder(secret)
         if token is None:
-            # A valid token always passes, so that one misconfigured client cannot lock out its whole
-            # machine: 256 random bits cannot be guessed.
+            # Only invalid tokens are limited, so that one misconfigured client cannot lock out its whole
+            # machine. This is safe, as 256 random bits cannot be guessed.
             self._count_failure(address)
             raise ProblemError(401, "unauthorized", "invalid, expired or revoked token", _CHALLENGE)
         return token
@@ -166,8 +166,8 @@ class Gate:
         if digest is None:
             return Access(holder=key, reader=key)
         with self._reading_tokens():
-            # Looked up with each request, so that a revocation ends the browser sessions of its token at
-            # once.
+            # Look the token up with each request, so that a revocation ends the browser sessions of its token
+            # at once.
             alive = [token for token in self._tokens.alive() if token.digest == digest]
         return _access_of(alive[0], key) if alive else None
 
@@ -177,7 +177,7 @@ class Gate:
         try:
             yield
         except (KeepstoneError, OSError) as error:
-            # Each request meets the same damaged file, and would fill the log with it.
+            # Each request meets the same damaged file; to log it each time would fill the log.
             if self._reported != str(error):
                 self._reported = str(error)
                 _log.error("no token is accepted: %s", error)
@@ -199,7 +199,7 @@ class Gate:
 
 
 def cookies_of(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the cookies of a request by name; of duplicates the first one counts."""
+    """Return the cookies of a request by name; a repeated name keeps its first value."""
     found: dict[str, str] = {}
     for pair in headers.get("cookie", "").split(";"):
         name, sign, value = pair.strip().partition("=")

@@ -24,28 +24,28 @@ class Access:
     """The agents; None for all, and for the home itself."""
     read_only: bool = False
     origin: str = PROGRAM
-    """The most trusted origin of written entries."""
+    """The most trusted origin that written entries may have."""
     holder: str = field(default="", compare=False)
-    """Identifies the browser session or token; a page accepts only its own holder's sockets."""
+    """Identifies the browser session or token. A page accepts only WebSockets of its own holder."""
     reader: str = field(default="", compare=False)
-    """Identifies the token, or the browser session if a link began it; its pages share their threads."""
+    """Identifies the token, or the browser session if a link started it; a reader's pages share threads."""
 
     def sees(self, agent: str) -> bool:
         """Return whether an agent may be accessed."""
         return self.agents is None or agent in self.agents
 
     def check_agent(self, agent: str) -> None:
-        """Raise for an agent that may not be accessed, as for one that does not exist.
+        """Raise if an agent may not be accessed, with the same error as for a missing agent.
 
         Raises:
             AgentNotFoundError: The agent may not be accessed.
         """
         if not self.sees(agent):
-            # Not 403: a holder of a token would learn from it which agents exist.
+            # Not 403, which would tell the holder of a token which agents exist.
             raise AgentNotFoundError(f"this token has access to no agent {agent!r:.80}")
 
     def only_agent(self) -> str:
-        """Return the agent of a client that cannot name one: the token's, or ``default`` with all agents.
+        """Return the agent for a client that cannot name one: the token's, or ``default`` if it is for all.
 
         Raises:
             ProblemError: The token is for several agents, or for none.

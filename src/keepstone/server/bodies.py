@@ -34,7 +34,7 @@ class Limits:
 
 @dataclass(slots=True)
 class _Share:
-    """The bytes that one request's body takes of the shared limit."""
+    """One request's share of the limit for all bodies together, in bytes."""
 
     size: int = 0
 
@@ -73,7 +73,8 @@ class Bodies:
     async def _read(self, headers: Headers, receive: Receive, most: int, share: _Share) -> bytes | None:
         """Return the body; None if the client has disconnected."""
         declared = headers.get("content-length", "0")
-        # An honest client is refused before it sends anything; what another one sends is counted below.
+        # A client that declares too large a body is refused before sending it; undeclared bytes are counted
+        # below.
         if declared.isdecimal() and int(declared) > most:
             raise _too_large(most)
         try:
@@ -85,7 +86,7 @@ class Bodies:
     async def _pieces(self, receive: Receive, most: int, share: _Share) -> bytes | None:
         pieces = []
         while True:
-            # A new limit for each chunk: a large body may take a minute as long as it arrives.
+            # Each chunk has its own timeout: a large body may take a minute as long as chunks keep arriving.
             async with asyncio.timeout(self._limits.pause):
                 message = await receive()
             if message["type"] == "http.disconnect":
@@ -111,13 +112,13 @@ def _busy() -> ProblemError:
     return ProblemError(503, "busy", text, {"Retry-After": "1", **_CLOSE})
 
 
-# The rest of the body is still to come, and would be read as the next request.
+# Close the connection, as the unread rest of the body would be read as the next request.
 _CLOSE = {"Connection": "close"}
 
 
 def _may_have_body(scope: Scope) -> bool:
     headers = Headers(scope=scope)
-    # From HTTP/2 on, which a server other than uvicorn may speak, no header announces a body.
+    # In HTTP/2 and later, which servers other than uvicorn may support, no header announces a body.
     announced = "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
     return announced or not scope["http_version"].startswith("1")
 

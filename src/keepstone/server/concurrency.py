@@ -1,4 +1,4 @@
-"""Concurrency limits: how many of the shared threads one agent's requests may use."""
+"""Concurrency limits: the number of shared threads that one agent's requests may use."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from keepstone.server.problems import ProblemError
 LOCK_SECONDS = 2.0
 """Maximum seconds that a request waits for a lock, and thereby occupies a thread."""
 QUEUE_SECONDS = 3.0
-"""Maximum seconds in the queue; with ``LOCK_SECONDS`` as long as the library waits for a lock."""
+"""Maximum seconds in the queue. With ``LOCK_SECONDS`` it adds up to the library's own lock timeout."""
 AT_ONCE = 8
-"""Concurrent requests per agent and kind (reads, writes), of 40 threads."""
+"""Maximum concurrent requests per agent and kind (reads, writes); there are 40 threads."""
 QUEUED = 256
-"""Queued requests per agent and kind."""
+"""Maximum queued requests per agent and kind."""
 AGENTS = "/v1/agents/"
 MCP_PATH = "/mcp"
 _READING_POSTS = frozenset({"recall", "context", "embed"})
-"""POST requests that change nothing, by the part of their path after the agent."""
+"""Paths below the agent whose POST requests change nothing."""
 _WATCHING = "changes"
-"""A stream, which waits most of the time and needs none of the shared threads then."""
+"""Path below the agent of the stream of changes, which needs no shared thread while it waits."""
 _Key = tuple[str, bool]
 
 
@@ -51,8 +51,8 @@ class Concurrency:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on once its agent has a free slot, or respond that the server is busy."""
         if scope["type"] in ("http", "websocket"):
-            # A context variable, which the threads of the routes inherit. The library's own limit of five
-            # seconds would let a few requests for one locked session hold all threads.
+            # The threads of the routes inherit this context variable. With the library's own limit of five
+            # seconds, a few requests for one locked session could occupy all threads.
             WAIT_LIMIT.set(LOCK_SECONDS)
         key = _key(scope)
         if key is None:
@@ -67,7 +67,7 @@ class Concurrency:
     @asynccontextmanager
     async def _slot(self, key: _Key) -> AsyncIterator[None]:
         queue = self._queues.setdefault(key, _Queue())
-        # A bound, since each request that waits holds its body in memory.
+        # Limit the queue, since each waiting request holds its body in memory.
         if queue.size >= AT_ONCE + QUEUED:
             raise _BusyError
         queue.size += 1
@@ -79,7 +79,8 @@ class Concurrency:
                 queue.free.release()
         finally:
             queue.size -= 1
-            # Agents come and go, and each would leave two queues for as long as the server runs.
+            # Remove the empty queue: agents come and go, and each would leave two queues until the server
+            # stops.
             if not queue.size:
                 del self._queues[key]
 
@@ -99,9 +100,10 @@ async def _acquire(free: asyncio.Semaphore) -> None:
 
 
 def _key(scope: Scope) -> _Key | None:
-    """Return the key of a limit, an agent and whether the request only reads; None for no limit.
+    """Return the key of a request's limit: its agent, and whether it only reads; None for no limit.
 
-    A request that may not access its agent does not count, or others could use up the agent's slots.
+    A request without access to its agent takes no slot, as strangers could otherwise use up the agent's
+    slots.
     """
     if scope["type"] != "http":
         return None
@@ -120,7 +122,7 @@ def _key(scope: Scope) -> _Key | None:
 
 
 def _mcp_key(scope: Scope) -> _Key | None:
-    # Which tool is called is in the body, so that each call counts as a write.
+    # The name of the tool is in the body, which is not read here, so each call counts as a write.
     access = scope.get(SCOPE_KEY)
     try:
         return (access.only_agent(), False) if isinstance(access, Access) else None

@@ -18,14 +18,14 @@ _TAG = re.compile(r'\s*(\*|(?:W/)?"[!#-~\x80-\xff]*")\s*(?:,|$)')
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """The conditions of a request; None for a header that it does not have."""
+    """The conditions of a request; None for a missing header."""
 
     if_match: tuple[str, ...] | None = None
     if_none_match: tuple[str, ...] | None = None
 
     @property
     def are_given(self) -> bool:
-        """Whether there is any condition."""
+        """Whether any condition is given."""
         return self.if_match is not None or self.if_none_match is not None
 
     def hold_for(self, etag: str | None) -> bool:
@@ -79,14 +79,14 @@ def _split(line: str, name: str) -> list[str]:
 
 def etag_of_text(content: str) -> str:
     """Return the ETag of a text."""
-    # Made of the content and not of the file's time: any editor may write a file, twice within a tick of the
-    # clock.
+    # Hash the content. The file's time is not enough, as an editor may write twice within one clock tick.
     return f'"{hashlib.sha256(content.encode("utf-8", "surrogateescape")).hexdigest()[:32]}"'
 
 
 def etag_of_session(info: SessionInfo) -> str:
     """Return the ETag of a session, which every write to its log changes."""
-    # Time and size, without reading the log: two writes within a tick of the clock still differ in size.
+    # Time and size are enough, without reading the log: after two writes within one clock tick the size still
+    # differs.
     state = f"{format_time(info.modified)} {info.size}"
     return f'"{hashlib.sha256(state.encode()).hexdigest()[:32]}"'
 

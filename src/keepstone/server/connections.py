@@ -32,7 +32,7 @@ class Strangers:
             oldest = next(iter(self._open))
             self.discard(oldest)
             if not oldest.is_known():
-                # Not ``close``, which waits until the client has read what is in the buffer.
+                # ``close`` would wait until the client has read the buffered data.
                 oldest.transport.abort()
 
     def discard(self, connection: BoundedProtocol) -> None:
@@ -69,8 +69,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse received bytes; refuse headers or trailers above the limit."""
-        # httptools collects headers without a bound, and has no callback for a part of them; so bytes are
-        # counted until the parser reports the end of headers or a chunk.
+        # httptools buffers headers without a limit and has no callback for partial headers. So bytes are
+        # counted until the parser reports the end of the headers or a chunk.
         self._unread += len(data)
         super().data_received(data)
         if self._unread > HEAD and not self.transport.is_closing():
@@ -85,13 +85,13 @@ class BoundedProtocol(HttpToolsProtocol):
         """Start a request unless its headers are too large."""
         self._stop_waiting()
         self._unread = 0
-        # Again, as all of the headers may come with one read, after which the count is zero.
+        # Check here, too: headers that arrive complete with one read leave the byte count at zero.
         if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > HEAD:
             self._is_too_large = True
             raise ValueError("the headers are too large")  # Stops the parser, which calls send_400_response.
         authority = _authority(self.url)
         if authority:
-            # The host of an absolute target counts, not the one of the header (RFC 9112, 3.2.2).
+            # The host of an absolute request target overrides the Host header (RFC 9112, 3.2.2).
             self.headers[:] = [
                 (name, authority if name == b"host" else value) for name, value in self.headers
             ]
@@ -110,7 +110,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def handle_websocket_upgrade(self) -> None:
         """Hand the connection to the WebSocket protocol, which ``Guard`` closes if it has no token."""
-        # Sockets are long-lived, and must not be closed as the oldest connections.
+        # WebSockets are long-lived, and must not be closed as the oldest connections.
         self.strangers.discard(self)
         super().handle_websocket_upgrade()
 
@@ -135,14 +135,14 @@ class BoundedProtocol(HttpToolsProtocol):
 
 
 def _authority(target: bytes) -> bytes:
-    """Return the host and port of a target in absolute form; empty for a path."""
+    """Return the host and port of an absolute request target; empty for a path."""
     if target.startswith(b"/"):
         return b""
     return target.partition(b"://")[2].partition(b"/")[0].partition(b"?")[0]
 
 
 def bounded(head: float, most: int) -> type[BoundedProtocol]:
-    """Return a protocol class whose connections share one limit of ``most`` unauthenticated ones."""
+    """Return a protocol class that keeps at most ``most`` unauthenticated connections open."""
 
     class Protocol(BoundedProtocol):
         seconds = head

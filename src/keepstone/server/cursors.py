@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 DEFAULT, MOST = 100, 1000
-"""Items of a page by default, and at most."""
+"""Default and maximum number of items on a page."""
 
 
 def encode(kind: str, *place: Any) -> str:
@@ -24,20 +24,20 @@ def decode(kind: str, cursor: str, shape: tuple[type, ...]) -> list[Any]:
     """Return the position that a cursor of this kind encodes.
 
     Raises:
-        ValueError: It is not a cursor, or one of another list.
+        ValueError: The string is not a cursor, or is a cursor of another list.
     """
     try:
         found = json.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True))
     except (ValueError, RecursionError):
         found = None
-    # Exact types, as isinstance takes ``true`` for a number.
+    # Compare exact types, as isinstance accepts ``true`` as a number.
     if not isinstance(found, list) or [type(part) for part in found] != [str, *shape] or found[0] != kind:
         raise ValueError(f"{cursor!r:.80} is not a cursor of this list: start without one")
     return found[1:]
 
 
 def page_of(items: Iterable[T], limit: int) -> tuple[list[T], T | None]:
-    """Return the first items, and the last of them if more follow."""
-    # One more item than the page shows whether there is a next page, without counting the list.
+    """Return the first ``limit`` items, and the last of them if more items follow, else None."""
+    # Reading one extra item shows whether there is a next page, without counting the list.
     page = list(islice(items, limit + 1))
     return page[:limit], page[limit - 1] if len(page) > limit else None

@@ -41,7 +41,7 @@ def _build(app: FastAPI) -> dict[str, Any]:
     operations = (pair for path in schema["paths"].values() for pair in path.items())
     for method, operation in operations:
         if method != "get":
-            # Inlined, as several client generators do not follow references.
+            # Inline the parameter, as several client generators do not follow references.
             operation.setdefault("parameters", []).append(_IDEMPOTENCY_KEY)
         for response in operation["responses"].values():
             response.setdefault("headers", {})[HEADER] = _REQUEST_ID
@@ -49,10 +49,10 @@ def _build(app: FastAPI) -> dict[str, Any]:
 
 
 def _problem() -> dict[str, Any]:
-    """Return the schema of a problem document and those that it references."""
+    """Return the schema of a problem document and the schemas that it references."""
     made = TypeAdapter(shapes.Problem).json_schema(ref_template="#/components/schemas/{model}")
     inner = made.pop("$defs")
-    # All codes, so that a generated client can name them; a test compares them with docs/http.md and
+    # List all codes, so that a generated client can name them; a test compares them with docs/http.md and
     # docs/json.md.
     made["properties"]["code"]["enum"] = sorted({*codes(), *get_args(HttpCode)})
     return {"Problem": made, **inner}

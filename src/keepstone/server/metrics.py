@@ -1,4 +1,4 @@
-"""Request counts and latencies in the Prometheus text format. They hold no memory and no ids."""
+"""Request counts and latencies in the Prometheus text format. They contain no memory content and no ids."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 
 
 class Metrics:
-    """The counters. Not thread-safe: for the event loop's thread only."""
+    """The counters. Not thread-safe: use them only in the event loop's thread."""
 
     def __init__(self) -> None:
         self.in_flight = 0
@@ -95,8 +95,8 @@ class Counting:
                 if status >= _SERVER_ERROR:
                     attributes[ERROR] = str(status)
             finally:
-                # Only now: the route is known once the request was matched, and the name of the span begins
-                # without it.
+                # The route is known only after the request was matched, so the span begins with the method as
+                # its name.
                 attributes["http.route"] = _route(scope)
                 current.update_name(f"{method} {_route(scope)}")
 
@@ -124,12 +124,12 @@ class Counting:
 
 
 def _method(scope: Scope) -> str:
-    # A client may send any word as its method, and each would be another series of numbers for good.
+    # A client may send any word as its method, and each would add a time series until the server stops.
     return scope["method"] if scope["method"] in _METHODS else "other"
 
 
 def _route(scope: Scope) -> str:
-    # The template, never the path, which holds ids.
+    # Use the template, never the path, which contains ids.
     path = getattr(scope.get("route"), "path", None)
     if path is None:
         return "other"

@@ -21,13 +21,13 @@ from keepstone.server.problems import ProblemError, problem_of
 
 API = "/v1/"
 OPEN = frozenset({"/v1/health", "/v1/openapi.json", "/sign-in"})
-"""Paths that need no token; their responses hold no memory."""
+"""Paths that need no token; their responses contain no memory."""
 _FORMS = frozenset({"/sign-in", "/sign-out"})
-"""Paths of forms, which send no header and change nothing but the session of their own browser."""
+"""Paths of HTML forms, which cannot send ``PAGE_HEADER`` and change only their own browser's session."""
 PAGE_HEADER = "X-Keepstone-Page"
 """The header with the second secret of a browser session."""
 PAGE_QUERY = "keepstone_page"
-"""The parameter with the same secret, for sockets, to which a page can add no header."""
+"""The query parameter with the same secret, for WebSockets, as a page cannot set their headers."""
 COOKIE = "keepstone-session"
 SECURE_COOKIE = "__Host-keepstone-session"
 
@@ -36,11 +36,11 @@ PAGE_POLICY = (
     "img-src 'self' data:; font-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; "
     "frame-ancestors 'none'"
 )
-"""As strict as NiceGUI allows: no resources from other origins, and no data to them."""
+"""The pages' policy, as strict as NiceGUI allows: nothing is loaded from or sent to other origins."""
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    # Not no-referrer: browsers would then send our own forms with the origin null.
+    # With no-referrer, browsers would send our own forms with the origin null.
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -61,7 +61,7 @@ class Guard:
             await self._app(scope, receive, send)
             return
         if scope["path"].startswith(API):
-            # Routes get the encoded path and decode it, so that an id may hold a slash (%2F).
+            # Routes get the encoded path and decode it, so that an id may contain a slash (%2F).
             scope["path"] = quote(scope["raw_path"], safe=printable)
         try:
             scope[SCOPE_KEY] = await self._gate.apart(partial(self._check, scope))
@@ -78,16 +78,15 @@ class Guard:
         headers = Headers(scope=scope)
         if len(headers.getlist("host")) > 1:
             raise ProblemError(400, "invalid_argument", "send one Host header, not several")
-        # Before the token is looked at: a page that was rebound to this address must not even learn whether
-        # it is valid.
+        # Check the host before the token: a page rebound to this address must not even learn whether a token
+        # is valid.
         self._origins.check_host(headers)
         method = scope.get("method", "WEBSOCKET")
         self._origins.check_origin(headers, method)
         is_open = scope["path"] in OPEN
         try:
             access = self._access(scope, headers, method)
-        # The check of health must answer although no token can be read, and the sign-in page shows the
-        # problem.
+        # The health check must respond even if no token can be read, and the sign-in page shows the problem.
         except TokensUnusableError:
             if not is_open:
                 raise
@@ -99,13 +98,14 @@ class Guard:
         return access
 
     def _access(self, scope: Scope, headers: Headers, method: str) -> Access | None:
-        # A browser never sends a bearer token by itself, so that no other page can send such a request.
+        # A browser never sends a bearer token on its own, so no page of another origin can send such a
+        # request.
         if "authorization" in headers:
             return self._gate.bearer(headers["authorization"], address_of(scope))
         value = cookies_of(headers).get(cookie_name(scope))
         access = None if value is None else self._gate.cookie(value)
         if value is not None and access is not None and method not in SAFE:
-            # A cookie goes with every request to this host, whichever page made it.
+            # A browser sends the cookie with every request to this host, whichever page made it.
             self._origins.check_own_page(headers)
             if scope["path"] not in _FORMS:
                 self._gate.check_page(value, _page_secret(scope, headers))
@@ -113,7 +113,7 @@ class Guard:
 
     async def _again(self, scope: Scope) -> Access | None:
         try:
-            # As GET: only the access is looked up again, and not which page sent the request that began it.
+            # Look up the access as for GET, which skips the checks of the page that sent the first request.
             return await self._gate.apart(partial(self._access, scope, Headers(scope=scope), "GET"))
         except ProblemError:
             return None
@@ -130,7 +130,7 @@ def address_of(scope: Scope) -> str:
 def cookie_name(scope: Scope) -> str:
     """Return the cookie's name; over TLS with the prefix that keeps other origins from setting it.
 
-    It ends with the port that the browser uses, as browsers share cookies between the ports of a host.
+    The name ends with the port that the browser uses, as browsers share cookies between the ports of a host.
     """
     port = re.search(r":([0-9]{1,5})$", Headers(scope=scope).get("host", ""))
     return (SECURE_COOKIE if is_secure(scope) else COOKIE) + (f"-{port[1]}" if port else "")
@@ -148,7 +148,8 @@ def is_secure(scope: Scope) -> bool:
 
 async def _refuse(error: ProblemError, scope: Scope, receive: Receive, send: Send) -> None:
     if scope["type"] == "websocket":
-        # ASGI sends ``websocket.connect`` first. Closing before it is accepted makes uvicorn answer 403.
+        # ASGI sends ``websocket.connect`` first. Closing a WebSocket before accepting it makes uvicorn answer
+        # 403.
         await receive()
         await send({"type": "websocket.close", "code": 1008})
         return
@@ -158,11 +159,12 @@ async def _refuse(error: ProblemError, scope: Scope, receive: Receive, send: Sen
 
 
 def _page_of(error: ProblemError, scope: Scope) -> Response:
-    """Return a problem as a page: a redirect to the sign-in page, or the message."""
+    """Return a problem for a browser: a redirect to the sign-in page, or a page with the message."""
     if error.status == HTTPStatus.UNAUTHORIZED:
         was_in = cookie_name(scope) in cookies_of(Headers(scope=scope))
         query = {"ended": "1"} if was_in else {}
-        # After signing in the browser goes there with a GET; a form that was sent is not repeated.
+        # After sign-in the browser opens ``next`` with GET. A submitted form is not repeated, so it sets no
+        # ``next``.
         if scope["path"] != "/" and scope["method"] in SAFE:
             page_query = scope["query_string"].decode("latin-1")
             query["next"] = quote(scope["path"]) + (f"?{page_query}" if page_query else "")
@@ -194,7 +196,7 @@ class Heads:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, without the body if that is all that was asked for."""
+        """Answer a request; a HEAD request below ``/v1`` without the body."""
         if scope["type"] != "http" or scope["method"] != "HEAD" or not scope["path"].startswith(API):
             await self._app(scope, receive, send)
             return
@@ -204,10 +206,10 @@ class Heads:
                 message = {**message, "body": b""}
             await send(message)
 
-        # A copy, as the middleware around this counts and logs the method that the client sent.
+        # Copy the scope, as the middleware around this one counts and logs the method that the client sent.
         get_scope = {**scope, "method": "GET"}
         try:
             await self._app(get_scope, receive, sending)
         finally:
-            # The router wrote the route into the copy, and the metrics look for it in the original.
+            # The router wrote the route into the copy, and the metrics read it from the original.
             scope.update({key: get_scope[key] for key in ("route", "path_params") if key in get_scope})

@@ -19,7 +19,7 @@ class Origins:
 
     Args:
         names: Host names without a port. Any port is accepted, as a tunnel may use another one.
-        any_address: Whether any IP address is accepted, too, as needed where the server listens on all.
+        any_address: Whether any IP address is accepted, too; needed if the server listens on all addresses.
             DNS rebinding needs a name, so this allows no attack.
     """
 
@@ -43,24 +43,24 @@ class Origins:
         """Raise if a page of another origin sent the request.
 
         Raises:
-            ProblemError: Another origin sent it.
+            ProblemError: A page of another origin sent the request.
         """
         origin = headers.get("origin")
         if origin is not None and not _is_own(origin, headers):
             raise _foreign()
-        # Programs send neither header, and a browser says ``none`` where a person typed the address.
+        # Programs send neither header; a browser sends ``none`` if a person typed the address.
         site = headers.get("sec-fetch-site", "none")
-        # A link on another site may open a page: it cannot read the response.
+        # A link on another site may open a page, as that site cannot read the response.
         opens_page = method == "GET" and headers.get("sec-fetch-mode") == "navigate"
         if site not in ("none", "same-origin") and not opens_page:
             raise _foreign()
 
     @staticmethod
     def check_own_page(headers: Mapping[str, str]) -> None:
-        """Raise unless a browser states that a page of this server sent a change (CSRF).
+        """Raise unless the browser's headers show that a page of this server sent a change (CSRF).
 
         Raises:
-            ProblemError: It does not state so.
+            ProblemError: The headers do not show this.
         """
         # Either header is enough: Safari before 16.4 sends no Sec-Fetch-Site.
         if _is_own(headers.get("origin", ""), headers) or headers.get("sec-fetch-site") == "same-origin":
@@ -74,14 +74,14 @@ def _foreign() -> ProblemError:
 
 def _is_own(origin: str, headers: Mapping[str, str]) -> bool:
     scheme, _, authority = origin.lower().partition("://")
-    # Both schemes, as a proxy may end TLS before this server.
+    # Accept both schemes, as a proxy may terminate TLS in front of this server.
     return scheme in ("http", "https") and authority == headers.get("host", "").lower()
 
 
 def _name_in(host: str) -> str:
     """Return the name in a Host header without its port; empty if the header is malformed."""
     found = _HOST.fullmatch(host.lower())
-    # A name may be written with the dot of the root, as in ``localhost.``.
+    # A host name may end with the dot of the DNS root, as in ``localhost.``.
     return "" if found is None else (found["address"] or found["name"]).rstrip(".")
 
 

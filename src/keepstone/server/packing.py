@@ -1,4 +1,4 @@
-"""Files on their way in or out, in temporary folders: backups and exports, unlinked before they are sent."""
+"""Temporary folders for transfers: backups and exports, which are unlinked before they are sent."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _PIECE = 1 << 18
 
 
 def pack(home: Home, *, vectors: bool = False) -> BinaryIO:
-    """Copy a home into a ZIP file, with the vectors that were made or without, and return it open.
+    """Copy a home into a ZIP file, with or without its vectors, and return the open file.
 
-    Its folder is removed before this returns: a disconnected client, a failed request and a server killed
-    while it sends leave nothing on the disk.
+    The file's folder is removed before this returns, so that a disconnected client, a failed request or a
+    server killed while it sends leaves nothing on disk.
 
     Raises:
         StoreError: As ``Home.backup``.
@@ -40,13 +40,13 @@ def pieces(packed: BinaryIO) -> Iterator[bytes]:
 
 
 def sweep() -> None:
-    """Remove the folders of servers that were killed while they used them. Folders in use are locked."""
+    """Remove the folders that killed servers left behind. Folders in use are locked."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         try:
             with _locked(folder):
                 rmtree(folder, ignore_errors=True)
         except OSError:
-            continue  # It is in use, another user's, or gone.
+            continue  # The folder is in use, belongs to another user, or is gone.
 
 
 @contextmanager
@@ -56,9 +56,9 @@ def transfer_folder() -> Iterator[Path]:
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
         try:
             with _locked(folder):
-                # Between ``mkdtemp`` and the lock a sweep cannot tell a new folder from one that was left
-                # behind.
-                if folder.exists():  # Otherwise another server's sweep removed it before it was locked.
+                # Between ``mkdtemp`` and the lock, a sweep cannot distinguish a new folder from an abandoned
+                # one.
+                if folder.exists():  # Otherwise a sweep removed the folder before it was locked.
                     yield folder
                     return
         except BlockingIOError:
@@ -72,9 +72,10 @@ def _locked(folder: Path) -> Iterator[None]:
     """Hold a lock on a folder.
 
     Raises:
-        OSError: Another process holds it, or the folder cannot be opened.
+        OSError: Another process holds the lock, or the folder cannot be opened.
     """
-    # All users may write to the folder of temporary files, and could put a link with our prefix there.
+    # O_NOFOLLOW, as all users may write to the temporary directory, and could create a link with our prefix
+    # there.
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -14,17 +14,17 @@ from keepstone.server.cursors import decode, encode
 T = TypeVar("T")
 
 PAGE_BYTES = 4 * 1024 * 1024
-"""Maximum bytes of a page. One item always fits."""
+"""Maximum bytes of a page. A page with a single item may be larger."""
 ANSWER_BYTES = 32 * 1024 * 1024
 """Maximum bytes of a response that is not paged."""
 
 
 def fitting(documents: Iterable[Document], most: int = PAGE_BYTES) -> list[str]:
-    """Return the first documents as JSON: at least one, and no more than fit."""
+    """Return the first documents as JSON: as many as fit into ``most`` bytes, but at least one."""
     found: list[str] = []
     size = 0
     for document in documents:
-        # json.dumps escapes all but ASCII, so that the characters counted here are the bytes that are sent.
+        # json.dumps escapes all non-ASCII characters, so the characters counted here equal the bytes sent.
         text = json.dumps(document)
         size += len(text)
         if found and size > most:
@@ -35,8 +35,8 @@ def fitting(documents: Iterable[Document], most: int = PAGE_BYTES) -> list[str]:
 
 def listed(key: str, items: Sequence[str], **others: Any) -> Response:
     """Return a JSON object as a response: the other keys, then a list of items that are JSON texts."""
-    # The items are JSON already, as their size was measured; to parse and dump them again would double the
-    # work.
+    # The items are already JSON, because their size was measured; parsing and dumping them again would double
+    # the work.
     begin = json.dumps(others)[:-1] + (", " if others else "")
     return Response(f'{begin}"{key}": [{", ".join(items)}]}}', media_type="application/json")
 

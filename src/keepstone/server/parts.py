@@ -71,7 +71,7 @@ AgentsQuery = Annotated[
 
 
 class Watched(NamedTuple):
-    """The home, and the agents that a request may watch, None for all."""
+    """The home, and the agents that a request may watch; None for all."""
 
     home: Home
     agents: list[str] | None
@@ -81,7 +81,8 @@ def access_of(request: Request) -> Access:
     """Return the access of a request.
 
     Raises:
-        ProblemError: It is not authenticated. ``Guard`` refuses such requests already; this is a safeguard.
+        ProblemError: The request is not authenticated. ``Guard`` already refuses such requests; this is a
+            safeguard.
     """
     access = signed_in(request)
     if access is None:
@@ -89,7 +90,7 @@ def access_of(request: Request) -> Access:
     return access
 
 
-# Coroutines, so that FastAPI does not run them in its thread pool.
+# These dependencies are coroutines, so that FastAPI does not run them in its thread pool.
 
 
 async def _reading(request: Request, agent: AgentName) -> Agent:
@@ -101,16 +102,17 @@ async def _writing(request: Request, agent: AgentName) -> Agent:
     access = access_of(request)
     access.check_agent(agent)
     access.check_write()
-    # A request comes from another machine: citing files of this one would show whether a text is in them.
+    # A request may come from another machine, and citing a file of this machine would reveal whether the file
+    # contains a text.
     return _home_of(request).agent(agent).on_behalf(access.origin, may_cite=False)
 
 
 async def _shared_reading(request: Request, agent: AgentName, of: OfQuery = None) -> Agent:
-    return view_of(await _reading(request, agent), of)  # Requests that only read are never kept.
+    return view_of(await _reading(request, agent), of)  # Responses to GET are never kept.
 
 
 async def _shared_writing(request: Request, agent: AgentName, of: OfQuery = None) -> Agent:
-    # A grant may end before a retry, which would then show the shared entry once more.
+    # A grant may end before a retry, and a kept response would then still show the shared entry.
     if of is not None:
         keep_no_response(is_reading=False)
     return view_of(await _writing(request, agent), of)
@@ -129,7 +131,7 @@ async def _home_writing(request: Request) -> Home:
 
 def _home_of(request: Request) -> Home:
     home = request.app.state.home
-    assert isinstance(home, Home)  # noqa: S101  Put there by create_app.
+    assert isinstance(home, Home)  # noqa: S101  Set by create_app.
     return home
 
 
@@ -148,7 +150,7 @@ async def _watching_one(request: Request, agent: AgentName) -> Watched:
 
 
 Watching = Annotated[Watched, Depends(_watching)]
-"""The home, and which of its agents may be watched."""
+"""The home, and the agents in it that may be watched."""
 WatchingOne = Annotated[Watched, Depends(_watching_one)]
 """The home, and the agent of the path."""
 Reading = Annotated[Agent, Depends(_reading)]
@@ -156,9 +158,9 @@ Reading = Annotated[Agent, Depends(_reading)]
 Writing = Annotated[Agent, Depends(_writing)]
 """The agent of the path, to write to."""
 SharedReading = Annotated[Agent, Depends(_shared_reading)]
-"""The agent of the path, or with ``of`` what another one shares with it, to read from."""
+"""The agent of the path, or with ``of`` the entries that another agent shares with it, to read from."""
 SharedWriting = Annotated[Agent, Depends(_shared_writing)]
-"""The agent of the path, or with ``of`` what another one shares with it, to write to."""
+"""The agent of the path, or with ``of`` the entries that another agent shares with it, to write to."""
 HomeReading = Annotated[Home, Depends(_home_reading)]
 """The home, to read from; needs access to all agents."""
 HomeWriting = Annotated[Home, Depends(_home_writing)]
@@ -166,7 +168,7 @@ HomeWriting = Annotated[Home, Depends(_home_writing)]
 
 
 def shared_by(agents: list[str] | None) -> list[str] | None:
-    """Return the agents whose shared entries a request asks for; its response is not kept for retries."""
+    """Return ``agents``, whose shared entries are asked for; the response is not kept for retries."""
     if agents:
         keep_no_response(is_reading=True)
     return agents
@@ -178,18 +180,18 @@ def path_of(memory: Agent, *parts: str) -> str:
 
 
 def query_of(memory: Agent, **parameters: str) -> str:
-    """Return the query of a resource's address, which names the agent that shares it."""
+    """Return the query string of a resource's address; ``of`` names the agent that shares the resource."""
     of = {} if memory.seen_by is None else {"of": memory.slug}
     return f"?{urlencode(parameters | of)}" if parameters or of else ""
 
 
 def _encoded(part: str) -> str:
-    # Clients resolve . and .. segments.
+    # Encode . and .. segments, which clients would resolve.
     return part.replace(".", "%2E") if part in (".", "..") else quote(part, safe="")
 
 
 def answer(document: Document, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Return a document as a JSON response, in ASCII as the command prints it."""
+    """Return a document as a JSON response, in ASCII like the output of the command."""
     return Response(
         json.dumps(document), status, None if headers is None else dict(headers), "application/json"
     )

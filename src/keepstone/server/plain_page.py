@@ -10,7 +10,7 @@ from starlette.responses import HTMLResponse
 
 from keepstone.text.brand import SHAPE
 
-# The colours of the web pages, whose style sheet is not available before sign-in.
+# The colours are those of the web pages, whose style sheet is not available before sign-in.
 _STYLE = """
 :root { color-scheme: light dark; --ground: #f7f6f3; --surface: #fff; --text: #23282d; --muted: #5b636b;
   --line: #8f887b; --edge: #dedad2; --accent: #1f6660; --on-accent: #fff; --raised: #f1efea;
@@ -66,7 +66,7 @@ _PAGE = """<!doctype html>
 
 def page(title: str, body: str, head: str = "", status: int = 200, policy: str = POLICY) -> HTMLResponse:
     """Return a page; ``body`` and ``head`` are HTML."""
-    # Not stored: the page of a sign-in must not come back from a cache once it is over.
+    # Forbid caching: a sign-in page must not come back from a cache after the sign-in is over.
     headers = {"Content-Security-Policy": policy, "Cache-Control": "no-store"}
     content = _PAGE.format(title=title, style=_STYLE, mark=SHAPE, body=body, head=head)
     return HTMLResponse(content, status, headers)

@@ -1,4 +1,4 @@
-"""Errors as problem documents (RFC 9457), with the codes of docs/json.md and some for HTTP alone."""
+"""Errors as problem documents (RFC 9457), with the codes of docs/json.md and some codes only for HTTP."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _STATUSES: Mapping[str, int] = {
     "purge_pending": 503,
     "embedder_unavailable": 503,
 }
-"""Statuses of single codes; ``status_of`` has those of whole kinds."""
+"""HTTP statuses of single codes; ``status_of`` sets the statuses of whole classes of errors."""
 _KEY = 80
 """Maximum characters of a key in a problem."""
 _RETRIED = frozenset({"lock_timeout", "purge_pending"})
@@ -61,7 +61,7 @@ HttpCode = Literal[
     "unsupported_media_type",
     "wrong_host",
 ]
-"""Codes that only HTTP uses, and two of the library's. docs/http.md describes them."""
+"""Codes that only HTTP uses, and two that the library uses, too. docs/http.md describes them."""
 
 
 class ProblemError(Exception):
@@ -108,7 +108,7 @@ def status_of(error: BaseException) -> int:
 
 
 def problem_of(error: KeepstoneError) -> ProblemError:
-    """Return an error of the library as a problem, for middleware, whose errors reach no handler."""
+    """Return a library error as a problem, for middleware, whose errors do not reach the app's handlers."""
     if isinstance(error, LockTimeoutError):
         return ProblemError(503, "busy", message_of(error), {"Retry-After": "1"})
     return ProblemError(status_of(error), "store", message_of(error))
@@ -127,7 +127,7 @@ def install(app: FastAPI) -> None:
 async def _foreseen(request: Request, error: Exception) -> Response:
     code, status = code_of(error), status_of(error)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        # The code alone: messages may quote memory, which must not reach a log.
+        # Log only the code: messages may quote memory, which must not reach a log.
         logger.warning("request %s: %s", request_id_of(request.scope), code)
     return problem(status, code, message_of(error), {"Retry-After": "1"} if code in _RETRIED else {})
 
@@ -139,10 +139,10 @@ async def _own(_: Request, error: Exception) -> Response:
 
 async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101  It is registered for this class.
-    # FastAPI takes a body of another type for a text, and would complain about its value instead of its type.
+    # FastAPI treats a body of another media type as a string, and would report its value instead of its type.
     if _is_other_media(request) and any(found["loc"][:1] == ("body",) for found in error.errors()):
         return problem(415, "unsupported_media_type", "the body must be JSON: Content-Type: application/json")
-    # The input is not repeated, as it may be long or a memory; keys are clipped.
+    # The problem does not repeat the input, which may be long or contain memory; keys are clipped.
     errors = [{"at": _place(found["loc"]), "message": found["msg"]} for found in error.errors()]
     detail = "; ".join(f"{found['at']}: {found['message']}" for found in errors[:3])
     return problem(400, "invalid_argument", detail, errors=errors[:20])
@@ -175,10 +175,10 @@ async def _of_http(_: Request, error: Exception) -> Response:
 
 
 async def _unforeseen(request: Request, _: Exception) -> Response:
-    # Only the server's log has the details.
+    # The response has no details; they are only in the server's log.
     name = request_id_of(request.scope)
     logger.error("request %s: internal", name)
     detail = f"internal server error; the server's log has the details under request {name}"
-    # Starlette calls the handler of ``Exception`` outside of all other middleware, so that the header with
-    # the id is set here.
+    # Starlette calls the handler of ``Exception`` outside of all other middleware, so the header with the
+    # request id is set here.
     return problem(500, "internal", detail, {HEADER: name})

@@ -13,7 +13,7 @@ _MOST_ADDRESSES = 10_000
 
 
 class Failures:
-    """Counts failures per address. Not thread-safe: for the event loop's thread only."""
+    """Counts failures per address. Not thread-safe: use it only in the event loop's thread."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -25,8 +25,8 @@ class Failures:
         self.total += 1
         times = self._times.setdefault(address, deque(maxlen=MOST))
         times.append(self._clock())
-        # The address that failed longest ago is forgotten first; one host may have any number of IPv6
-        # addresses.
+        # Limit the number of addresses, as one host may have any number of IPv6 addresses. The address whose
+        # last failure is oldest is forgotten first.
         self._times.move_to_end(address)
         while len(self._times) > _MOST_ADDRESSES:
             self._times.popitem(last=False)
@@ -36,6 +36,6 @@ class Failures:
         times = self._times.get(address)
         if times is None or len(times) < MOST:
             return 0.0
-        # The deque holds the last ``MOST`` failures: the oldest of them decides when fewer are within the
-        # window.
+        # The deque holds the last ``MOST`` failures. Once the oldest one leaves the window, the address is
+        # below the limit.
         return max(0.0, times[0] + WINDOW - self._clock())

@@ -14,11 +14,11 @@ from keepstone.model import TRUSTED, Record
 T = TypeVar("T")
 _SHARED = Field(None, description="Also what these other agents share with the agent.")
 Many = Annotated[list[T], Field(max_length=MOST_NAMES, fail_fast=True)]
-"""A bounded list. Validation stops at the first invalid item, as each error is larger than its item."""
+"""A bounded list. Validation stops at the first invalid item, as an error takes more memory than its item."""
 Values = Annotated[dict[str, T], Field(max_length=MOST_NAMES)]
 """An object with a bounded number of keys."""
 Where = Annotated[dict[str, Any], Field(max_length=MOST_KEYS)]
-"""Filters on values, with as many keys as the library takes."""
+"""Filters on values, with at most as many keys as the library accepts."""
 Moment = Annotated[
     str,
     WithJsonSchema(

@@ -30,11 +30,11 @@ from keepstone.server.middleware import API
 from keepstone.server.problems import ProblemError
 
 SECONDS = 600.0
-"""How long a response is kept."""
+"""Seconds for which a response is kept."""
 MOST_KEYS = 100_000
-"""Maximum number of keys, of all tokens together."""
+"""Maximum number of keys, for all tokens together."""
 MOST_BYTES = 64 * 1024 * 1024
-"""Maximum bytes of responses, of all tokens together."""
+"""Maximum bytes of responses, for all tokens together."""
 
 _CHANGES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _KEY = re.compile(r"[!-~]{1,255}")
@@ -48,31 +48,31 @@ class Kept:
     """A request with a key, and its response once that is complete."""
 
     request: bytes
-    """The digest of its method, path, conditions and body."""
+    """The digest of the request's method, path, query, conditions and body."""
     agent: str = ""
-    """The agent of its path, empty for none: a purge of its entries drops the response."""
+    """The agent in the path, empty for none. A purge of the agent's entries drops the response."""
     token: int = field(default_factory=partial(secrets.randbits, 63))
-    """Tells it from requests of other servers."""
+    """A random number that distinguishes the request from those of other servers."""
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     until: float = math.inf
-    """When it expires; never while it is in progress."""
+    """The clock's time at which the record expires; infinite while the request is in progress."""
     status: int = 0
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
     body: bytes | None = None
-    """None before the response is complete, and after it was evicted."""
+    """The response's body; None until it is complete, and after its eviction."""
     erasures: bytes = b""
-    """The home's record of erasures of its agent at the start: another process may purge it, too."""
+    """The home's record of the agent's erasures at the start; a later change shows a purge by any process."""
     is_purged: bool = False
-    """Whether another request has purged entries of its agent while it was in progress."""
+    """Whether another request purged entries of the agent while this one was in progress."""
 
     shows_shared: bool = False
-    """Whether its response shows another agent's entries: it is not kept, as grants end."""
+    """Whether the response shows another agent's entries. Such a response is not kept, as grants end."""
     is_reading: bool = False
-    """Whether it changes nothing, so that a retry may be carried out again."""
+    """Whether the request changes nothing, so that a retry may be carried out again."""
 
     @property
     def size(self) -> int:
-        """The bytes of its response."""
+        """The size of the response in bytes."""
         headers = sum(len(name) + len(value) for name, value in self.headers)
         return 0 if self.body is None else len(self.body) + headers
 
@@ -97,26 +97,27 @@ class _Holder:
 
 
 Name = tuple[str, str]
-"""A holder and its key."""
+"""The holder of a token or session, and the key of the request."""
 
 _IN_PROGRESS: ContextVar[Kept | None] = ContextVar("request in progress", default=None)
-"""The request with a key that is carried out here, also in the threads that work for it."""
+"""The request with a key that runs in this context; the threads that work for it inherit the value."""
 
 
 def keep_no_response(*, is_reading: bool) -> None:
-    """Do not repeat the response to the request in progress, which shows another agent's entries."""
+    """Do not keep the response to the request in progress, which shows another agent's entries."""
     kept = _IN_PROGRESS.get()
     if kept is not None:
         kept.shows_shared, kept.is_reading = True, is_reading
 
 
 class Claims(Protocol):
-    """Where requests with keys are recorded."""
+    """The record of requests with keys."""
 
     async def claim(self, name: Name, agent: str, request: bytes) -> Kept:
-        """Return the request that has a key: this one, not ended, or another one, ended or of other content.
+        """Claim a key for a request, and return the request that holds the key.
 
-        ``agent`` is the agent of its path, empty if it has none.
+        This is the given request, not ended, or an earlier one that has ended or has another content.
+        ``agent`` is the agent in the request's path, empty if it has none.
         """
 
     async def settle(self, name: Name, kept: Kept, *, keep: bool) -> None:
@@ -126,8 +127,8 @@ class Claims(Protocol):
 class Answers:
     """The responses to requests with keys, for one event loop; ``purge`` may be called by any thread.
 
-    Above a limit the holder with the most loses its oldest, so that no holder can evict another's.
-    Requests in progress are never dropped; the number of connections limits them.
+    Above a limit, the holder with the most keys or bytes loses its oldest, so that no holder can evict
+    another's. Requests in progress are never dropped; the number of connections limits them.
     """
 
     def __init__(
@@ -144,8 +145,8 @@ class Answers:
         self._holders: dict[str, _Holder] = {}
         self._by_age: OrderedDict[Name, Kept] = OrderedDict()
         self._size = 0
-        # Reentrant, as dropping a response forgets its key. A lock at all, since purges run in the threads of
-        # the routes.
+        # A lock is needed since purges run in the threads of the routes. It is reentrant, as ``_found`` calls
+        # ``find`` while it holds the lock.
         self._guard = threading.RLock()
 
     def find(self, name: Name) -> Kept | None:
@@ -162,21 +163,22 @@ class Answers:
         return kept
 
     async def claim(self, name: Name, agent: str, request: bytes) -> Kept:
-        """Return the request that has a key, see ``Claims``."""
+        """Claim a key for a request, see ``Claims``."""
         while True:
-            # Read before the request begins, so that a purge by another process while it runs is noticed at
-            # its retry.
+            # Read the record of erasures before the request begins, so that its retry notices a purge by
+            # another process while it ran.
             erasures = await asyncio.to_thread(self._erasures, agent)
             kept = self._found(name, erasures)
             if kept is None:
                 return self.begin(name, request, agent, erasures)
             if kept.request != request or kept.ended.is_set():
                 return kept
-            # Then once more: if the earlier request failed, its key is free, and this one carries it out.
+            # Wait for the earlier request and look again: if it failed, its key is free, and this request is
+            # carried out.
             await kept.ended.wait()
 
     def _found(self, name: Name, erasures: bytes) -> Kept | None:
-        """Return the request with a key, without its response if memory of its agent was erased since."""
+        """Return the request with a key; without its response if its agent's memory was erased later."""
         with self._guard:
             kept = self.find(name)
             if kept is not None and kept.ended.is_set() and kept.erasures != erasures:
@@ -200,10 +202,10 @@ class Answers:
         kept.ended.set()
 
     def purge(self, agent: str) -> None:
-        """Drop the responses that may quote purged entries of an agent, except that of the request itself."""
+        """Drop the responses that may quote purged entries of an agent, except the current request's own."""
         own = _IN_PROGRESS.get()
         if own is not None:
-            # The response of a purge quotes nothing of what it removed; its retry is answered.
+            # The response to a purge does not quote what was removed, so a retry of the purge gets it again.
             own.erasures = self._erasures(own.agent)
         with self._guard:
             for name, kept in list(self._by_age.items()):
@@ -253,7 +255,7 @@ class Answers:
         self._drop((holder, key), kept)
 
     def _drop(self, name: Name, kept: Kept) -> None:
-        """Evict a response; a refusal is forgotten with its key, as it changed nothing."""
+        """Evict a response; for a refused request also forget the key, as the request changed nothing."""
         if kept.status >= HTTPStatus.BAD_REQUEST:
             self._forget(name)
         else:
@@ -272,7 +274,7 @@ class Retries:
         is_change = scope["type"] == "http" and scope["method"] in _CHANGES and scope["path"].startswith(API)
         given = Headers(scope=scope).getlist("idempotency-key") if is_change else []
         access = scope.get(SCOPE_KEY)
-        # Only authenticated requests have keys, or others could fill the shared memory.
+        # Keys of unauthenticated requests are ignored, as anyone could otherwise fill the shared memory.
         if not given or not isinstance(access, Access):
             await self._app(scope, receive, send)
             return
@@ -300,7 +302,7 @@ class Retries:
             await self._app(scope, _replay(first, receive), answer.send)
         finally:
             _IN_PROGRESS.reset(in_progress)
-            # Also after an error or a client that left: a request that stayed in progress would block its
+            # Settle also after an error or a disconnect: a request that stays in progress would block its
             # key.
             await answer.settle()
 
@@ -318,7 +320,7 @@ async def _repeat(kept: Kept, send: Send) -> None:
 
 
 class _Answer:
-    """Passes a response on, and records it completely before its end is sent."""
+    """Passes a response on, and records the whole response before its last chunk is sent."""
 
     def __init__(self, send: Send, kept: Kept, settle: Callable[..., Awaitable[None]]) -> None:
         self._send = send
@@ -329,7 +331,7 @@ class _Answer:
         self._is_settled = False
 
     async def settle(self) -> None:
-        """Record the end of the request, once; of a refusal that is not complete nothing is kept."""
+        """Record the end of the request once; an incomplete refusal is not kept."""
         if not self._is_settled:
             self._is_settled = True
             was_refused = self._kept.status >= HTTPStatus.BAD_REQUEST
@@ -342,8 +344,7 @@ class _Answer:
         if message["type"] == "http.response.start":
             status = message["status"]
             self._kept.status, self._kept.headers = status, list(message.get("headers", ()))
-            # A request that failed on the server's side may succeed at a retry, so that its response is not
-            # kept.
+            # A request that failed on the server's side may succeed at a retry, so its response is not kept.
             self._is_final = status < 500 and status not in _NOT_CARRIED_OUT  # noqa: PLR2004
         elif self._is_final:
             self._pieces.append(message.get("body", b""))
@@ -371,8 +372,8 @@ def _digest_of(scope: Scope, body: bytes) -> bytes:
     conditions = [", ".join(headers.getlist(name)).encode("latin-1") for name in _CONDITIONS]
     digest = hashlib.sha256()
     for part in (scope["method"].encode(), scope["raw_path"], scope["query_string"], *conditions, body):
-        # With its length before each part, two requests that divide the same bytes differently have two
-        # digests.
+        # Hash the length before each part, so that requests that split the same bytes differently have
+        # different digests.
         digest.update(len(part).to_bytes(8))
         digest.update(part)
     return digest.digest()

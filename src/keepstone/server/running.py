@@ -33,10 +33,11 @@ def listen(host: str, port: int) -> socket.socket:
         OSError: The address is not one of this machine's, or the port is in use; the message names both.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # IPPROTO_TCP is explicit, as asyncio sets TCP_NODELAY only then.
+    # IPPROTO_TCP is explicit, as asyncio otherwise does not set TCP_NODELAY.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        # Else a restart fails for a minute, while connections of the former server are in TIME_WAIT.
+        # Without this option a restart fails for a minute, while connections of the former server are in
+        # TIME_WAIT.
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
         listening.listen(1024)
@@ -64,9 +65,9 @@ def run(app: Any, listening: socket.socket, *, proxied: bool = False, limits: Li
         http=bounded((limits or Limits()).head, _UNAUTHENTICATED),
         log_config=None,
         log_level="warning",
-        access_log=False,  # Paths hold ids, which must not reach a log.
-        # On by default in uvicorn: any program of this machine could then choose the address that failures
-        # count for.
+        access_log=False,  # Paths contain ids, which must not reach a log.
+        # uvicorn trusts these headers by default. Any program on this machine could then choose the address
+        # for which failures are counted.
         proxy_headers=proxied,
         forwarded_allow_ips="127.0.0.1,::1",
         server_header=False,
@@ -81,7 +82,10 @@ def run(app: Any, listening: socket.socket, *, proxied: bool = False, limits: Li
 
 @contextmanager
 def _signals_at_start_and_exit(server: uvicorn.Server) -> Iterator[None]:
-    """Let signals before the start end the server, and those raised again after it leave the status 0."""
+    """Stop the server on signals that arrive before its start.
+
+    Signals that uvicorn raises again after the server has ended are ignored, so that the exit status is 0.
+    """
     kinds = (signal.SIGTERM, signal.SIGINT)
     before = [signal.signal(kind, lambda *_: setattr(server, "should_exit", True)) for kind in kinds]
     try:
@@ -92,10 +96,10 @@ def _signals_at_start_and_exit(server: uvicorn.Server) -> Iterator[None]:
 
 
 class _PlainFormatter(logging.Formatter):
-    """Formats messages on one line with control characters escaped, as a client may have sent them."""
+    """Formats each message on one line, and escapes control characters, which a client may have sent."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  Overrides.
-        # Tracebacks keep their lines; only a message must not look like several.
+        # A message must not look like several ones, but tracebacks keep their lines.
         return super().formatMessage(record).replace("\n", "\\n")
 
     def format(self, record: logging.LogRecord) -> str:

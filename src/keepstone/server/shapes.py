@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from keepstone.operations import answers
 from keepstone.operations.answers import Schema
 
-with_config(ConfigDict(extra="allow"))(answers.Entry)  # A flat payload is beside the envelope.
+with_config(ConfigDict(extra="allow"))(answers.Entry)  # The keys of a flat payload are extra ones.
 with_config(ConfigDict(extra="allow"))(answers.Version)
 
 

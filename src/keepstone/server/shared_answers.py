@@ -1,4 +1,4 @@
-"""Requests with idempotency keys where several servers share a database."""
+"""Record of requests with idempotency keys for several servers that share a database."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ if TYPE_CHECKING:
 _log = logging.getLogger("keepstone.server")
 
 _LARGEST = 256 * 1024
-"""Bytes of a response that is kept."""
+"""Maximum bytes of a kept response; without the response only the key is kept."""
 _WAIT = 10.0
-"""Seconds that a request waits for the end of an earlier one with its key."""
+"""Maximum seconds that a request waits for the end of an earlier one with the same key."""
 _FIRST_LOOK, _LONGEST_LOOK = 0.02, 0.5
-"""Seconds until the database is asked again whether it has ended: at first, and at most."""
+"""Initial and maximum seconds between two queries whether the earlier request has ended."""
 
 
 class SharedAnswers:
     """The ``Claims`` of all servers of a home, in its database.
 
-    A request whose server was killed counts as in progress until its key expires: whether it was carried out
-    is not known, and to carry it out again might write twice.
+    A request whose server was killed counts as in progress until its key expires: it is unknown whether it
+    was carried out, and carrying it out again might write twice.
     """
 
     def __init__(self, rows: SharedAnswerRows) -> None:
         self._rows = rows
 
     async def claim(self, name: Name, agent: str, request: bytes) -> Kept:
-        """Return the request that has a key, see ``Claims``."""
+        """Claim a key for a request, see ``Claims``."""
         own, until, seconds = Kept(request), time.monotonic() + _WAIT, _FIRST_LOOK
         while True:
             try:
@@ -50,7 +50,7 @@ class SharedAnswers:
                 raise problem_of(error) from error
             if row is None:
                 return own
-            # Of a request with another content only that is reported, so that it need not have ended.
+            # A request with another content is refused in any case, so the earlier one need not have ended.
             if row.status is not None or row.request != request:
                 return _kept_of(row)
             if time.monotonic() > until:
@@ -60,13 +60,13 @@ class SharedAnswers:
                     "an earlier request with this key has not ended; this one wrote nothing: try again",
                     {"Retry-After": "5"},
                 )
-            # A request of another server ends without a notice here, so that its row is asked for at growing
+            # Other servers do not notify this one when a request ends, so its row is polled at growing
             # intervals.
             await asyncio.sleep(seconds)
             seconds = min(2 * seconds, _LONGEST_LOOK)
 
     async def settle(self, name: Name, kept: Kept, *, keep: bool) -> None:
-        """Record that a request has ended, and keep or forget it; a failure leaves it in progress."""
+        """Record that a request has ended, and keep or forget it; a database error leaves it in progress."""
         place, answer = (_hashed(name), kept.token), None
         if kept.body is not None and kept.size <= _LARGEST:
             # Headers are bytes; Latin-1 maps each byte to one character and back.
@@ -91,12 +91,12 @@ def _kept_of(row: AnswerRow) -> Kept:
 
 
 def _hashed(name: Name) -> Name:
-    # Keys are made by clients and may say anything; the database keeps only their digests.
+    # Clients choose the keys, which may contain anything; the database keeps only their digests.
     return name[0], hashlib.sha256(name[1].encode()).hexdigest()
 
 
 def answers_of(home: Home) -> Claims:
-    """Return where requests with keys are recorded: in this process's memory, or in the home's database."""
+    """Return the record of requests with keys: in this process's memory, or in the home's database."""
     from keepstone.home import store_of
 
     store = store_of(home)

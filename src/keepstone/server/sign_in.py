@@ -31,10 +31,10 @@ _ENDED = "You are signed out: the session has ended, or its token was revoked or
 _REFRESH = '<meta http-equiv="refresh" content="0;url={target}">'
 _WELCOME = '<p>You are signed in. <a href="{target}">Continue</a></p>'
 _KEEP = 'localStorage.setItem("keepstone-page", document.currentScript.dataset.secret);'
-"""Keeps the second secret for the pages of this origin, a port of its own included."""
+"""The script that stores the second secret for the pages of this origin, which includes the port."""
 _KEEPING = '<script data-secret="{secret}">' + _KEEP + "</script>"
 _LONGEST = 2000
-"""Characters of an address that is returned to."""
+"""Maximum characters of the address to return to after sign-in."""
 
 
 @router.get("/sign-in")
@@ -51,7 +51,7 @@ async def sign_in_page(
         gate, address = _gate(request), address_of(request.scope)
         return await _signed_in(request, await gate.apart(lambda: gate.follow(once, address)), target)
     except ProblemError as error:
-        # A browser that loads the link a second time, such as with a restored tab, is signed in by the first.
+        # A browser that loads the link a second time, such as with a restored tab, is already signed in.
         if signed_in(request) is not None:
             return _welcome(target)
         return _wrong(request, error, target)
@@ -60,8 +60,8 @@ async def sign_in_page(
 @router.post("/sign-in")
 async def sign_in(request: Request) -> Response:
     """Sign in with the token of the form."""
-    # There is no cookie yet, so that ``Guard`` does not check this: another site could sign its visitor in
-    # with a token of its own.
+    # Without a cookie ``Guard`` does not check this: another site could sign its visitor in with a token of
+    # that site.
     Origins.check_own_page(request.headers)
     form = parse_qs((await request.body()).decode("utf-8", "replace"))
     target = form.get("next", [""])[0]
@@ -105,15 +105,15 @@ async def _signed_in(request: Request, value: str, target: str) -> Response:
 def _welcome(target: str, keeping: str = "") -> Response:
     # A page, not a redirect: after a cross-site link a browser does not send a strict cookie on redirects.
     safe = escape(_own_path(target) or "/")
-    # The secret is in an attribute: the text of the script never changes, so that the policy can name its
-    # hash.
+    # The secret is in an attribute, so that the text of the script never changes and the policy can contain
+    # its hash.
     policy = f"{POLICY}; script-src {hash_of(_KEEP)}" if keeping else POLICY
     return page(_TITLE, _WELCOME.format(target=safe), keeping + _REFRESH.format(target=safe), policy=policy)
 
 
 def _own_path(target: str) -> str:
-    """Return an address of this server to go to; empty for one of another server or with odd characters."""
-    # Browsers take ``//host``, and ``/\host`` as well, for the address of another server.
+    """Return a path of this server; empty for another server's address or one with unusual characters."""
+    # Browsers read ``//host`` and ``/\host`` as the address of another server.
     is_ours = len(target) <= _LONGEST and re.fullmatch(r"/(?![/\\])[\w/.~%?&=+:@!$*,-]*", target, re.ASCII)
     return target if is_ours else ""
 

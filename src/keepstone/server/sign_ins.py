@@ -1,4 +1,4 @@
-"""Browser sessions, sign-in links and failed sign-ins, where one server keeps them for itself."""
+"""Browser sessions, sign-in links and failed sign-ins: the interface, and the record of a single server."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from keepstone.server.rate_limit import Failures
 
 
 class SignIns(Protocol):
-    """Sign-ins that servers of a home share."""
+    """Record of browser sessions, sign-in links and failures, of one server or several of a home."""
 
     @property
     def is_shared(self) -> bool:
-        """Whether servers share it, so that each call waits for a database."""
+        """Whether several servers share the record, so that each call waits for a database."""
 
     def page_key(self) -> bytes:
-        """Return the key that secrets of pages are derived with; servers that share sessions share it."""
+        """Return the key from which page secrets are derived; servers that share sessions share the key."""
 
     def session(self, key: str) -> tuple[str | None] | None:
         """Return the digest of the token that started a browser session; None if it has ended."""
 
     def begin(self, key: str, token: str | None, seconds: float, most: int) -> None:
-        """Begin a browser session; of more than ``most`` of a token the oldest end."""
+        """Begin a browser session; if a token has more than ``most``, its oldest ones end."""
 
     def end(self, key: str) -> None:
         """End a browser session."""
@@ -33,13 +33,13 @@ class SignIns(Protocol):
         """Keep a sign-in link."""
 
     def take_link(self, key: str) -> bool:
-        """Use a sign-in link up; False if there is none, or it has expired."""
+        """Use up a sign-in link; False if it is unknown or has expired."""
 
     def fail(self, address: str, window: float) -> None:
         """Count a failure of an address."""
 
     def wait(self, address: str, most: int, window: float) -> float:
-        """Return how many seconds an address must wait that failed too often within a window; else 0.0."""
+        """Return the seconds that an address must wait if it failed too often within a window; else 0.0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class _Session:
 
 
 class LocalSignIns:
-    """The ``SignIns`` of one process. Not thread-safe: for the event loop's thread only."""
+    """The ``SignIns`` of one process. Not thread-safe: use it only in the event loop's thread."""
 
     is_shared = False
 
@@ -61,7 +61,7 @@ class LocalSignIns:
         self._page_key = secrets.token_bytes(32)
 
     def page_key(self) -> bytes:
-        """Return the key that secrets of pages are derived with."""
+        """Return the key from which page secrets are derived."""
         return self._page_key
 
     def session(self, key: str) -> tuple[str | None] | None:
@@ -70,9 +70,9 @@ class LocalSignIns:
         return None if session is None or session.until <= self._clock() else (session.token,)
 
     def begin(self, key: str, token: str | None, seconds: float, most: int) -> None:
-        """Begin a browser session; of more than ``most`` of a token the oldest end."""
+        """Begin a browser session; if a token has more than ``most``, its oldest ones end."""
         now = self._clock()
-        # Only here sessions that have ended are dropped, so that their number stays bounded.
+        # Ended sessions are dropped only here, which is enough to bound their number.
         self._sessions = {name: session for name, session in self._sessions.items() if now < session.until}
         own = [name for name, session in self._sessions.items() if session.token == token]
         for name in own[: max(0, len(own) + 1 - most)]:
@@ -88,8 +88,8 @@ class LocalSignIns:
         self._links[key] = self._clock() + seconds
 
     def take_link(self, key: str) -> bool:
-        """Use a sign-in link up; False if there is none, or it has expired."""
-        # Taken out first: also a link that has expired is used up.
+        """Use up a sign-in link; False if it is unknown or has expired."""
+        # Remove the link before the check: an expired link is used up, too.
         return self._links.pop(key, 0.0) > self._clock()
 
     def fail(self, address: str, window: float) -> None:  # noqa: ARG002  That of ``Failures``.
@@ -97,5 +97,5 @@ class LocalSignIns:
         self._failures.record(address)
 
     def wait(self, address: str, most: int, window: float) -> float:  # noqa: ARG002
-        """Return how many seconds an address must wait that failed too often; else 0.0."""
+        """Return the seconds that an address must wait if it failed too often; else 0.0."""
         return self._failures.wait(address)

@@ -35,7 +35,7 @@ PREFIX = "kst_"
 """The prefix of every token, by which secret scanners recognize it."""
 _BITS = 256
 LIFETIME = timedelta(days=90)
-"""How long the tokens of the command and of the page are valid unless asked otherwise."""
+"""Default lifetime of the tokens that the command and the page create."""
 LONGEST_NAME = 80
 _ID_BYTES = 4
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
@@ -52,15 +52,15 @@ class Token:
     digest: str
     """The SHA-256 of the secret, in hexadecimal."""
     agents: tuple[str, ...] | None
-    """The agents it grants access to; None for all, and for the home itself."""
+    """The agents that the token grants access to; None for all, and for the home itself."""
     read_only: bool
     created: datetime
     expires: datetime | None
-    """When it expires; None for never."""
+    """When the token expires; None for never."""
     name: str = ""
-    """Its name, for people; empty for none."""
+    """The token's name, for people; empty for none."""
     origin: str = PROGRAM
-    """The most trusted origin of entries written with it: ``program``, ``model``, ``import`` or ``tool``."""
+    """Maximum trust of entries written with the token: ``program``, ``model``, ``import`` or ``tool``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,14 +151,14 @@ class Tokens:
 
     def revoke(self, id: str) -> bool:  # noqa: A002  The name in the list.
         """Remove a token by its id; False if there is none."""
-        # Without the lock, which would create the folder of a home that does not exist.
+        # Check this without the lock, which would create the folder of a missing home.
         if all(token.id != id for token in self.all()):
             return False
         self._change(lambda tokens: [token for token in tokens if token.id != id])
         return True
 
     def add_link(self, lifetime: timedelta) -> str:
-        """Return the secret of a new sign-in link, which servers of this home take once."""
+        """Return the secret of a new sign-in link, which the servers of this home accept once."""
         secret = secrets.token_urlsafe(_BITS // 8)
         now = self._clock()
         link = _Link(_digest(secret), now + lifetime)
@@ -168,16 +168,16 @@ class Tokens:
         return secret
 
     def take_link(self, secret: str) -> bool:
-        """Use a sign-in link up; False if there is none, or it has expired."""
+        """Use up a sign-in link; False if it is unknown or has expired."""
         digest, now = _digest(secret), self._clock()
-        # Wrong secrets end here, so that a guess costs neither a lock nor a write.
+        # Refuse unknown secrets here, so that a guess costs neither a lock nor a write.
         self.all()
         if self._seen is None or all(link.digest != digest for link in self._seen[2]):
             return False
         taken: list[_Link] = []
 
         def without(links: list[_Link]) -> list[_Link]:
-            # Under the lock, so that of two servers that take the same link only one succeeds.
+            # This runs under the lock, so that only one of two servers that take the same link succeeds.
             taken.extend(link for link in links if link.digest == digest and now < link.expires)
             return [link for link in links if link.digest != digest]
 
@@ -187,7 +187,7 @@ class Tokens:
     def holder(self, secret: str) -> Token | None:
         """Return the token with a secret; None if it is unknown or has expired."""
         digest = _digest(secret)
-        # Compares every token, each in constant time, so that the timing reveals nothing about a secret.
+        # Compare every token, each in constant time, so that the timing reveals nothing about a secret.
         found = [token for token in self.all() if hmac.compare_digest(token.digest, digest)]
         return found[0] if found and self._is_alive(found[0]) else None
 
@@ -196,7 +196,7 @@ class Tokens:
         return [token for token in self.all() if self._is_alive(token)]
 
     def sign_ins(self, clock: Callable[[], float]) -> SignIns:
-        """Return where browser sessions of these tokens are kept; ``clock`` is that of one process."""
+        """Return the record of these tokens' browser sessions; ``clock`` is the process's monotonic clock."""
         return LocalSignIns(clock)
 
     def _is_alive(self, token: Token) -> bool:
@@ -211,14 +211,14 @@ class Tokens:
 
     def _read(self, folder: Folder) -> list[Token]:
         with border(folder.path, TOKENS), os.fdopen(folder.open(TOKENS, os.O_RDONLY), "rb") as stream:
-            # Of the open file: the name may belong to another one by the time that it is asked.
+            # Check the open file, as its name may already belong to another file.
             status = os.fstat(stream.fileno())
             if status.st_mode & _OTHERS_MAY_WRITE:
                 raise StoreError(
                     f"{folder.path / TOKENS} is writable by other users: chmod 600 it, then try again"
                 )
             tokens, links = _parsed(stream.read(), folder.path / TOKENS)
-        # Every change replaces the file, so that another one has another inode, time or size.
+        # Every change replaces the file, so a new version has another inode, time or size.
         self._seen = (_version(status), tokens, links)
         return tokens
 
@@ -241,7 +241,7 @@ class Tokens:
 
 
 class DatabaseTokens(Tokens):
-    """The tokens of a home in a database, and the browser sessions: those of all its servers."""
+    """The tokens and browser sessions of a home in a database, which all its servers share."""
 
     def __init__(self, rows: SharedSignIns, *, clock: Clock = system_clock) -> None:
         super().__init__(Path(), clock=clock)
@@ -255,17 +255,17 @@ class DatabaseTokens(Tokens):
         ]
 
     def sign_ins(self, clock: Callable[[], float]) -> SignIns:  # noqa: ARG002  Times are the database's.
-        """Return where browser sessions of these tokens are kept."""
+        """Return the record of these tokens' browser sessions."""
         return self._rows
 
     def add_link(self, lifetime: timedelta) -> str:
-        """Return the secret of a new sign-in link, which servers of this home take once."""
+        """Return the secret of a new sign-in link, which the servers of this home accept once."""
         secret = secrets.token_urlsafe(_BITS // 8)
         self._rows.add_link(_digest(secret), lifetime.total_seconds())
         return secret
 
     def take_link(self, secret: str) -> bool:
-        """Use a sign-in link up; False if there is none, or it has expired."""
+        """Use up a sign-in link; False if it is unknown or has expired."""
         return self._rows.take_link(_digest(secret))
 
     def _change(
@@ -275,8 +275,8 @@ class DatabaseTokens(Tokens):
     ) -> None:
         before = self.all()
         after = change(before)
-        # The callers change a list, as for a file; rows are changed one by one, so that two servers do not
-        # undo each other's changes.
+        # Callers return a changed list, as for a file. Only the rows that differ are written, so that two
+        # servers do not undo each other's changes.
         for token in after:
             if token not in before:
                 slugs = None if token.agents is None else list(token.agents)
@@ -296,7 +296,7 @@ def tokens_of(home: Home) -> Tokens:
 
 
 def _version(status: os.stat_result) -> _Version:
-    # The ctime as well: it shows a changed mode or owner, after which others may write to the file.
+    # Include the ctime, which shows a changed mode or owner, after which others may write to the file.
     return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
 
@@ -342,7 +342,7 @@ def _link(record: dict[str, Any]) -> _Link:
 def _token(record: dict[str, Any]) -> Token:
     agents, read_only, expires = record["agents"], record["read_only"], record["expires"]
     created, until = read_time(record["created"]), None if expires is None else read_time(expires)
-    # A time that cannot be read must not become a token that never expires.
+    # An unreadable time must not result in a token that never expires.
     if created is None or (until is None) != (expires is None) or not isinstance(read_only, bool):
         raise ValueError("not a token")
     if _DIGEST.fullmatch(record["sha256"]) is None:
@@ -352,7 +352,7 @@ def _token(record: dict[str, Any]) -> Token:
     ):
         raise TypeError("not a list of agents")
     slugs = None if agents is None else tuple(agents)
-    name = record.get("name", "")  # Tokens were made without names before.
+    name = record.get("name", "")  # Older tokens have no names.
     if not isinstance(name, str):
         raise TypeError("not a name")
     origin = trust_level(record.get("origin", PROGRAM))

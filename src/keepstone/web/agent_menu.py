@@ -1,4 +1,4 @@
-"""The menu in the frame of every page that leads to the same page of another agent."""
+"""The agent menu in the frame of every page, which leads to the same page of another agent."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from keepstone.web.phrases import shown
 from keepstone.web.site import Place, address
 
 _LISTED = 50
-"""Agents that are listed; a filter finds the others."""
+"""Maximum number of listed agents; a filter finds the others."""
 _OF_ANY_AGENT = frozenset("sessions timeline changes chat recall context files inbox overview".split())
-"""The pages that another agent has just as well; of other pages one comes to its sessions."""
+"""Pages that every agent has. From any other page the menu leads to the agent's sessions."""
 
 
 class AgentMenu:
-    """Names the agent of a page, and on request lists the others, with a filter."""
+    """Shows the agent of a page, and lists all agents with a filter when it is opened."""
 
     def __init__(self, place: Place, page: str) -> None:
         self._place = place
@@ -69,7 +69,7 @@ class AgentMenu:
 
         line.on_value_change(lambda event: show(str(event.value or "")))
         line.on("keydown.enter", follow, args=[])
-        # NiceGUI only hides a dialog that is closed. Each opening draws a new one, so the old one is deleted.
+        # NiceGUI only hides a closed dialog. Each opening draws a new one, so the old one is deleted.
         menu.on("hide", menu.delete)
         show("")
         menu.open()
@@ -106,8 +106,8 @@ async def pick_agent(place: Place, title: str, words: str) -> str | None:
 
     def pick(href: str) -> None:
         slug_of = {address(slug, "sessions"): slug for slug in slugs}
-        # The address comes from the browser, which may send any. Only an agent that this dialog offered is an
-        # answer.
+        # The address comes from the browser, which may send any address. Accept only an agent that this
+        # dialog offered.
         if href in slug_of:
             question.submit(slug_of[href])
 

@@ -29,7 +29,7 @@ class Talking:
         notes: The notes of the project and its user.
         model: The model.
         ask: Asks the user to confirm a note that the model wants to save; without it none is saved.
-        reason: Why this model answers, for people.
+        reason: The reason for the choice of the model, for people.
     """
 
     def __init__(self, notes: Notes, model: ChatModel, ask: Ask | None = None, *, reason: str = "") -> None:
@@ -38,14 +38,14 @@ class Talking:
         self._ask = ask
         self.reason = reason
 
-    # All pages share one answerer, but a question belongs to the page whose model asks. So each page asks by
-    # a copy of its own.
+    # All pages share one answerer, but a confirmation belongs to the page whose model asks. So each page has
+    # its own copy.
     def asking(self, ask: Ask) -> Talking:
         """Return a copy that asks the user before it saves a note from the model."""
         return Talking(self._notes, self.model, ask, reason=self.reason)
 
     def answer(self, agent: Agent, session: str, message: str) -> Iterator[str]:
-        """Store a message, yield the answer in chunks, and store it; ModelError if the model fails."""
+        """Store a message, yield the answer in chunks, and store the answer; may raise ModelError."""
         conversation = Conversation(agent, self._notes, self.model, agent.session(session), ask=self._ask)
         for delta in conversation.send(message):
             if delta.kind == "error":

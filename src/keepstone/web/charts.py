@@ -21,7 +21,7 @@ _DAYS = 60
 _BINS = 48
 _TYPES = 8
 _WIDEST = 32
-"""Pixels of a bar where there are few."""
+"""Maximum width of a bar in pixels."""
 
 
 def over_time(days: Mapping[date, int]) -> Options:
@@ -41,7 +41,7 @@ def over_time(days: Mapping[date, int]) -> Options:
 
 
 def spans(days: Mapping[date, int]) -> list[tuple[date, date, int]]:
-    """Return the steps of ``over_time``: the first day of each, the day after its last, and its entries."""
+    """Return the steps of ``over_time``, each with its first day, the day after its last, and its count."""
     steps = _steps(days)
     begins = list(steps)
     ends = [*begins[1:], max(days, default=date.min) + timedelta(days=1)]
@@ -61,7 +61,7 @@ def _steps(days: Mapping[date, int]) -> dict[date, int]:
 
 
 def common_types(counts: Counter[str]) -> list[tuple[str, int]]:
-    """Return the types of ``types``, the most frequent first."""
+    """Return the types that the chart ``types`` shows, the most frequent first."""
     return counts.most_common(_TYPES)
 
 
@@ -119,7 +119,7 @@ def _limit() -> Options:
 
 def on_disk(sizes: Mapping[str, int]) -> Options:
     """Return a chart of the size on disk."""
-    # As above, the first category is drawn at the bottom.
+    # As in ``types``, the first category is drawn at the bottom.
     rows = list(sizes.items())[::-1]
     return {
         **_base_options(),

@@ -14,13 +14,13 @@ from keepstone.web.elements import aside
 from keepstone.web.phrases import shown
 
 Values = dict[str, str]
-"""Values and how they are shown."""
+"""Values with their displayed texts."""
 
 _LABELS = {"type": "Types", "tag": "Tags, all of them", "session": "Sessions"}
 _ENTRIES = 500
-"""Newest entries whose types and tags are offered."""
+"""Number of newest entries whose types and tags are offered."""
 _SESSIONS = 200
-"""Sessions that are offered, the one with the newest entry first."""
+"""Maximum number of offered sessions, the one with the newest entry first."""
 _TITLE = 60
 
 
@@ -28,8 +28,8 @@ class Choosers:
     """One field for each kind of filter, in which known values are chosen and others typed.
 
     Args:
-        names: Which filters, of ``type``, ``tag`` and ``session``.
-        given: The chosen values as in an address, with commas.
+        names: The filters to show, of ``type``, ``tag`` and ``session``.
+        given: The chosen values of each filter, comma-separated as in an address.
         changed: Called when a choice has changed.
     """
 
@@ -44,11 +44,11 @@ class Choosers:
         ]
 
     def text(self, name: str) -> str:
-        """Return the chosen values as in an address."""
+        """Return the chosen values, comma-separated as in an address."""
         return ", ".join(self.chosen(name))
 
     def clear(self, name: str) -> None:
-        """Choose nothing in a filter; ``changed`` is called."""
+        """Clear a filter, which calls ``changed``."""
         self._fields[name].value = []
 
     async def offer(self, agent: Agent) -> None:
@@ -56,8 +56,8 @@ class Choosers:
         for name, values in (await aside(known_values, agent)).items():
             if name in self._fields:
                 made = self._fields[name]
-                # A value that the reader typed or the address named is made an option, because NiceGUI's
-                # select shows no others.
+                # Values that the reader typed or the address contains become options, because NiceGUI's
+                # select shows only options.
                 made.set_options(
                     {**values, **{value: shown(value) for value in made.value if value not in values}}
                 )
@@ -97,7 +97,7 @@ def _field(label: str, chosen: list[str], changed: Callable[[], Any]) -> ui.sele
 
 
 def trust_field(given: str, changed: Callable[[], Any]) -> ui.select:
-    """Show the choice of the least trust that entries must have; its value is empty for any."""
+    """Show the choice of the minimum trust of entries; its value is empty for any trust."""
     levels = {"": "any", **{level: level for level in TRUST}}
     made = ui.select(levels, label="Trust, at least", value=given if given in levels else "")
     made.on_value_change(lambda _: changed())
@@ -105,5 +105,5 @@ def trust_field(given: str, changed: Callable[[], Any]) -> ui.select:
 
 
 def names_of(words: str) -> list[str]:
-    """Return the values of a list with commas."""
+    """Return the values of a comma-separated list."""
     return [word.strip() for word in words.split(",") if word.strip()]

@@ -40,7 +40,7 @@ class EntryList(List, component="components/entries.js"):
 
 
 class EntryPanel(List, component="components/panel.js"):
-    """All about one entry."""
+    """The details of one entry."""
 
 
 class HitList(List, component="components/hits.js"):
@@ -56,7 +56,7 @@ class LinkList(List, component="components/links.js"):
 
 
 class AgentList(List, component="components/agents.js"):
-    """Agents, each with what it holds."""
+    """Agents, each with the size of its memory."""
 
 
 class FindingList(List, component="components/findings.js"):
@@ -64,7 +64,7 @@ class FindingList(List, component="components/findings.js"):
 
 
 class Choice(List, component="components/choice.js"):
-    """A choice of how this browser shows the pages."""
+    """A setting for how this browser shows the pages."""
 
 
 # NiceGUI refuses a component whose file is named like one of its own that is imported, such as upload.js.

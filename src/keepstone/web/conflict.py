@@ -1,4 +1,4 @@
-"""The dialog on a file that changed while it was edited: what both sides changed, and their merge."""
+"""The dialog about a text that changed while it was edited: the changes of both sides, and their merge."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from keepstone.web.diff import Change, three_way
 from keepstone.web.elements import SafeText, answer_of, aside, box, button, dialog, say
 
 _AROUND = 2
-"""Equal lines that are shown before and after a change."""
+"""Number of equal lines shown before and after a change."""
 _MOST_LINES = 200
-"""Lines of one change that are shown."""
+"""Maximum number of lines shown of one change."""
 _MOST_CHANGES = 200
-"""Changes that are shown; texts that differ in more are not merged here."""
+"""Maximum number of changes shown; texts with more changes cannot be merged here."""
 _LONGEST = 2_000
 _CHOICES = (("mine", "Yours"), ("theirs", "Theirs"), ("both", "Both"))
 _TITLES = {"mine": "You changed", "theirs": "Changed elsewhere", "both": "Both changed it the same way"}
@@ -24,7 +24,7 @@ _RESTORED = {
 
 
 class Conflict:
-    """Two texts that were made from one, and which of them is kept where they conflict."""
+    """Two edited versions of one text, and the reader's choices for their conflicts."""
 
     def __init__(self, changes: list[Change], what: str = "file") -> None:
         self.what = what
@@ -73,7 +73,7 @@ class Conflict:
 
     async def _draw(self) -> None:
         for at, change in enumerate(self.changes):
-            await asyncio.sleep(0)  # Many changes take long to draw, and others are served in between.
+            await asyncio.sleep(0)  # Many changes take long to draw; other requests are served in between.
             if change.kind == "same":
                 _equal(change.base, is_first=at == 0, is_last=at == len(self.changes) - 1)
             elif change.kind == "conflict":
@@ -103,8 +103,8 @@ class Conflict:
 
     def _mark(self) -> None:
         for (at, choice), option in self._options.items():
-            # The attribute also chooses the button's colour in the style sheet, so what is seen and what is
-            # read aloud cannot differ.
+            # The attribute also chooses the button's colour in the style sheet, so the colour and the state
+            # that is read aloud cannot differ.
             option.props["aria-pressed"] = "true" if self.choices.get(at) == choice else "false"
         left = len(self.conflicts) - len(self.choices)
         self.merge.props["disabled"] = left > 0
@@ -112,9 +112,9 @@ class Conflict:
 
 
 def _equal(lines: tuple[str, ...], *, is_first: bool, is_last: bool) -> None:
-    """Show the lines around changes."""
+    """Show the unchanged lines around changes."""
     before = () if is_first else lines[:_AROUND]
-    # Lines that were shown before the gap are not repeated behind it.
+    # Lines that were shown before the gap are not repeated after it.
     after = () if is_last else lines[max(len(before), len(lines) - _AROUND) :]
     if before:
         say("pre", clipped("".join(before), _LONGEST))
@@ -136,7 +136,7 @@ def _lines(old: tuple[str, ...], new: tuple[str, ...], name: str) -> None:
 
 
 async def ask(base: str, mine: str, theirs: str, what: str = "file") -> tuple[str, str] | None:
-    """Ask what to keep of two texts made from one, and return the answer and the text; None to go on editing.
+    """Ask which version of a text to keep; return the answer and the text, or None to go on editing.
 
     The answer is ``"mine"``, ``"theirs"`` or ``"merged"``.
     """
@@ -146,7 +146,7 @@ async def ask(base: str, mine: str, theirs: str, what: str = "file") -> tuple[st
 
 
 async def ask_deleted(mine: str, what: str = "file") -> tuple[str, str] | None:
-    """Ask what to do about an item that was deleted while it was edited; answers as for ``ask``."""
+    """Ask what to do about an item that was deleted while it was edited; the result is as for ``ask``."""
     with dialog(f"This {what} was deleted") as asking:
         say("p", f"It was deleted since you opened it. {_RESTORED[what]}")
         with box(classes="row-end"):

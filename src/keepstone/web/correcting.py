@@ -24,7 +24,7 @@ from keepstone.web.finder import pick_entry
 from keepstone.web.site import Place, address
 
 _LEAST_MATCHED = 8
-"""Characters of a text from which a purge looks for other entries that contain it."""
+"""Minimum characters of a text for which a purge searches other entries and files that contain it."""
 _CONFLICTS = 3
 """Maximum number of conflicts that are named after a change."""
 _VERBS = {"duplicate": "repeats", "contradiction": "contradicts"}
@@ -35,7 +35,7 @@ class Correcting:
     """Carries out the actions of an entry's menu, and offers to undo them.
 
     Args:
-        place: The place whose agent's entries these are.
+        place: The place of the agent that has the entries.
         reload: Shows the entries again after a change.
     """
 
@@ -57,11 +57,10 @@ class Correcting:
     async def act(self, request: Mapping[str, Any]) -> None:
         """Carry out a menu's request: ``verb``, and the keys of the entry and its session."""
         verb = str(request["verb"])
-        # The menu of a read-only page lacks the changing actions, but a browser may send their names all the
-        # same.
+        # The menu of a read-only page lacks the changing actions, but a browser may send their names anyway.
         if verb not in self._acts or (self._place.read_only and verb != "raw"):
             return
-        # Keys are JSON, because ids may hold invisible characters that rows show escaped: see ``key_of``.
+        # Keys are JSON, because ids may contain invisible characters that rows show escaped: see ``key_of``.
         session = self._place.agent.session(json.loads(request["session"]))
         with attempt():
             entry = await aside(self._place.agent.get, json.loads(request["entry"]), session.id)
@@ -77,8 +76,8 @@ class Correcting:
             if not tags:
                 return
         with attempt():
-            # All are read before the first is changed: an id that is gone then ends the action before
-            # anything has happened, and undo has every entry as it was.
+            # Read all entries before the first change: a missing id then ends the action before anything has
+            # changed, and undo has every entry's earlier state.
             before = [await aside(self._place.agent.get, entry_id, session.id) for entry_id in ids]
             for entry in before:
                 if verb == "delete":
@@ -99,14 +98,15 @@ class Correcting:
         await self._reload()
 
     async def restore_version(self, session: Session, entry_id: str, line: Record) -> None:
-        """Put an earlier version in the place of an entry; a deleted entry comes back."""
+        """Restore an earlier version of an entry; a deleted entry is restored, too."""
         if self._place.read_only:
             return
         with attempt():
             before = await aside(self._live, session, entry_id)
             if before is None:
                 await aside(session.restore, entry_id)
-            # An entry stays closed or open as it is: to reinstate it deletes what replaced it, too.
+            # Leave ``valid_to`` unchanged, and thus whether the entry is superseded: to reinstate it would
+            # also delete the entries that replaced it.
             kept = {key: value for key, value in line.items() if key != "valid_to"}
             await aside(session.replace, entry_id, _content(kept))
             await aside(
@@ -121,7 +121,7 @@ class Correcting:
         await self._reload()
 
     async def reinstate(self, session: Session, entry_id: str) -> None:
-        """Let a superseded entry hold again; the entries that replaced it are deleted."""
+        """Make a superseded entry valid again; the entries that replaced it are deleted."""
         if self._place.read_only:
             return
         with attempt():
@@ -139,14 +139,14 @@ class Correcting:
         """Reinstate an entry; return it as it was before, and the ids of the entries that were deleted."""
         self._check_unmerged(entry_id)
         before = self._place.agent.get(entry_id, session.id)
-        # ``reinstate`` does not return which entries it deleted. They are those with ``supersedes`` that do
-        # not live any more afterwards.
+        # ``reinstate`` does not return which entries it deleted. They are the entries with ``supersedes``
+        # that no longer exist afterwards.
         newer = [entry.id for entry in session.entries(include_superseded=True) if entry.supersedes]
         session.reinstate(entry_id)
         return before, [newer_id for newer_id in newer if self._live(session, newer_id) is None]
 
     def _check_unmerged(self, entry_id: str) -> None:
-        """Refuse an entry that was merged: the others would stay closed, and nothing replace them."""
+        """Refuse a merged entry: the others would stay superseded, without an entry that replaces them."""
         for suggestion in self._place.agent.suggestions("accepted"):
             if suggestion.do == "merge" and entry_id in suggestion.entries:
                 raise ValueError(
@@ -154,9 +154,9 @@ class Correcting:
                 )
 
     def _put_back(self, session: Session, entry: Entry) -> None:
-        """Give an entry its earlier content, origin and marks again; who confirmed it has to do so again."""
-        # A replaced entry loses its confirmation, so an action that only changed marks is taken back by marks
-        # alone.
+        """Restore an entry's content, origin and marks; restored content has to be confirmed again."""
+        # A replaced entry loses its confirmation, so an action that changed only marks is undone by restoring
+        # only the marks.
         if _said(self._place.agent.get(entry.id, session.id)) != _said(entry):
             session.replace(entry.id, _content(entry.line))
         session.update(entry.id, **{key: entry.line.get(key) for key in _MARKS})
@@ -225,8 +225,8 @@ class Correcting:
     async def _supersede(self, session: Session, entry: Entry) -> None:
         async def save(item: Record) -> bool:
             kept = {key: entry.line[key] for key in ("text", "tags") if key in entry.line}
-            # The form returns only what was changed, while a superseding entry is complete: the rest comes
-            # from the old one.
+            # The form returns only the changed keys, but a superseding entry must be complete: the other keys
+            # come from the old entry.
             item = kept | {"data": dict(entry.data)} | item if entry.data else kept | item
             newer = await aside(session.supersede, entry.id, item)
             conflicts = await aside(self._conflicts, newer)
@@ -275,8 +275,8 @@ class Correcting:
         words += "from log, archive and index. It cannot be undone."
         said = entry.text.strip()
         if len(said) >= _LEAST_MATCHED:
-            # A purge of an entry removes its own bytes only. A person who purges a secret wants to know where
-            # else it is.
+            # A purge of an entry removes only the entry's own bytes. A person who purges a secret wants to
+            # know where else it is.
             same = await aside(self._place.agent.purge_matching, said, dry_run=True)
             others = [place for place in same.entries if place != (session.id, entry.id)]
             kinds = ((len(others), "other entry"), (len(same.files), "file"))
@@ -297,12 +297,12 @@ class Correcting:
 
 
 _NOT_PUT = frozenset({"deleted", "modified", "access", "ts", "batch", "embedding"})
-"""Keys of a version that are not put back with it."""
+"""Keys of a version that are not restored with it."""
 _MARKS = ("priority", "pinned", "tags", "links", "summary", "valid_from", "valid_to", "expires", "aliases")
 
 
 def _content(line: Record) -> Record:
-    """Return the item that says what a line says; its trust does not become that of the page's reader."""
+    """Return an item with a line's content and origin, so that the reader's trust does not apply to it."""
     return {"origin": {"by": PROGRAM}} | {key: value for key, value in line.items() if key not in _NOT_PUT}
 
 

@@ -1,4 +1,4 @@
-"""The side panel with all about an entry: its text whole, its origin, its links and its history."""
+"""The side panel with the details of an entry: its whole text, its origin, its links and its history."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _SHORT = 120
 
 
 class Details:
-    """Shows the details of a list's entry on request, and carries out the actions of both.
+    """Shows the details of an entry in a list, and carries out the actions of the list and the panel.
 
     Args:
-        place: The place whose agent's entries these are.
+        place: The place of the agent that has the entries.
         reload: Shows the list again after a change.
         hit_of: Returns the hit of an entry, for lists of hits.
     """
@@ -49,12 +49,12 @@ class Details:
         self.connect(self.panel)
 
     def connect(self, entries: List) -> None:
-        """Answer the actions of a list."""
+        """Handle the actions of a list."""
         entries.when("act", self._act)
         entries.when("restore", self._restore)
 
     async def open(self, session: str, entry_id: str, part: str = "details") -> None:
-        """Show an entry; the focus goes to it, or to its ``"history"``."""
+        """Show an entry, and move the focus to its details or to its ``"history"``."""
         self._shown = (session, entry_id)
         with attempt():
             await self._draw(part)
@@ -66,11 +66,11 @@ class Details:
             await self.correcting.act(request)
 
     async def _restore(self, request: Mapping[str, Any]) -> None:
-        """Put a version in the place of an entry; the last one of a deleted entry if none is named."""
+        """Restore a version of an entry; without a number, the last version that was not deleted."""
         session = self._place.agent.session(json.loads(request["session"]))
         with attempt():
-            # The browser names a version by its number alone, so the content that is written comes from the
-            # log and never from the browser.
+            # The browser identifies a version only by its number, so the content that is written comes from
+            # the log and never from the browser.
             versions = await aside(self._place.agent.history, json.loads(request["entry"]), session.id)
             at = request.get("at")
             version = (
@@ -96,8 +96,8 @@ class Details:
         if self._shown is not None:
             session, entry_id = self._shown
             view = await aside(self._load, session, entry_id)
-            # The panel takes the focus when this number changes. A reload leaves the number, so it does not
-            # take the focus from a reader who is typing elsewhere.
+            # The panel takes the focus when this number changes. A reload does not change the number, so it
+            # does not take the focus from a reader who is typing elsewhere.
             request_count = self.panel.props.get("asked", 0) + (part is not None)
             self.panel.show(**view, hit=self._hit_of(session, entry_id), asked=request_count, part=part or "")
 
@@ -106,8 +106,8 @@ class Details:
         versions: list[Version] = agent.history(entry_id, session)
         entry: Entry = [version for version in versions if not version.deleted][-1]
         state = "deleted" if versions[-1].deleted else ""
-        # A deleted entry is shown as its last version was. A living one is read again, because only ``get``
-        # says whether it is stale.
+        # A deleted entry is shown as its last version before the deletion. Any other entry is read again,
+        # because only ``get`` returns whether it is stale.
         with suppress(EntryNotFoundError):
             entry = agent.get(entry_id, session)
         [view] = entry_views([entry], datetime.now(UTC), frozenset({entry_id}), self._place)
@@ -130,8 +130,8 @@ class Details:
     def _links(self, entry: Entry) -> Iterator[View]:
         outgoing = {str(link.get("to")): str(link.get("rel", "")) for link in entry.links}
         linked: list[Entry] = []
-        # ``related`` is asked by the id alone, which several sessions may have. The panel then lists the
-        # linked ids alone.
+        # ``related`` takes only an id, which several sessions may have. The panel then lists only the linked
+        # ids.
         with suppress(EntryNotFoundError, AmbiguousIdError):
             linked = self._place.agent.related(entry.id)
         for other in linked:

@@ -1,4 +1,4 @@
-"""Differences of two texts, by words and by lines."""
+"""Differences between two texts, by words and by lines."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Part = tuple[str, str]
-"""``""``, ``"ins"`` or ``"del"``, and the text that is in both, new or gone."""
+"""``""``, ``"ins"`` or ``"del"``, and the text that is unchanged, inserted or deleted."""
 
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 _MOST = 3_000
-"""Words of a text up to which words are compared; longer texts are compared by lines."""
+"""Maximum words of a text that is compared by words; longer texts are compared by lines."""
 MOST_STEPS = 300_000
-"""Steps after which two texts count as changed completely: half a second, or about 770 changes."""
+"""Steps after which two texts count as completely changed: about half a second, or 770 changes."""
 
 _Block = tuple[int, int, int]
-"""A run of equal words or lines: where it begins in the old text and in the new one, and its length."""
+"""A run of equal words or lines: its offsets in the old and in the new text, and its length."""
 _Path: TypeAlias = "tuple[_Block, _Path | None]"
 
 
 @dataclass(slots=True)
 class Budget:
-    """How many steps comparisons may take together; beyond them texts count as changed completely."""
+    """The steps that comparisons share; once they are used up, texts count as completely changed."""
 
     steps: int = MOST_STEPS
 
 
 def word_diff(old: str, new: str, budget: Budget | None = None) -> list[Part]:
-    """Return the parts of two texts in order; of texts that differ too much only beginning and end are kept.
+    """Return the parts of two texts in order; if they differ too much, only a common start and end match.
 
     Examples:
         >>> word_diff("Use OAuth here", "Use passkeys here")
@@ -49,7 +49,7 @@ def word_diff(old: str, new: str, budget: Budget | None = None) -> list[Part]:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Consecutive lines of a text that two others change, or that neither does."""
+    """Consecutive lines of a text, with the lines that replace them in two edited versions."""
 
     base: tuple[str, ...]
     mine: tuple[str, ...]
@@ -65,7 +65,7 @@ class Change:
         return "theirs" if self.mine == self.base else "conflict"
 
     def merged(self, choice: str = "both") -> tuple[str, ...]:
-        """Return the lines after the change; of a conflict those of "mine", "theirs" or "both"."""
+        """Return the lines after the change; for a conflict, those of "mine", "theirs" or "both"."""
         if self.kind == "conflict":
             mine = self.mine if choice != "theirs" else ()
             theirs = self.theirs if choice != "mine" else ()
@@ -78,8 +78,7 @@ class Change:
 def three_way(base: str, mine: str, theirs: str) -> list[Change]:
     r"""Return the changes of two texts that were made from a third one, in order.
 
-    Lines are compared. A change in only one text merges; changes of both in the same or in touching lines are
-    one conflict.
+    A change in only one text merges; changes of both texts in the same or in adjacent lines are one conflict.
 
     Examples:
         >>> changes = three_way("a\nb\nc\n", "A\nb\nc\n", "a\nb\nC\n")
@@ -123,8 +122,8 @@ def line_counts(old: str, new: str) -> tuple[int, int]:
 def _blocks(old: Sequence[str], new: Sequence[str], budget: Budget) -> list[_Block]:
     """Return the common blocks of two texts, in order."""
     shorter = min(len(old), len(new))
-    # Equal beginnings and ends cost no budget. So even of texts that differ too much a reader sees what
-    # stayed around the change.
+    # Equal beginnings and ends cost no budget. So even if texts differ too much, a reader sees the unchanged
+    # text around the change.
     begin = next((at for at in range(shorter) if old[at] != new[at]), shorter)
     end = next((at for at in range(shorter - begin) if old[-1 - at] != new[-1 - at]), shorter - begin)
     inner = _shortest(old[begin : len(old) - end], new[begin : len(new) - end], budget)
@@ -133,8 +132,9 @@ def _blocks(old: Sequence[str], new: Sequence[str], budget: Budget) -> list[_Blo
 
 
 def _shortest(old: Sequence[str], new: Sequence[str], budget: Budget) -> list[_Block]:
-    """Return the blocks that the shortest change keeps (Myers 1986); empty if that exceeds the budget."""
-    # By diagonal: how far into the old text the best path reaches, and its blocks, the last one first.
+    """Return the blocks that the shortest change keeps (Myers 1986); empty above the budget."""
+    # For each diagonal: the offset in the old text that the best path reaches, and its blocks, the last one
+    # first.
     paths: dict[int, tuple[int, _Path | None]] = {1: (0, None)}
     for changes in range(len(old) + len(new) + 1):
         for diagonal in range(-changes, changes + 1, 2):
@@ -151,7 +151,7 @@ def _shortest(old: Sequence[str], new: Sequence[str], budget: Budget) -> list[_B
             if end >= len(old) and end - diagonal >= len(new):
                 return _in_order(path)
             paths[diagonal] = (end, path)
-            # Steps and not seconds are counted, so that a comparison has the same result on every machine.
+            # Count steps and not seconds, so that a comparison has the same result on every machine.
             budget.steps -= 1 + end - begin
             if budget.steps < 0:
                 return []

@@ -21,10 +21,10 @@ EXPECTED = (KeepstoneError, ValueError, OSError)
 """Errors of library calls that are shown to the user."""
 
 
-# Not a KeepstoneError, because ``attempt`` shows those: each caller catches this error and asks the reader
+# Not a KeepstoneError, because ``attempt`` shows those. Each caller catches this error and asks the reader
 # again.
 class StalePageError(Exception):
-    """A session or file is not as it was when the page showed it."""
+    """A session or file has changed since the page showed it."""
 
 
 class SafeText(TextElement):
@@ -52,18 +52,18 @@ def box(tag: str = "div", classes: str = "", **props: Any) -> ui.element:
 def button(text: str, act: Callable[..., Any], kind: str = "plain", **props: Any) -> SafeText:
     """Show a button. The kind is ``"plain"``, ``"main"`` or ``"quiet"``.
 
-    Its action goes on even if the button is drawn again, or gone, before the end.
+    The action completes even if the button is redrawn or removed before its end.
     """
     made = say("button", text, kind, type="button", **props)
 
     def press() -> Any:
-        # NiceGUI runs a handler in the slot around its element, and a slot goes when the elements around it
-        # are drawn again. The layout lasts as long as the page.
+        # NiceGUI runs a handler in the slot around its element, and a slot is deleted when the elements
+        # around it are redrawn. The layout lasts as long as the page.
         page = ui.context.client
         with page.layout:
             found = act()
-        # An awaitable returned to NiceGUI becomes a task of its own, outside this ``with``: it enters the
-        # layout again.
+        # NiceGUI runs a returned awaitable as a separate task, outside of this ``with``, so ``_on_page``
+        # enters the layout again.
         return _on_page(page, found) if isinstance(found, Awaitable) else found
 
     made.on("click", press, args=[])
@@ -102,7 +102,7 @@ def tell(words: str, undo: Undo | None = None, links: Sequence[tuple[str, str]] 
 
 
 def undoing(call: Callable[[], object], reload: Callable[[], Awaitable[object]]) -> Undo:
-    """Return the action of a toast's *Undo*: the call, in a thread, after which the page is refreshed."""
+    """Return the action of a toast's *Undo*: run the call in a thread, then refresh the page."""
 
     async def undo() -> None:
         with attempt():
@@ -127,13 +127,14 @@ def attempt() -> Iterator[None]:
 async def aside(call: Callable[..., Any], *values: Any, **keys: Any) -> Any:
     """Call the library in a thread, so that other pages are not blocked.
 
-    A call that has begun completes; if the page was closed by then, the caller is cancelled. One that waits
-    for its turn behind others of the same reader does not begin any more.
+    A call that has begun completes; if the page was closed during it, the caller is then cancelled. A call
+    that still waits for its turn, behind other calls of the same reader, does not begin after the page was
+    closed.
     """
     page = ui.context.client
     keep_zone()
-    # NiceGUI does not cancel a handler when its page is closed, so the page is asked before and after the
-    # call.
+    # NiceGUI does not cancel a handler when its page is closed, so the page's state is checked before and
+    # after the call.
     found = await in_turn(turns_at(page), partial(call, *values, **keys), until=lambda: page.is_deleted)
     if page.is_deleted:
         raise asyncio.CancelledError("the page was closed")
@@ -165,7 +166,7 @@ async def confirmed(title: str, words: str, verb: str) -> bool:
     with dialog(title) as question:
         say("p", words)
         with box(classes="row-end"):
-            # The focus is on *Cancel*, so that an Enter too many destroys nothing.
+            # The focus is on *Cancel*, so that an accidental Enter destroys nothing.
             button("Cancel", lambda: question.submit("no"), autofocus=True)
             button(verb, lambda: question.submit("yes"), "main danger")
     return bool(await answer_of(question) == "yes")
@@ -184,6 +185,6 @@ async def asked(title: str, label: str, verb: str, hint: str = "") -> str | None
 
 
 def field(label: str, hint: str = "", value: str = "", classes: str = "wide") -> ui.input:
-    """Show a field for a line of text; the hint is shown while it has the focus, and looks like no value."""
+    """Show a field for a line of text, with the hint as an example while the field has the focus."""
     made = ui.input(label, placeholder=f"e.g. {hint}" if hint else None, value=value)
     return made.props("outlined dense").classes(classes)

@@ -1,4 +1,4 @@
-"""The form of an entry, and the merge of typed changes with those of others."""
+"""The form of an entry, and the merge of the reader's changes with changes by others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FIRST = ("content", "text")
 
 
 def names_in(words: object) -> list[str]:
-    """Return the names in a line, with commas between them."""
+    """Return the names in a comma-separated line, without a leading ``#``."""
     return [word.strip().removeprefix("#") for word in str(words or "").split(",") if word.strip(" #")]
 
 
@@ -41,8 +41,8 @@ class EntryForm:
         """Show the form until it is closed, its changes are saved, or it is submitted without changes."""
         entry = self._entry
         with dialog(title, "broad form") as question:
-            # An entry whose text is made from its payload has no text of its own to edit: its payload's
-            # fields stand for it.
+            # An entry whose text is made from its payload has no text of its own to edit: the fields of its
+            # payload are edited instead.
             self._text = None
             if "text" in entry.line or not entry.data:
                 self._text = _area("Text", entry.text)
@@ -88,7 +88,8 @@ class EntryForm:
 
     def _turn(self) -> None:
         with attempt():
-            # This also checks: text that is not valid stays in its field, and the form is not turned.
+            # Reading the fields also validates them: invalid text stays in its field, and the form does not
+            # switch.
             data = self._data()
             if self._as_json:
                 for key, value in data.items():
@@ -133,12 +134,12 @@ def _area(label: str, value: str) -> ui.textarea:
 
 
 def _editable(value: Any) -> str:
-    """Return a payload value for a field: a text as it is, anything else as JSON."""
+    """Return a payload value for a field: a string unchanged, any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _value(key: str, old: Any, text: str) -> Any:
-    """Return the value of a field: a text where there was one, else JSON."""
+    """Return the value of a field: the text if the old value was a string, else the parsed JSON."""
     return text if isinstance(old, str) else _parsed(key, text)
 
 
@@ -163,7 +164,7 @@ async def ask_changed(base: Entry, keys: Record, now: Entry) -> Record | None:
         The keys; None to go on editing.
 
     Raises:
-        ValueError: The merged text is not a value of its kind.
+        ValueError: The merged text is not a valid value.
     """
     if now.line == base.line:
         return keys
@@ -171,7 +172,7 @@ async def ask_changed(base: Entry, keys: Record, now: Entry) -> Record | None:
     chosen: dict[_Name, Any] = {}
     for name in before | mine:
         old, own, other = (values.get(name, _ABSENT) for values in (before, mine, theirs))
-        # The reader left it, or others have already changed it in the same way.
+        # The reader did not change the value, or others have already made the same change.
         if own in (old, other):
             continue
         if other != old:
@@ -195,7 +196,7 @@ def _values(line: Record) -> dict[_Name, Any]:
 
 
 def _text(name: _Name, value: Any) -> str:
-    """Return a value as the text that is merged by lines; each tag is a line with its end."""
+    """Return a value as text for a merge by lines; each tag becomes one line."""
     if value is _ABSENT:
         return ""
     is_tags = name == _TAGS and isinstance(value, list) and all(isinstance(tag, str) for tag in value)
@@ -203,7 +204,7 @@ def _text(name: _Name, value: Any) -> str:
 
 
 def _of_text(name: _Name, old: Any, text: str) -> Any:
-    # The reader removed all of the merged text, which means that the value goes.
+    # The reader removed all of the merged text, which means that the value is to be removed.
     if not text.strip():
         return _ABSENT
     if name == _TAGS:

@@ -17,7 +17,7 @@ from keepstone.web.phrases import shown
 from keepstone.web.site import WITH_NOTES, Place
 
 _EACH = 6
-"""Results of each kind."""
+"""Maximum results of each kind."""
 _START = 90
 _COMMANDS = (
     (f"/recall: {COMMANDS['recall'].help}", "recall", ""),
@@ -30,7 +30,7 @@ _COMMANDS = (
     (f"/theme: {COMMANDS['theme'].help}", "", "#theme"),
     ("/help: shortcuts of the keyboard", "", "#shortcuts"),
 )
-"""Commands that a person may run from any page: the words, the page and what to do there, see ``keys.js``."""
+"""Commands available on every page: the text, the target page, and the action there, see ``keys.js``."""
 
 
 class Finder:
@@ -53,12 +53,12 @@ class Finder:
             self._list = LinkList()
             self._list.when("chosen", self._chosen)
         self._dialog.on("hide", self._dialog.delete)
-        # Without words only pages are listed, which reads nothing, so this call may run on the event loop.
+        # Without words only pages are listed, which needs no reads, so this call may run on the event loop.
         self._list.show(items=self._found(""), label="Results")
         self._dialog.open()
 
     def _chosen(self, href: str) -> None:
-        if href.startswith("#"):  # Another link leaves the page.
+        if href.startswith("#"):  # All other links leave the page.
             self._dialog.close()
 
     async def _search(self, words: str) -> None:
@@ -81,8 +81,8 @@ class Finder:
                 items.append(
                     _item(summary.title or summary.id, "session", place.link("session", id=summary.id))
                 )
-                # Without texts summaries are quick, so all of them may be looked through; titles that come
-                # from first messages are not found here.
+                # Summaries without texts are fast, so all of them are searched; titles that come from first
+                # messages are not found.
                 if sum(item["detail"] == "session" for item in items) == _EACH:
                     break
         for hit in agent.recall(words, limit=_EACH):
@@ -90,8 +90,8 @@ class Finder:
             href = place.link("session", id=entry.session, entry=entry.id)
             items.append(_item(entry.text, f"{entry.type} in {entry.session}", href))
         if place.sees_notes:
-            # Notes are files of the project. Their errors, such as a missing permission, must not hide what
-            # else was found.
+            # Notes are files of the project. Their errors, such as a missing permission, must not hide the
+            # other results.
             with suppress(KeepstoneError):
                 notes = [note for note in place.site.notes.entries() if wanted in note.content.casefold()]
                 items += [_item(note.content, "note", place.link("memory")) for note in notes[:_EACH]]
@@ -107,7 +107,7 @@ class Finder:
 
 
 async def pick_entry(place: Place, title: str, besides: Entry) -> tuple[Entry, str] | None:
-    """Let the reader find another entry and say how the two are related; None if they close the dialog."""
+    """Let the reader find another entry and name the relation; None if they close the dialog."""
     entries_by_link: dict[str, Entry] = {}
     with dialog(title, "broad finder") as question:
         line = field("Words of the other entry, or its id").props("autofocus type=search")
@@ -143,7 +143,7 @@ async def pick_entry(place: Place, title: str, besides: Entry) -> tuple[Entry, s
 
 
 def _entries(place: Place, words: str) -> list[Entry]:
-    """Return the entry with this id, and those that a recall finds."""
+    """Return the entry with this id, then the entries that a recall finds."""
     entries = [hit.entry for hit in place.agent.recall(words, limit=_EACH)] if words else []
     with suppress(EntryNotFoundError, AmbiguousIdError, ValueError):
         entries.insert(0, place.agent.get(words))

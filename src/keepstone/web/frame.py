@@ -32,11 +32,11 @@ PAGES = (
 )
 """The pages in the navigation: name in the address, title, and key after g."""
 _GROUPS = frozenset({"recall", "memory", "overview"})
-"""The pages with which a group begins."""
+"""The pages that begin a new group in the navigation."""
 _OTHERS = (("chat", "New chat", "c"), ("agents", "Agents", "a"))
-"""The pages that a button of the frame leads to: chats are listed among the sessions."""
+"""The pages that buttons of the frame open; chats are listed among the sessions."""
 _PART_OF = {"chat": "sessions"}
-"""The page of the navigation that another one belongs to."""
+"""Pages outside the navigation, each with the navigation's page to which it belongs."""
 _KEYS = (
     ("Ctrl+K", "find anything"),
     ("/", "go to the page's search field, else find anything"),
@@ -78,13 +78,13 @@ def frame(place: Place, page: str, heading: str, lead: str = "") -> Iterator[ui.
 
 
 def _say_missing(place: Place) -> None:
-    """Say that the agent does not exist, until it does; an empty home says how it begins."""
+    """Show that the agent does not exist, until it does. An empty home shows how to begin instead."""
     if place.home_was_empty:
         return
     with box("p", "notice", role="status") as notice:
         say("span", f"There is no agent “{place.agent.slug}” in this home. Its first entry makes it. ")
         link("All agents", place.link("agents"))
-    # It asks every second, because an agent begins to exist with its first entry, which another program may
+    # Check this repeatedly, because an agent is created with its first entry, which another program may
     # write.
     Live(lambda: place.agent.slug in place.agents(), lambda exists: notice.set_visibility(not exists))
 
@@ -92,8 +92,8 @@ def _say_missing(place: Place) -> None:
 def head() -> None:
     """Load the style sheet and the scripts."""
     ui.add_head_html(
-        # In the head and without ``defer``: ``keys.js`` sets the theme before the body is drawn, so that a
-        # dark page does not flash white.
+        # ``keys.js`` is in the head, without ``defer``, and sets the theme before the body is drawn, so that
+        # a dark page does not flash white.
         f'<link rel="stylesheet" href="{ASSETS}/style.css"><script src="{ASSETS}/keys.js"></script>'
         f'<script src="{ASSETS}/menu.js"></script><script src="{ASSETS}/copy.js"></script>'
         f'<script src="{ASSETS}/commands.js"></script>'
@@ -103,7 +103,8 @@ def head() -> None:
 def _side(place: Place, current: str) -> None:
     with box(classes="side"):
         with box("a", "brand", href="/", aria_label="keepstone"):
-            # The image is in the address, which saves a request; its text alternative is the link's label.
+            # The image is inlined as a data URL, which saves a request; its text alternative is the link's
+            # label.
             box("img", src=f"data:image/svg+xml,{quote(MARK)}", alt="")
             say("span", "keepstone")
         AgentMenu(place, current).build()
@@ -121,11 +122,11 @@ def _side(place: Place, current: str) -> None:
                     link(title, place.link(name), "begins" if name in _GROUPS else "", data_go=key, **mark)
             with box(classes="foot"):
                 theme = say("button", "Theme", "quiet", type="button", title="Light or dark")
-                # The theme is kept in the browser alone, so the click does not go to the server.
+                # The theme is stored only in the browser, so the click does not go to the server.
                 theme.on("click", js_handler="() => keepstoneTheme()")
                 button("Shortcuts", _keys, "quiet", data_help="")
                 if place.site.sign_out is not None:
-                    # A form, because only a POST signs out: browsers may fetch links ahead of a click.
+                    # A form, because only a POST signs out: browsers may prefetch links.
                     with box("form", action=place.site.sign_out, method="post"):
                         say("button", "Sign out", "quiet", type="submit")
 

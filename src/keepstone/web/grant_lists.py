@@ -1,4 +1,4 @@
-"""The part of the settings page on sharing: an agent's grants to others, and theirs to it."""
+"""The sharing section of the settings page: an agent's grants to others, and their grants to it."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _UNTIL = {"": "Never", "1d": "In a day", "30d": "In 30 days", "90d": "In 90 days
 
 
 class Sharing:
-    """The grants of an agent, and those to it, as last read."""
+    """Lists of the grants that an agent has given and received."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
 
     async def build(self) -> None:
-        """Draw the part."""
+        """Draw the section."""
         with box(classes="head"):
             say("h2", "Sharing")
             box(classes="fill")
@@ -50,8 +50,8 @@ class Sharing:
     def _load(self) -> tuple[list[Grant], list[tuple[str, Grant]]]:
         agent, home = self.place.agent, self.place.site.home
         own = agent.grants()
-        # A grant is kept with the agent that gives it, so the grants to this agent are looked for in all
-        # others.
+        # A grant is stored with the agent that gives it, so grants to this agent are searched in all other
+        # agents.
         others = [slug for slug in home.agents() if slug != agent.slug]
         return own, [
             (slug, grant) for slug in others for grant in home.agent(slug).grants() if grant.to == agent.slug
@@ -138,7 +138,7 @@ class Sharing:
         await self._list()
 
     def _put_back(self, slug: str, before: list[Grant], after: Grant | None) -> None:
-        """Give another agent the access of before a change, unless it has been changed since."""
+        """Restore another agent's access from before a change, unless it was changed again later."""
         agent, old = self.place.agent, _of(slug, before)
         # Undo is offered for a while. It must not take back a right that someone else has granted or revoked
         # since then.

@@ -26,7 +26,7 @@ _FIXES: dict[str, tuple[Callable[[Home], object], str]] = {
     "keepstone index --rebuild": (Home.rebuild, "All indexes are made again from the logs, which stay."),
     "keepstone index": (Home.sync, "The indexes take in what is missing. The logs stay."),
 }
-"""The remedies that this page applies, each with what it does: those that lose nothing."""
+"""The remedies that this page can apply, as they lose nothing: each with its function and description."""
 
 
 class Health:
@@ -54,7 +54,7 @@ class Health:
             self.fine.set_visibility(False)
 
     async def check(self, *, deep: bool = False) -> None:
-        """Check the home; deeply also for secrets in old lines and for entries that are in conflict."""
+        """Check the home; a deep check also finds secrets in old lines, and entries in conflict."""
         self.sum.text = "Checking …"
         for control in (self.again, self.deep):
             control.props.update(disabled=True)
@@ -68,7 +68,7 @@ class Health:
             control.props.update(disabled=False)
 
     async def _fix(self, remedy: str) -> None:
-        """Apply a remedy after a yes, and check again."""
+        """Apply a remedy after a confirmation, and check again."""
         if remedy not in _FIXES or not self.place.is_admin:
             return
         apply, words = _FIXES[remedy]

@@ -17,7 +17,7 @@ T = TypeVar("T")
 _SECONDS = 1.0
 """Minimum seconds between reloads."""
 _PATIENCE = 0.4
-"""Seconds that a page waits for its first data before it is sent without them."""
+"""Maximum seconds that a page waits for its first data before it is sent without them."""
 _SHARE = 20
 """Minimum interval between reloads, as a multiple of a reload's duration."""
 
@@ -26,7 +26,7 @@ class Live(Generic[T]):
     """Data that a page shows and reloads while it is open.
 
     Args:
-        load: Loads the data, in a thread. It is drawn again only if it has changed.
+        load: Loads the data, in a thread. The data is drawn again only if it has changed.
         draw: Draws the data.
     """
 
@@ -44,27 +44,26 @@ class Live(Generic[T]):
         self._timer = ui.timer(_SECONDS, self._tick, immediate=False)
 
     async def start(self) -> None:
-        """Load and draw the data before the page is sent, or after it if that takes long."""
+        """Load and draw the data before the page is sent, or afterwards if loading takes long."""
         page = ui.context.client
 
         async def load() -> None:
             with page:
                 await self.refresh()
 
-        # The task goes on after the patience has ended: ``asyncio.wait`` does not cancel it, as ``wait_for``
-        # would.
+        # The task continues after the timeout: ``asyncio.wait`` does not cancel it, as ``wait_for`` would.
         self._first = asyncio.create_task(load())
         done, _ = await asyncio.wait([self._first], timeout=_PATIENCE)
         if done:
-            # An unexpected error of the first load fails the page, instead of being logged as a task's
-            # forgotten error.
+            # Raise an unexpected error of the first load here, so that the page fails, instead of only
+            # logging the task's error.
             self._first.result()
         else:
             with self._trouble:
                 say("p", "Reading …", "hint")
 
     async def refresh(self) -> None:
-        """Load now and draw again, after a reload that has already started."""
+        """Load now and draw again; a reload that has already started completes first."""
         async with self._turn:
             # A refresh follows an action, such as a choice of columns, that changes the drawing of equal
             # data.
@@ -72,7 +71,7 @@ class Live(Generic[T]):
             await self._reload()
 
     async def _tick(self) -> None:
-        # A tick that finds a load under way is left out: waiting ticks would only load the same again.
+        # Skip a tick during a load: waiting ticks would only load the same data again.
         if not self._turn.locked():
             async with self._turn:
                 await self._reload()
@@ -83,8 +82,8 @@ class Live(Generic[T]):
             self._show(await aside(self._load))
         except EXPECTED as error:
             self._fail(message_of(error))
-        # The more a load takes, the rarer it is, so that open pages of a large memory take at most a
-        # twentieth of a thread each.
+        # The longer a load takes, the rarer are reloads, so that each open page of a large memory uses at
+        # most a twentieth of a thread.
         self._timer.interval = max(_SECONDS, _SHARE * (time.monotonic() - began))
 
     def _show(self, found: T) -> None:

@@ -23,18 +23,18 @@ _HELD = frozenset({"content", "parts", "tool_calls"})
 """Keys of a message whose values its parts show."""
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)[^,]*;base64,(.*)", re.DOTALL)
 _BASE64 = re.compile(r"[A-Za-z0-9+/_=-]{256,}")
-"""A run of base64: longer than names, paths and digests are."""
+"""A run of base64 that is longer than names, paths and digests."""
 _STANDARD = str.maketrans("-_", "+/")
 _DEEPEST = 8
-"""Levels of results inside results, and of values inside a file's block, that are read."""
+"""Maximum depth of results inside results, and of values inside a file's block."""
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-"""Media types that are shown: only bitmaps, which hold no scripts."""
+"""Media types that are shown as images: only bitmaps, which cannot contain scripts."""
 
 
 def part_views(entry: Entry) -> list[dict[str, Any]]:
-    """Return the parts of a message that is more than one text; none for any other entry.
+    """Return the parts of a structured message; an empty list for any other entry.
 
-    Images have a number, by which ``image_of`` returns them.
+    Each image has a number, with which ``image_of`` returns it.
     """
     views, numbers = [], count()
     for view in _views(spoken(entry.data, _kind_of(entry)) or (), 0):
@@ -44,7 +44,7 @@ def part_views(entry: Entry) -> list[dict[str, Any]]:
 
 
 def image_of(entry: Entry, number: int) -> tuple[str, bytes] | None:
-    """Return media type and bytes of an image in an entry, by its number among the parts with an image."""
+    """Return the media type and bytes of an entry's image by its number; None if there is no such image."""
     images = [
         view["image"] for view in _views(spoken(entry.data, _kind_of(entry)) or (), 0) if view.get("image")
     ]
@@ -53,14 +53,14 @@ def image_of(entry: Entry, number: int) -> tuple[str, bytes] | None:
         return None
     media, data = images[number]
     try:
-        # Some data has the alphabet of URLs, whose - and _ b64decode would skip, or no padding.
+        # Some data uses the URL-safe alphabet, whose - and _ b64decode would skip, or has no padding.
         return media, base64.b64decode(data.translate(_STANDARD) + "=" * (-len(data) % 4))
     except binascii.Error:
         return None
 
 
 def is_held(entry: Entry, key: str) -> bool:
-    """Return whether the parts of an entry show the value of its payload at a key."""
+    """Return whether the parts of an entry show the value of a key of its payload."""
     kind = _kind_of(entry)
     return spoken(entry.data, kind) is not None and (
         key in _HELD or is_item(entry.data, entry.data.get("type", kind))
@@ -68,7 +68,7 @@ def is_held(entry: Entry, key: str) -> bool:
 
 
 def _kind_of(entry: Entry) -> object:
-    """Return the type of a payload that is flat in its line, and so does not name its own."""
+    """Return the entry's type if its payload is flat, and thus has no ``type`` of its own; else None."""
     return None if isinstance(entry.line.get("data"), dict) else entry.type
 
 
@@ -88,7 +88,8 @@ def _views(parts: Any, depth: int) -> Iterator[dict[str, Any]]:
 
 def _text(part: Part) -> Iterator[dict[str, Any]]:
     file = part.text.strip()
-    # Some programs put a file into a text part, as a data URL alone. It is a chip, as any other file is.
+    # Some programs put a file into a text part, as a data URL alone. Show this as a chip, like any other
+    # file.
     text = "" if _DATA_URL.fullmatch(file) else shown(clipped(part.text, _LONGEST))
     yield {"kind": part.kind, "text": text} if text else _file(file)
 
@@ -105,7 +106,7 @@ def _result(part: Part, depth: int) -> Iterator[dict[str, Any]]:
 
 
 def _value(value: Any) -> str:
-    """Return a value of a call: texts as they are, anything else as JSON without base64."""
+    """Return a value as text: strings unchanged, other values as JSON; base64 is left out."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return shown(clipped(_BASE64.sub("…", text), _LONGEST))
 

@@ -66,9 +66,9 @@ _BUILDS: dict[str, tuple[str, Build]] = {
     "settings": ("Settings", settings.build),
 }
 _MOVED = {"doctor": "overview"}
-"""Addresses that pages had before, and those that show the same now."""
+"""Former addresses of pages, each with the current address."""
 _WATCH_SECONDS = 1.0
-"""Seconds after which an open page notices that its reader's access has changed."""
+"""Seconds between two checks whether the access of an open page's reader has changed."""
 _BUILD_TIMEOUT = 60.0
 """Maximum seconds to build a page, on a busy machine."""
 
@@ -98,14 +98,15 @@ def mount(
         answerer: Answers in the chat; default: quotes from memory.
         notes: The notes, if the user's file is not the default one.
         sign_out: The address to post to for signing out; without it pages show no such button.
-        place: The options of the command that name this home, such as ``("--home", "/srv/memory")``.
-        tokens: Access tokens that the settings create and revoke, for readers who may change all agents.
+        place: The command-line options that select this home, such as ``("--home", "/srv/memory")``.
+        tokens: Access tokens that the settings page creates and revokes, for readers who may change all
+            agents.
         demo: Adds a sample to an empty home on request, and returns the slug of its agent.
 
-    The page on the browser (docs/web.md) has a program that mounts them.
+    docs/web.md has an example program that mounts the pages.
     """
-    # NiceGUI has one application for each process, so the pages of a second call would take the addresses of
-    # the first.
+    # NiceGUI has one application for each process, so the pages of a second call would have the same
+    # addresses as those of the first.
     notes = notes or Notes(project)
     answerer = answerer or Talking(notes, OfflineResponder())
     site = Site(
@@ -124,7 +125,7 @@ def mount(
         app,
         title="keepstone",
         favicon=MARK,
-        # ``keys.js`` decides between light and dark, and tells Quasar; until then None follows the system.
+        # ``keys.js`` chooses light or dark, and sets it in Quasar; until then None follows the system.
         dark=None,
         language="en-US",
         tailwind=False,
@@ -138,17 +139,17 @@ def _add_start(site: Site) -> None:
         access = await site.admit(request)
         if isinstance(access, Response):
             return access
-        # There is no page yet whose reader has turns, so the call is made in the loop's own threads.
+        # There is no page yet, and thus no turns of a reader, so the call runs in the event loop's own
+        # threads.
         agents = await asyncio.to_thread(site.home.agents)
         known = [slug for slug in agents if access.agents is None or slug in access.agents]
-        # Without any known agent the default one's page says how to begin.
+        # Without any known agent, the page of the default agent shows how to begin.
         first = DEFAULT_AGENT if DEFAULT_AGENT in known or not known else known[0]
         return RedirectResponse(address(first, "sessions"))
 
 
 def _add_redirect(old: str, new: str) -> None:
-    # No access is checked here: the page that the answer leads to does that, and the answer says nothing
-    # about the agent.
+    # Access is not checked here: the target page checks it, and the redirect reveals nothing about the agent.
     @pages.get(f"/a/{{agent}}/{old}")
     async def redirect(agent: str) -> Response:
         return RedirectResponse(address(agent, new))
@@ -163,7 +164,7 @@ def _add_page(site: Site, name: str, title: str, build: Build) -> None:
         try:
             place = await _place(site, access, agent, request)
             _watch(place, request)
-            # The chat's prompt has the notes in it, so the chat is for readers of notes only.
+            # The chat's prompt contains the notes, so only readers of notes may use the chat.
             is_closed = name in WITH_NOTES and not place.sees_notes
             await (_build_refusal(place, name, title) if is_closed else build(place))
         except (InvalidAgentIdError, InvalidSessionIdError) as error:
@@ -179,7 +180,7 @@ async def _build_refusal(place: Place, name: str, title: str) -> None:
 
 
 def _watch(place: Place, request: Request) -> None:
-    """Refuse sockets of other browsers, and end the page when its reader's access changes."""
+    """Refuse WebSockets of other browsers, and end the page when its reader's access changes."""
     page = ui.context.client
     reader_turns.bind(page, place.access.reader)
     sockets.bind(page, lambda connection: place.site.still_holds(place.access, connection))
@@ -188,7 +189,7 @@ def _watch(place: Place, request: Request) -> None:
         try:
             holds = await place.site.still_holds(place.access, request)
         except EXPECTED:
-            return  # The store does not answer now: the page's own reading shows that error.
+            return  # The store does not respond: the page's own reads show that error.
         if not holds:
             # A browser may ignore the reload, so the page's content is removed on the server as well.
             page.run_javascript("location.reload()")
@@ -198,18 +199,18 @@ def _watch(place: Place, request: Request) -> None:
 
 
 async def _place(site: Site, access: Permissions, agent: str, request: Request) -> Place:
-    """Return the place of a request. An agent without access gets the same error as an invalid one."""
+    """Return the place of a request. An agent without access causes the same error as an invalid name."""
     if access.agents is not None and agent not in access.agents:
-        # Another error would let a reader of one agent find out the names of the others.
+        # A different error would let a reader of one agent find out the names of the others.
         raise InvalidAgentIdError("there is no such agent here")
-    # The page is a person's; a token that it was opened with may have less trust.
-    # Applications that mount the pages return their own class of access, which need not have an origin.
+    # A person uses the page, but the token with which it was opened may have less trust. Applications that
+    # mount the pages return their own class of access, which need not have an origin.
     origin = getattr(access, "origin", PROGRAM)
     by = TRUST[0] if origin == PROGRAM else origin
     found = site.home.agent(agent).on_behalf(by, "page")
     try:
         known = await asyncio.to_thread(site.home.agents)
     except EXPECTED:
-        known = [agent]  # The page's own reading fails in the same way, and shows the error.
+        known = [agent]  # The page's own reads fail in the same way, and show the error.
     is_empty = access.agents is None and not known
     return Place(site, found, access, dict(request.query_params), request, agent in known, is_empty, by)

@@ -15,14 +15,14 @@ from keepstone.web.site import Place
 _LISTED = 30
 """Maximum number of chats, the one with the newest entry first."""
 _EXAMINED = 300
-"""Newest sessions among which chats are looked for, which takes reading the beginning of each."""
+"""Maximum newest sessions that are searched for chats, which requires reading the beginning of each."""
 
 
 class PastChats:
     """Sessions that a person began in a chat of keepstone, each with a link that continues it.
 
     Args:
-        place: The place whose agent's sessions these are.
+        place: The place of the agent that has the sessions.
         current: Returns the id of the session on the page; None before its first message.
     """
 
@@ -31,7 +31,7 @@ class PastChats:
         self._current = current
 
     async def build(self) -> None:
-        """Draw the list, open beside the chat where the screen is wide."""
+        """Draw the list; on a wide screen it is open beside the chat."""
         with box("details", "past", data_wide=""):
             say("summary", "Past chats")
             self._live = Live(self._load, self._draw)
@@ -47,7 +47,7 @@ class PastChats:
         agent, now = self._place.agent, datetime.now(UTC)
         ids = [summary.id for summary in agent.session_summaries(texts=False)[:_EXAMINED]]
         chats: list[SessionSummary] = []
-        # Whether a session is a chat is in its first entries, so sessions are read in portions until the list
+        # The first entries show whether a session is a chat, so sessions are read in batches until the list
         # is full.
         while ids and len(chats) < _LISTED:
             chats += [summary for summary in agent.session_summaries(ids[:_LISTED]) if summary.is_chat]

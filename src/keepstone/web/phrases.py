@@ -1,4 +1,4 @@
-"""Formatting for pages: times, sizes and memory text with hidden characters escaped."""
+"""Formatting for pages: times, keys of rows, and memory text with hidden characters escaped."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nicegui import context
 from keepstone.text.display import counted, harmless
 
 LONGEST = 4_000
-"""Characters of an entry that are shown before it is expanded."""
+"""Maximum characters of an entry that are shown before it is expanded."""
 shown = harmless
 """Pages escape the same characters as a terminal: a browser would drop them or reverse the text."""
 ZONE = "keepstone-zone"
@@ -36,7 +36,7 @@ _page_zone: ContextVar[str] = ContextVar("page_zone", default="")
 
 
 def keep_zone() -> None:
-    """Let calls in threads that the current task begins show times in its page's zone."""
+    """Make the page's time zone available in the threads that the current task starts."""
     # NiceGUI finds the page by the current task, and a thread has none.
     _page_zone.set(_zone_name())
 
@@ -48,14 +48,14 @@ def local(value: datetime) -> datetime:
 
 def _zone_name() -> str:
     try:
-        # The browser's script writes the zone into a cookie, because the server draws all times and cannot
-        # ask.
+        # The browser's script writes the zone into a cookie, because the server formats all times and cannot
+        # ask the browser.
         return context.client.request.cookies.get(ZONE, "")
-    except RuntimeError:  # There is no page, or the page's task has begun this call in a thread.
+    except RuntimeError:  # There is no page, or the page's task has started this call in a thread.
         return _page_zone.get()
 
 
-# ``ZoneInfo`` keeps found zones by itself, but looks for an unknown name in all files each time.
+# ``ZoneInfo`` caches zones itself, but searches all files for an unknown name each time.
 @lru_cache(maxsize=64)
 def _zone(name: str) -> tzinfo:
     try:

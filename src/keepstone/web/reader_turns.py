@@ -1,4 +1,4 @@
-"""Turns at the threads that call the library for pages: no reader takes those of the others."""
+"""Limits on the threads that each reader's pages use to call the library, so that all readers get some."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from nicegui import Client
 
 AT_ONCE = 8
-"""Calls of one reader at the same time, on all of its pages in all browsers."""
-# Apart from the loop's own executor, which also resolves names and finds the agent of every page: full, it
-# would stop everything.
+"""Maximum concurrent calls of one reader, over all of its pages in all browsers."""
+# Separate from the event loop's own executor, which also resolves host names and finds the agent of every
+# page: if that one were full, everything would stop.
 _THREADS = ThreadPoolExecutor(40, "keepstone-page")
-# Weak values: the turns of a reader go with the last page, so readers that come and go leave nothing behind.
+# Weak values: the turns of a reader are deleted with the reader's last page, so former readers use no memory.
 _of_readers: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 _of_pages: WeakKeyDictionary[Client, asyncio.Semaphore] = WeakKeyDictionary()
 
@@ -28,7 +28,7 @@ def turns_of(reader: str) -> asyncio.Semaphore:
 
 
 def bind(page: Client, reader: str) -> None:
-    """Let a page share the turns of its reader."""
+    """Make a page share the turns of its reader."""
     _of_pages[page] = turns_of(reader)
 
 
@@ -45,12 +45,12 @@ async def in_turn(
     Raises:
         CancelledError: ``until`` was true when its turn came, so that nothing was called.
     """
-    # A call that gets its turn at once was asked for by an open page, and is always carried out.
+    # A call that gets its turn at once comes from an open page, and is always carried out.
     has_waited = turns.locked()
     async with turns:
         if has_waited and until():
             raise asyncio.CancelledError("the page was closed")
         loop = asyncio.get_running_loop()
-        # ``run_in_executor`` does not hand on the context, as ``to_thread`` does. Loading for a page needs
-        # the reader's zone, which is in it.
+        # Unlike ``to_thread``, ``run_in_executor`` does not pass the context on. Loading for a page needs the
+        # reader's time zone from it.
         return await loop.run_in_executor(_THREADS, partial(copy_context().run, call))

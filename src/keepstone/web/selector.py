@@ -21,7 +21,7 @@ class Selector:
 
     Args:
         place: The place whose notes these are.
-        done: Called when the selector closes, with the text that was cancelled; empty if it was saved.
+        done: Called when the selector closes, with the text of a cancelled note; empty if the note was saved.
     """
 
     def __init__(self, place: Place, done: Callable[[str], Awaitable[None]]) -> None:
@@ -33,13 +33,13 @@ class Selector:
 
     @property
     def is_open(self) -> bool:
-        """Whether a note waits for its place."""
+        """Whether a note waits for the choice of its file."""
         return self._manager.selector.is_active
 
     def submit(self, text: str, typed: str | None = None) -> bool:
-        """Take a line of input; True if it is a note, for which the selector then opens.
+        """Read a line of input. If it is a note, open the selector and return True.
 
-        ``typed`` is the text that ``cancel`` puts back; default: the text.
+        ``typed`` is the text that ``cancel`` puts back; default: ``text``.
         """
         if self._manager.submit(text) == "message":
             return False
@@ -85,7 +85,7 @@ class Selector:
             await self._close("")
 
     async def cancel(self) -> None:
-        """Close the selector, and give the text back."""
+        """Close the selector, and put the text back."""
         if self.is_open:
             self._manager.cancel()
             await self._close(self._typed)

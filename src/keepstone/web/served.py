@@ -1,4 +1,4 @@
-"""The pages behind the server's sign-in, with the model that the environment names."""
+"""The pages behind the server's sign-in, with the model that the environment selects."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def pages(
             tokens=tokens,
             demo=demo,
         )
-        # Deferred, behind the library of sockets and before the page's own script, which connects.
+        # ``defer`` runs the script after the socket library and before the page's own script, which connects.
         ui.add_body_html(f'<script defer src="{ASSETS}/session.js"></script>', shared=True)
 
     return add

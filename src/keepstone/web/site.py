@@ -36,11 +36,11 @@ class Permissions(Protocol):
 
     @property
     def holder(self) -> str:
-        """Identifies the requester, such as a sign-in: a page accepts only its own holder's sockets."""
+        """Identifies the requester, such as a sign-in: a page accepts only its own holder's WebSockets."""
 
     @property
     def reader(self) -> str:
-        """Identifies whose threads the pages use, such as a token with which several browsers signed in."""
+        """Identifies the reader whose pages share a limit of threads: a sign-in or a shared token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,8 @@ _Answer: TypeAlias = "Permissions | Response | None"
 Hook = Callable[[HTTPConnection], "_Answer | Awaitable[_Answer]"]
 """Returns the access of a request or of a page's socket; None denies it.
 
-It may also return a response, such as a redirect to a sign-in page. It runs on the event loop: one that
-waits, for a database for example, is a coroutine function.
+It may also return a response, such as a redirect to a sign-in page. It runs on the event loop: a hook that
+waits, such as for a database, must be a coroutine function.
 """
 
 
@@ -72,9 +72,9 @@ class Site:
     answerer: Answerer
     sign_out: str | None = None
     place: tuple[str, ...] = ()
-    """The options of the command that name this home, for commands that pages show."""
+    """The command-line options that select this home, for the commands shown on pages."""
     tokens: Tokens | None = None
-    """The tokens that the settings manage."""
+    """The tokens that the settings page manages."""
     demo: Callable[[Home], str] | None = None
     """Adds a sample to the home, and returns the slug of its agent."""
 
@@ -82,7 +82,7 @@ class Site:
         """Return the access of a request, or a response in place of the page."""
         found = self.access(request)
         access = await found if isawaitable(found) else found
-        # None and no exception denies, so that a hook that returns a lookup's result is closed by default.
+        # None denies access, so that a hook that returns the result of a lookup denies by default.
         return Response("sign in first", 401, media_type="text/plain") if access is None else access
 
     async def still_holds(self, before: Permissions, request: HTTPConnection) -> bool:
@@ -90,8 +90,8 @@ class Site:
         now = await self.admit(request)
         if isinstance(now, Response):
             return False
-        # Not the whole object, which an application makes for each request, nor ``reader``, which says
-        # nothing about rights.
+        # Do not compare the whole object, which an application may create for each request, nor ``reader``,
+        # which does not affect rights.
         same = (before.agents, before.read_only, before.holder)
         return (now.agents, now.read_only, now.holder) == same
 
@@ -109,7 +109,7 @@ class Place:
     exists: bool = True
     """Whether the agent existed when the page was opened."""
     home_was_empty: bool = False
-    """Whether the home had no agent then; False for readers who may not know."""
+    """Whether the home had no agent when the page was opened; False for readers who may not know."""
     trust: str = TRUST[0]
     """The trust of the reader's entries."""
 
@@ -122,7 +122,8 @@ class Place:
         """Raise unless the whole home may still be changed.
 
         Raises:
-            AccessDeniedError: It may not, or access has ended or changed since the page was opened.
+            AccessDeniedError: The home may not be changed, or access has ended or changed since the page was
+                opened.
         """
         if not self.is_admin or not (
             self.request is None or await self.site.still_holds(self.access, self.request)
@@ -147,7 +148,7 @@ class Place:
         """Return another agent that may be changed, with the trust of this page's reader.
 
         Raises:
-            AccessDeniedError: The reader may not change it.
+            AccessDeniedError: The reader may not change the agent.
         """
         if self.read_only or not (self.access.agents is None or slug in self.access.agents):
             raise AccessDeniedError(f"agent {slug!r:.80} may not be changed with this sign-in")

@@ -18,17 +18,17 @@ IsOwner: TypeAlias = "Callable[[HTTPConnection], Awaitable[bool]]"
 _PAGE_EVENTS = ("event", "javascript_response", "ack")
 _owners: WeakKeyDictionary[Client, IsOwner] = WeakKeyDictionary()
 _OWN = "keepstone.page"
-"""The key of a socket's environment that holds the id of the page whose owner it is of."""
+"""Key in a socket's environment for the id of the page whose owner opened the socket."""
 _LONGEST = 300
-"""Characters of a script's message that are logged."""
+"""Maximum characters of a script's message that are logged."""
 _log = logging.getLogger("keepstone.web")
 
 
 def install() -> None:
     """Accept a socket's messages only for its own page, and escape them before logging."""
     handlers = core.sio.handlers["/"]
-    # NiceGUI acts on the page that a message names, whichever socket it came by. Handlers that are registered
-    # again replace its own.
+    # NiceGUI acts on the page that a message names, whichever socket sent it. Registering a handler again
+    # replaces NiceGUI's own.
     for name in _PAGE_EVENTS:
         core.sio.on(name, _of_own_page(handlers[name]))
     core.sio.on("connect", _after_check(handlers["connect"]))
@@ -65,7 +65,7 @@ def _after_check(handle: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitab
         # The environment stays with the socket, so the result is kept there until ``accept_own`` reads it.
         environ = core.sio.get_environ(socket_id) or {}
         named = parse_qs(environ.get("QUERY_STRING", "")).get("client_id", [""])[0]
-        # ``connect`` has the page in its query, and ``handshake`` in its message, which decides.
+        # ``connect`` has the page in its query, and ``handshake`` in its message, which takes precedence.
         if isinstance(message, dict):
             named = message.get("client_id", named)
         page = Client.instances.get(named) if isinstance(named, str) else None

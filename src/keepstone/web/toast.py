@@ -17,7 +17,7 @@ _UNDO_SECONDS = 20
 
 
 class Toast(List, component="components/toast.js"):
-    """The last change, one on each page."""
+    """The message about the last change; each page has one toast."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,8 +38,8 @@ class Toast(List, component="components/toast.js"):
         )
 
     async def _take_back(self, number: int) -> None:
-        # A press may be on its way when the next change is shown. It must not undo that one, nor the same
-        # change twice.
+        # A click may arrive after the next change is shown. It must not undo that change, nor the same change
+        # twice.
         undo, self._undo = (self._undo, None) if number == self.number else (None, self._undo)
         if undo is not None:
             await undo()

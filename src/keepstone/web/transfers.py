@@ -1,4 +1,4 @@
-"""Files that a browser sends to a page piece by piece, and its downloads: exports, backups and images."""
+"""Uploads of files to a page, piece by piece, and downloads: exports, backups and images."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ from keepstone.web.site import Permissions, Site
 LARGEST_FILE = 512 << 20
 """Maximum bytes of a file that a page receives."""
 RECEIVER_HEADER = "x-keepstone-receiver"
-"""Names the page that receives a file. A form of another site cannot send it, so it is no CSRF."""
+"""Header with the id of the page that receives a file. Forms of other sites cannot set it (CSRF)."""
 _INERT = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'; sandbox",
     "Cache-Control": "no-store",
 }
-"""Headers of content from memory: a browser believes the media type alone, and runs nothing."""
+"""Headers of content from memory: the browser trusts only the media type, and runs nothing."""
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _receivers: WeakKeyDictionary[Client, Receiver] = WeakKeyDictionary()
 
 
 class Receiver:
-    """Receives one file at a time from a page's browser, in a temporary folder that goes with the page."""
+    """Receives one file at a time from a page's browser, in a temporary folder removed with the page."""
 
     def __init__(self, largest: int = LARGEST_FILE) -> None:
         self._largest = largest
@@ -57,7 +57,7 @@ class Receiver:
         return self._path
 
     def attach(self) -> None:
-        """Receive files from the browser of the current page, until the page is gone."""
+        """Receive files from the browser of the current page, until the page is deleted."""
         page = ui.context.client
         _receivers[page] = self
         page.on_delete(self.close)
@@ -71,11 +71,11 @@ class Receiver:
         if at == 0:
             self.close()
             folder = self._held.enter_context(transfer_folder())
-            # The end of the name is kept, whose suffix tells importers the format; without dots in front it
-            # is no hidden file and no parent folder.
+            # Keep the end of the name, as importers recognise the format by its suffix. Without leading dots
+            # the name is neither a hidden file nor a parent folder.
             self._path = folder / (_UNSAFE.sub("_", name)[-100:].lstrip(".") or "file")
             self._path.touch(0o600)
-        # A piece that is sent twice or out of order would damage the file unseen.
+        # A piece that is sent twice or out of order would damage the file unnoticed.
         if self._path is None or at != self._size:
             raise ValueError("the pieces of the file do not follow one another: choose the file again")
         if at + len(piece) > self._largest:
@@ -112,8 +112,8 @@ def _add_upload(site: Site) -> None:
         receiver = None if page is None else _receivers.get(page)
         if receiver is None or access.read_only or not _is_allowed(access.agents, agent):
             return _refusal("this page does not receive files: load it again", 403)
-        # The browser's script cuts files into pieces, so that none is larger than what the server takes as a
-        # body.
+        # The browser's script cuts files into pieces, so that no piece is larger than the server's limit for
+        # a body.
         piece = await request.body()
         try:
             await asyncio.to_thread(receiver.take, name, at, piece)
@@ -168,7 +168,7 @@ def _add_images(site: Site) -> None:
 
 
 def packed_export(agent: Agent, root: Path, format: str, session: str | None) -> tuple[BinaryIO, str]:  # noqa: A002
-    """Export an agent or one of its sessions; return an open file, which has no name on the disk, and a name.
+    """Export an agent or one of its sessions; return an open, already unlinked file, and a name for it.
 
     Formats that are folders become ZIP files.
 
@@ -178,7 +178,7 @@ def packed_export(agent: Agent, root: Path, format: str, session: str | None) ->
         StoreError: The disk is full or failed.
     """
     name = f"{agent.slug}-session" if session is not None else agent.slug
-    # The folder is removed when this returns, and the file is open by then: on POSIX systems it can be read
+    # The folder is removed when this returns. The file is already open, and on POSIX systems can be read
     # until it is closed.
     with transfer_folder() as folder:
         out = folder / "export"

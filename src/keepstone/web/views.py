@@ -31,7 +31,7 @@ _START = 40
 _PIECES = re.compile(f"({WORD.pattern})")
 _NEAR = 600
 _MOST_COMPARED = 5
-"""How many versions of an entry are compared at least; those that differ little take next to nothing."""
+"""Minimum number of versions compared per entry; versions that differ little cost almost nothing."""
 
 
 def session_view(
@@ -64,7 +64,7 @@ def entry_views(
 ) -> list[View]:
     """Return entries as a conversation with a heading per day; those in ``whole`` are not clipped.
 
-    With a place their tags and their own address are links.
+    With a place, the tags are links, and each entry has its own address.
     """
     views, day = [], ""
     for entry in entries:
@@ -138,7 +138,7 @@ def marks_of(entry: Entry, now: datetime, place: Place | None) -> View:
 
 
 def _validity(entry: Entry, now: datetime) -> str:
-    """Return why an entry does not hold now; empty if it does."""
+    """Return why an entry is not valid now; empty if it is."""
     since, until, expires = entry.valid_from, entry.valid_to, entry.expires
     if until is not None and until <= now:
         return f"superseded {moment(until)}"
@@ -148,7 +148,7 @@ def _validity(entry: Entry, now: datetime) -> str:
 
 
 def _doubts(entry: Entry) -> list[str]:
-    """Return who said an entry other than a person or program, and why it is stale."""
+    """Return an entry's origin, unless it is a person's or missing, and the reason why it is stale."""
     origin, stale = entry.origin or {}, entry.stale
     said = "confirmed" if origin.get("vouched") else f"from {entry.trust}"
     via = f" via {via}" if isinstance(via := origin.get("via"), str) and not origin.get("vouched") else ""
@@ -189,8 +189,8 @@ def tone_of(type_: str) -> str:
 def version_views(versions: Sequence[Version]) -> list[View]:
     """Return the versions of an entry, latest first."""
     views: list[View] = []
-    # An entry may have hundreds of versions. Together they get the steps of five full comparisons, the newest
-    # first.
+    # An entry may have hundreds of versions. Together they share the steps of five full comparisons,
+    # beginning with the newest.
     budget = Budget(_MOST_COMPARED * MOST_STEPS)
     for number, version in reversed([*enumerate(versions)]):
         before = clipped(words_of(versions[number - 1]), LONGEST) if number else None
@@ -230,7 +230,7 @@ def _hit_view(hit: Hit, place: Place, scale: float, now: datetime) -> View:
         "key": "".join(map(key_of, entry.key)),
         "id": shown(entry.id),
         "who": _speaker(entry),
-        # Another agent's shared entries can be read here, and changed on the pages of that agent only.
+        # Another agent's shared entries can be read here, but changed only on the pages of that agent.
         **marks_of(entry, now, None if is_shared else place),
         "shared": is_shared,
         "session": shown(f"{entry.agent}: {entry.session}" if is_shared else entry.session),
@@ -259,7 +259,7 @@ def _marked(text: str, words: Iterable[str]) -> list[View]:
     parts: list[View] = []
     for piece in filter(None, _PIECES.split(text)):
         kind = "mark" if stem(piece.casefold()) in wanted else ""
-        # Pieces without a mark are joined: each part is an element in the browser.
+        # Pieces without a mark are joined, as each part becomes an element in the browser.
         if parts and parts[-1]["kind"] == kind == "":
             parts[-1]["text"] += piece
         else:

@@ -86,13 +86,13 @@ async def _load(place: Place, pressed: SafeText) -> None:
     demo, page = place.site.demo, ui.context.client
     if demo is None:
         return
-    # A second press would begin the sample again while the first is written.
+    # A second click would begin the sample again while the first one is being written.
     pressed.props.update(disabled=True)
     pressed.text = "Loading …"
     with attempt():
         await place.check_admin()
         agent = await aside(demo, place.site.home)
-        page.open(address(agent, "sessions"))  # By then the welcome may have made room for the first entry.
+        page.open(address(agent, "sessions"))  # The first entry may have replaced the welcome already.
         return
     pressed.props.update(disabled=False)
     pressed.text = "Load the demo"

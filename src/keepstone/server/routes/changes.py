@@ -18,7 +18,7 @@ from keepstone.store.changes import Change
 router = APIRouter(tags=["changes"])
 
 SECONDS = 30.0
-"""Seconds without a change after which a response ends; a client goes on with the last cursor."""
+"""Seconds without a change after which a response ends; a client continues with the last cursor."""
 
 SinceQuery = Annotated[str | None, Query(description="The cursor of a change, to go on after it.")]
 TimeoutQuery = Annotated[
@@ -70,11 +70,11 @@ def _stream(request: Request, changes: Iterator[Change]) -> Response:
 async def _events(request: Request, changes: Iterator[Change]) -> AsyncIterator[str]:
     """Yield events until the changes end, or the token no longer allows the access."""
     access = access_of(request)
-    # A comment, which clients of the format ignore: one that waits for the first bytes knows that it is
+    # Clients ignore this comment of the event stream, but its bytes show a waiting client that it is
     # connected.
     yield ": watching\n\n"
     async for change in AsyncCalls().stream(lambda: changes, waits=True):
-        # With each event, as a stream may outlive its token.
+        # Check the access with each event, as a stream may outlive its token.
         if await still_signed_in(request) != access:
             return
         document = json.dumps(change_document(change))

@@ -67,7 +67,7 @@ RolesQuery = Annotated[
 _OF_SESSION = "/sessions/{session}/entries"
 _KIND = "entries"
 _ANCHORS = 8
-"""Records on each side of a position by which its cursor finds it again."""
+"""Maximum number of records on each side of a position whose digests its cursor contains."""
 
 NewestQuery = Annotated[
     bool, Query(description="Start with the page of the newest entries, and go back in time.")
@@ -99,7 +99,7 @@ def list_entries(
     log = memory.session(session)
     records: Sequence[Record]
     if newest and cursor is None and roles is None:
-        # The index finds these: the newest page of a long session costs no more than the page.
+        # Read these from the index, so that the newest page of a long session costs no more than one page.
         newest_entries = log.entries(
             limit + _ANCHORS, types, as_of=as_of, archived=archived, include_superseded=include_superseded
         )
@@ -136,8 +136,8 @@ def _span(records: Sequence[Record], cursor: str | None, limit: int, *, newest: 
 def _cursor(records: Sequence[Record], at: int, *, newest: bool) -> str:
     """Return a cursor for the position before the record ``at``.
 
-    It has the time of the last listed record, and digests of the adjacent records with the same time: those
-    listed, and those not. Any of them that still exists identifies the position.
+    The cursor has the time of the last listed record, and digests of the adjacent records with the same time,
+    listed and unlisted ones apart. Any of these records that still exists identifies the position.
     """
     below, above = records[max(0, at - _ANCHORS) : at][::-1], records[at : at + _ANCHORS]
     shown, others = (above, below) if newest else (below, above)
@@ -149,8 +149,8 @@ def _cursor(records: Sequence[Record], at: int, *, newest: bool) -> str:
 def _place(records: Sequence[Record], ts: str, shown: list[Any], others: list[Any], *, newest: bool) -> int:
     """Return the current position of a cursor.
 
-    If all adjacent records are gone, all records of the same time are listed again: an entry may come twice,
-    but none is left out.
+    If all adjacent records are gone, all records of the same time are listed again: an entry may be listed
+    twice, but none is left out.
     """
     moment = read_time(ts)
     if moment is None or not all(isinstance(mark, str) for mark in shown + others):
@@ -248,8 +248,8 @@ def _item(body: Keys) -> dict[str, Any]:
             "see keepstone token create --origin"
         )
     if given.get("type") == "message" and isinstance(given.get("data"), dict):
-        given["origin"] = said_by(given["data"])  # The token's at most.
-    # The vector comes last, where it disturbs readers of the line least.
+        given["origin"] = said_by(given["data"])  # The token's origin is the limit.
+    # Put the vector last, where it is least in the way of people who read the line.
     vector = {"embedding": given.pop("embedding")} if "embedding" in given else {}
     return {
         key: value for key, value in given.items() if value is not None or key not in Keys.model_fields

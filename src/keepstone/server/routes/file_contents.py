@@ -45,7 +45,7 @@ def list_file_contents(
 
     The content of a file that is not UTF-8 is null.
     """
-    # The cursor is the last path: files that come or go between two pages shift no other.
+    # The cursor is the last path: files created or deleted between two pages do not shift the others.
     last = "" if cursor is None else decode(_KIND, cursor, (str,))[0]
     paths = [path for path in memory.files.list(folder.rstrip("/")) if path > last]
     documents = ({"path": path, "content": _content(memory, path)} for path in paths[:limit])

@@ -18,7 +18,8 @@ router = APIRouter(prefix="/agents/{agent}/files", tags=["files"])
 @router.get("", **responds(shapes.FilePage))
 def list_files(memory: Reading, limit: LimitQuery = DEFAULT, cursor: CursorQuery = None) -> Response:
     """List the paths of the agent's files."""
-    # The last path and not a number: files that come or go between two pages shift no other.
+    # The cursor is the last path and not a number, so files created or deleted between two pages do not shift
+    # the others.
     last = "" if cursor is None else decode("files", cursor, (str,))[0]
     page, end = page_of((path for path in memory.files.list() if path > last), limit)
     return answer(shapes.FilePage(files=page, next=None if end is None else encode("files", end)))

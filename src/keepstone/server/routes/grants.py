@@ -60,7 +60,7 @@ def list_grants(memory: Reading) -> Response:
 @router.put("/grants/{to}", **responds(answers.Grant))
 def grant(request: Request, memory: Writing, to: ToName, body: NewGrant) -> Response:
     """Let another agent read, or also write, the agent's entries. Needs a token for all agents."""
-    # A token of one agent must not open its memory to an agent that another token is for.
+    # A token for one agent must not open this agent's memory to agents of other tokens.
     access_of(request).check_home()
     return answer(grant_document(memory.grant(to, **dict(body))))
 

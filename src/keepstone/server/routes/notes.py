@@ -71,7 +71,8 @@ def _named(notes: Notes, named: NamedNote) -> MemoryEntry:
     found = [note for note in notes.entries(named.type) if note.content == named.content]
     if not found:
         raise NoteNotFoundError(named.content)
-    # An editor may have moved the note since it was listed; of several with its text the nearest is meant.
+    # An editor may have moved the note since it was listed; of several notes with this text, take the
+    # nearest.
     return min(found, key=lambda note: abs(note.line - named.line))
 
 

@@ -59,7 +59,7 @@ def list_sessions(
 def _after(infos: Iterable[SessionInfo], order: Order, last: list[str] | None) -> list[SessionInfo]:
     """Return the sessions after a position, in order."""
     keyed = sorted(((_key(info, order), info) for info in infos), key=lambda pair: pair[0])
-    # Newest first. The id in the key makes the order total, so that a cursor names one place.
+    # Newest first. The id in the key makes the order total, so that a cursor identifies one position.
     if order == "modified":
         keyed.reverse()
         return [info for key, info in keyed if last is None or key < last]

@@ -89,7 +89,7 @@ def index(home: HomeWriting, body: Indexing) -> Response:
 def _embed_pending(home: Home) -> int | None:
     try:
         return home.embed()
-    # Without an embedder the index of words is up to date, which is all that there is to do.
+    # Without an embedder there is only the word index, which is up to date.
     except EmbedderUnavailableError:
         return None
 

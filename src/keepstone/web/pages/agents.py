@@ -47,7 +47,7 @@ class Facts:
     changed: datetime | None
     """The time of its newest entry; None without entries."""
     size: int
-    """The bytes of its logs."""
+    """The size of its logs in bytes."""
 
 
 def facts_of(agent: Agent) -> Facts:
@@ -63,12 +63,12 @@ def facts_of(agent: Agent) -> Facts:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The agents, with the counts of those shown, or the error as text."""
+    """The agents, and for each shown agent its counts, or its error as text."""
 
     found: Sequence[str]
     facts: Mapping[str, Facts | str]
     minute: int
-    """The minute, so that relative times are drawn again."""
+    """The minute of loading; a new minute makes the page draw relative times again."""
 
 
 class AgentsPage:
@@ -94,15 +94,15 @@ class AgentsPage:
             self.list.when("purge", self._purge)
             self.none = box(classes="hint")
             await self.live.start()
-            # The first data are names alone, which are quick to list. Counts of many agents take longer than
-            # a reader waits for a page.
+            # The first load lists only names, which is fast. Counts of many agents take longer than a reader
+            # waits for a page.
             self.counts = True
             ui.timer(0, self.live.refresh, once=True)
 
     def _load(self) -> Loaded:
         found = self.place.agents()
         minute = int(time.time() // 60)
-        # The first load is before the page is sent: see ``build``.
+        # The first load runs before the page is sent: see ``build``.
         if not self.counts:
             return Loaded(found, {}, minute)
         return Loaded(found, {slug: self._facts(slug) for slug in self._chosen(found)[:_MOST]}, minute)
@@ -110,7 +110,7 @@ class AgentsPage:
     def _facts(self, slug: str) -> Facts | str:
         try:
             return facts_of(self.place.site.home.agent(slug))
-        # One damaged agent has its error in its row, and does not hide the others.
+        # Show the error of a damaged agent in its row, so that it does not hide the other agents.
         except KeepstoneError as error:
             return message_of(error)
 
@@ -152,13 +152,13 @@ class AgentsPage:
         with attempt():
             if name:
                 slug = name.strip()
-                # This checks the name, whose error is then shown here and not as a page of its own.
+                # This checks the name, so that an error is shown here and not as a separate page.
                 self.place.site.home.agent(slug)
                 ui.navigate.to(address(slug, "sessions"))
 
     async def _purge(self, slug: str) -> None:
-        """Purge an agent once its name is typed."""
-        # The browser sends the name of the row, and a purge follows.
+        """Purge an agent after the reader has typed its name."""
+        # Check the name before the purge, as it comes from the browser.
         if slug not in self.loaded.found or not self.place.is_admin:
             return
         if await self._typed(slug) != slug:

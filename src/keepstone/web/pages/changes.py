@@ -1,4 +1,4 @@
-"""The changes page: what happened to an agent's memory on one day, with what was there before."""
+"""The changes page: the changes of an agent's memory on one day, with the earlier content."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from keepstone.web.site import Place
 _LEAD = "What was added, edited, superseded, deleted and purged on a day, the newest first."
 _PURGED = "Of what was purged only the number of entries is known."
 _PAGE = 40
-"""Changes of a day that are shown at first, and added by each *Show more*."""
+"""Number of changes shown at first, and added by each *Show more*."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Day:
 
     changes: list[tuple[Changed, ChangedWords]]
     more: int
-    """Changes that are not shown."""
+    """Number of changes that are not shown."""
     kinds: Counter[str]
     labels: dict[str, str]
     """Labels of sessions by id."""
@@ -71,11 +71,12 @@ class ChangesPage:
 
     def _load(self) -> Day:
         zone = local(datetime.now(UTC)).tzinfo
-        # A day is one of the reader's zone, and so not always of 24 hours.
+        # The day is in the reader's time zone, and thus does not always have 24 hours.
         begin = datetime(self.day.year, self.day.month, self.day.day, tzinfo=zone)
         found = changes(self.place.agent, begin, begin + timedelta(days=1))
         purged = len(self.place.agent.purge_times(begin, begin + timedelta(days=1)))
-        # All changes share one budget: the time of the page is bounded, however many long texts have changed.
+        # All changes share one budget, which bounds the time of the page however many long texts have
+        # changed.
         budget, first = Budget(), found[: self.most]
         words = [changed_words(Effect(change.id, change.before, change.after), budget) for change in first]
         kinds = Counter(change.kind for change in found) + Counter(purged=purged)
@@ -128,7 +129,7 @@ class ChangesPage:
         with attempt():
             agent = self.place.agent
             await aside(agent.restore, change.id, change.session)
-            # Its content stays as it was deleted, so undo is a deletion.
+            # The entry has its content from before the deletion, so undo deletes it again.
             tell("Restored", undoing(partial(agent.delete, change.id, change.session), self.live.refresh))
         await self.live.refresh()
 

@@ -47,7 +47,7 @@ _STREAMED = "answer"
 _PACE = 0.1
 """Minimum seconds between updates of a streamed answer."""
 _ANSWERING = ThreadPoolExecutor(64, "keepstone-answer")
-"""Threads that wait for models, apart from the few that all pages share: an answer takes many seconds."""
+"""Threads that wait for models, apart from those that pages share, as an answer takes many seconds."""
 
 
 class Chat:
@@ -55,7 +55,7 @@ class Chat:
 
     def __init__(self, place: Place) -> None:
         self.place = place
-        # The session is made with the first message: see ``_ensure_session``.
+        # The session is created with the first message: see ``_ensure_session``.
         self.session: Session | None = None
         if place.query.get("session"):
             self.session = place.agent.session(place.query["session"])
@@ -93,8 +93,8 @@ class Chat:
             with box(classes="line", data_search="", data_commands=json.dumps(commands)):
                 self.input = ui.textarea("Message, or # and a note")
                 self.input.props("outlined dense autogrow").classes("wide")
-                # Enter sends, and with Shift it begins a line: ``exact`` leaves that to the browser, and
-                # ``prevent`` keeps the other one from adding a line.
+                # Enter sends, and Shift+Enter begins a line: ``exact`` leaves Shift+Enter to the browser, and
+                # ``prevent`` keeps Enter from adding a line.
                 self.input.on("keydown.enter.exact.prevent", self._send, args=[])
                 self.input.on("keydown.esc", self.selector.cancel, args=[])
                 self.button = button("Send", self._send, "main")
@@ -109,7 +109,7 @@ class Chat:
         grown = len(entries) > len(self.entries)
         self.entries = entries
         views = entry_views(entries, datetime.now(UTC), place=self.place)
-        # The answer is stored before ``_settle`` takes ``coming`` away. A load in between would show it
+        # The answer is stored before ``_settle`` resets ``coming``. A load in between would show the answer
         # twice.
         is_stored = bool(entries) and entries[-1].data.get("content") == self.coming
         if self.coming is not None and not (self.coming and is_stored):
@@ -145,7 +145,7 @@ class Chat:
                 await self._ask(text)
 
     def _command(self, typed: Typed) -> None:
-        """Follow a slash command; it is not stored."""
+        """Run a slash command; the command is not stored."""
         known = COMMANDS.get(typed.name)
         if known is None or typed.name not in _COMMANDS:
             raise ValueError(f"unknown command /{typed.name}: /help lists all commands")
@@ -179,7 +179,7 @@ class Chat:
         except EXPECTED as error:
             with self.trouble:
                 failure(message_of(error))
-            # Nothing was stored of a refused message, so the reader gets it back to send it again.
+            # A refused message was not stored, so it is put back into the field to be sent again.
             self.input.value = text
             await self._settle()
 
@@ -202,7 +202,8 @@ class Chat:
         if self.list.client.is_deleted:
             return False
         whose = "this project (AGENTS.md)" if kind == PROJECT else "you, in all projects"
-        # The task was begun by a thread and has no slot of the page, so the place of the dialog is named.
+        # A thread started this task, which therefore has no slot of the page, so the dialog's parent is set
+        # here.
         with self.trouble:
             return await confirmed(
                 "Save the model's note?",
@@ -234,15 +235,15 @@ class Chat:
         """Show the chunks as they come. If the page is closed, the answer is still received completely."""
         said, drawn = "", 0.0
         loop = asyncio.get_running_loop()
-        # Each piece is asked for by itself: a generator may be resumed by different threads, one after the
-        # other, and the loop draws in between. The default of ``next`` ends it, because a StopIteration
+        # Each piece is requested separately: different threads may resume a generator, one after the other,
+        # and the event loop draws in between. The default of ``next`` ends this loop, because a StopIteration
         # cannot be raised into a future.
         while (piece := await loop.run_in_executor(_ANSWERING, next, pieces, None)) is not None:
             said += piece
             self.coming = said
-            # Models send many small pieces, and each drawing sends the whole answer.
+            # Draw rarely, as models send many small pieces, and each drawing sends the whole answer.
             if time.monotonic() - drawn > _PACE and not self.list.client.is_deleted:
-                # Not ``aside``, which ends the task when the page is closed: the answer is then still to be
+                # ``aside`` would cancel this task when the page is closed, but the answer must still be
                 # received and stored.
                 self._draw(await asyncio.to_thread(self._load))
                 drawn = time.monotonic()
@@ -255,7 +256,7 @@ class Chat:
             self.where.props.update(href=self.place.link("session", id=self.session.id))
 
     async def _noted(self, left: str) -> None:
-        """Go on after a note; a cancelled note is put back in front of text typed since."""
+        """Continue after a note; a cancelled note is put back before text that was typed later."""
         self.input.value = "\n".join(filter(None, (left, self.input.value)))
         await self._focus()
 

@@ -21,10 +21,10 @@ _LEAD = (
     "The system prompt that the chat's model gets, part by part: what the agent knows when it is asked this."
 )
 _FRAME = "frame"
-"""The texts between the parts: the instructions on memory, and the tags around it."""
+"""Kind of the texts between the parts: the instructions on memory, and the tags around it."""
 
 _MOST = 1_000_000
-"""The largest budget."""
+"""Maximum budget in tokens."""
 
 
 class ContextPage:
@@ -34,7 +34,7 @@ class ContextPage:
         self.place = place
 
     async def build(self) -> None:
-        """Draw the page with the context for the address's question."""
+        """Draw the page with the context for the question in the address."""
         query = self.place.query
         with frame(self.place, "context", "Context", _LEAD):
             with box(classes="add-note", data_search=""):
@@ -57,8 +57,8 @@ class ContextPage:
             with self.body:
                 failure(words)
             return
-        # The address gets only what differs from the default, and is replaced and not added: each question
-        # would else be a step of the browser's Back.
+        # The address contains only values that differ from the defaults. It replaces the old address, as
+        # otherwise each question would add a step to the browser's history.
         given = {"q": question} if question else {}
         given |= {"budget": str(budget)} if budget != BUDGET else {}
         address = json.dumps(self.place.link("context", **given))
@@ -114,7 +114,7 @@ def _draw_prompt(pieces: list[tuple[str, str]]) -> None:
         say("h2", "The prompt")
         box(classes="fill")
         copied = say("button", "Copy", "plain", type="button")
-        # The browser copies without asking the server, because it allows that only within the click itself.
+        # Copy in the browser without the server, because browsers allow copying only within the click itself.
         text = json.dumps("".join(piece for _, piece in pieces))
         copied.on("click", js_handler=f"() => navigator.clipboard.writeText({text})")
     with box(classes="prompt"):
@@ -130,7 +130,7 @@ def pieces_of(context: Context) -> list[tuple[str, str]]:
     end = 0
     for part in context.parts:
         # Parts come in the order of the text. A part that is not found stays within a piece of the frame, so
-        # that the pieces, joined, are the text in any case.
+        # that the joined pieces always equal the text.
         at = context.text.find(part.text, end)
         if at < 0:
             continue
@@ -149,7 +149,7 @@ def _budget(given: object) -> int:
     """Return a number of tokens.
 
     Raises:
-        ValueError: It is not a whole number from 0 to 1,000,000.
+        ValueError: The given value is not a whole number from 0 to 1,000,000.
     """
     if given in (None, ""):
         return BUDGET

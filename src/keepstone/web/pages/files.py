@@ -42,12 +42,12 @@ _LEAD = "Text files in the agent's own folder, which it cannot leave."
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The loaded paths, and the open file's content; None if it is gone."""
+    """The loaded paths, and the open file's content; None if the file does not exist."""
 
     paths: tuple[str, ...]
     content: str | None
     difference: str = ""
-    """How the content differs from the text that the field was filled with."""
+    """A description of how the content differs from the text that the field was filled with."""
 
 
 class FilesPage:
@@ -125,7 +125,7 @@ class FilesPage:
             text = str(self.text.value or "")
             self.cut.set_visibility(len(text) > MOST)
             html = await aside(rendered, text)
-            if text == str(self.text.value or ""):  # Else a later call draws it.
+            if text == str(self.text.value or ""):  # Otherwise a later call draws the new text.
                 self.html.set_content(html)
 
     def _load(self) -> Seen:
@@ -187,7 +187,7 @@ class FilesPage:
         return self.base is not None and _flat(self.text.value) != _flat(_editable(self.base))
 
     def _mark(self) -> None:
-        """Let the browser ask before it leaves unsaved changes."""
+        """Make the browser ask before it leaves a page with unsaved changes."""
         if self._is_edited:
             self.text.props["data-unsaved"] = ""
         else:
@@ -211,8 +211,8 @@ class FilesPage:
             return
         with attempt():
             text = _with_newlines_of(self.base or "", str(self.text.value or ""))
-            # Each turn of the loop writes only over the text that the reader has seen last. Another change
-            # during the question begins the next turn.
+            # Each iteration overwrites only the text that the reader has seen last. Another change during the
+            # question leads to the next iteration.
             before_save = expected = self.base
             while not await aside(self._write, self.path, text, expected):
                 before, expected = expected or "", await aside(self._read)
@@ -234,7 +234,7 @@ class FilesPage:
         await self.live.refresh()
 
     async def _undo(self, before: str | None, after: str | None) -> None:
-        """Write the file's content of before a change again, unless it has changed since."""
+        """Restore the file's content from before a change, unless it has changed again."""
         if before is None or not await aside(self._write, self.path, before, after):
             tell(f"Not undone: {self.path} is new, or has changed since")
             return
@@ -245,7 +245,7 @@ class FilesPage:
         await self.live.refresh()
 
     def _write(self, path: str, text: str, expected: str | None) -> bool:
-        """Write a file if it has the expected content, None for no file; otherwise return False."""
+        """Write a file if it has the expected content (None: no file exists); otherwise return False."""
         try:
             # The check runs inside the lock of the file, so nobody can write between the comparison and the
             # writing.
@@ -296,7 +296,7 @@ def _expecting(expected: str | None) -> Check:
 
 
 def _changed(base: str | None, content: str | None) -> str:
-    """Return what happened to a file since the field was filled with it; empty if nothing did."""
+    """Return a description of a file's changes since the field was filled with it; empty for no change."""
     if base is None or base == content:
         return ""
     if content is None:
@@ -314,7 +314,8 @@ def _with_newlines_of(old: str, text: str) -> str:
     """Return a text with the line ends of the old one; browsers send only one kind."""
     if len(old) > _LONGEST:
         raise ValueError(f"the file ({size(len(old))}) is too long for this page: use a text editor")
-    # A file with both kinds of line ends gets line feeds: which line had which is not known any more.
+    # A file with both kinds of line ends gets line feeds: the browser's text does not show which line had
+    # which.
     kept = "\r\n" if "\r\n" in old and "\n" not in old.replace("\r\n", "") else "\n"
     return _flat(text).replace("\n", kept)
 

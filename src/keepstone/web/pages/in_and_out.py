@@ -37,7 +37,7 @@ from keepstone.web.transfers import LARGEST_FILE, Receiver
 
 _LEAD = "Bring memory in from other tools, take it along, and purge a text for good."
 _LISTED = 20
-"""Failures, entries and notes that are listed one by one."""
+"""Maximum number of failures, entries or notes listed one by one."""
 _TITLES = {"ndjson": "Lines (NDJSON)", "md": "Markdown", "okf": "OKF", "sqlite": "SQLite", "csv": "CSV"}
 _TICK = 0.25
 
@@ -102,7 +102,7 @@ class Import:
             button("Discard the file", self._discard)
 
     async def _import(self, source: str) -> None:
-        # The source that the preview recognised is named, so that what is imported is what was shown.
+        # Pass the source that the preview recognised, so that the import matches the preview.
         found = await self._run("Importing …", dry_run=False, source=source)
         if found is None:
             return
@@ -116,9 +116,9 @@ class Import:
             link("To the sessions", self._place.link("sessions"), "plain")
 
     async def _run(self, words: str, *, dry_run: bool, source: str = "") -> ImportResult | None:
-        """Import or count in a thread; None if that failed, which is shown."""
+        """Import or count in a thread; show a failure, and return None."""
         path = self._receiver.path
-        self._result.set_visibility(False)  # A button in it calls this, so it is cleared afterwards.
+        self._result.set_visibility(False)  # A button in it may call this: hide it now, clear it later.
         if path is None or self._place.read_only:
             self._state.text = "There is no file any more: choose it again."
             return None
@@ -132,7 +132,7 @@ class Import:
             )
         except EXPECTED as error:
             self._state.text = ""
-            # The path is one of the server's temporary folders, which says nothing to the reader.
+            # The path is in a temporary folder of the server, which means nothing to the reader.
             _show(self._result, partial(failure, message_of(error).replace(str(path), path.name)))
             return None
         finally:
@@ -141,7 +141,7 @@ class Import:
         return found
 
     def _progress(self, done: int, total: int) -> None:
-        """Note how far the thread is; the timer draws it."""
+        """Record the thread's progress, which the timer draws."""
         self._done, self._total = done, total
 
     def _tick(self) -> None:
@@ -157,7 +157,7 @@ class Import:
 
 
 def _show(result: ui.element, draw: Callable[[], object]) -> None:
-    """Draw a result in place of the one before."""
+    """Replace the previous result by a new one."""
     result.clear()
     result.set_visibility(True)
     with result:
@@ -231,7 +231,7 @@ class Purge:
     def _scope(self) -> tuple[list[Agent], Notes | None]:
         """Return the agents and notes to search."""
         place = self._place
-        # The box is hidden from other readers, but its value is still True there.
+        # The checkbox is hidden from readers who are not admins, but its value is still True.
         if not (place.is_admin and self._all.value):
             return [place.agent], None
         return [place.site.home.agent(slug) for slug in place.agents()], place.site.notes
@@ -287,7 +287,7 @@ class Purge:
         if not await confirmed("Purge this text everywhere?", words, "Purge"):
             return
         with attempt():
-            # The scope is read again, because agents may have come since the search.
+            # The scope is read again, because agents may have been added since the search.
             agents, notes = await aside(self._scope)
             if notes is not None:
                 await self._place.check_admin()

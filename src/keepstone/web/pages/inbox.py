@@ -28,7 +28,7 @@ from keepstone.web.site import Place
 
 _LEAD = "What of this memory waits for you. Nothing here changes by itself."
 _MOST = 50
-"""Suggestions that are shown at a time, and decisions."""
+"""Maximum number of shown items, of suggestions and of decisions."""
 _LONGEST = 2_000
 _KINDS: dict[Kind, tuple[str, str]] = {
     "contradiction": ("These contradict one another", "contradiction"),
@@ -46,7 +46,7 @@ _DONE = {"accepted": "Accepted", "rejected": "Rejected", "undone": "Undone"}
 
 
 class ChangedWords(NamedTuple):
-    """The words of an entry that go and come."""
+    """The removed and added words of an entry."""
 
     id: str
     parts: list[Part]
@@ -58,7 +58,7 @@ class Shown:
 
     open: list[tuple[Suggestion, list[ChangedWords]]]
     more: int
-    """Open suggestions that are not shown."""
+    """Number of open suggestions that are not shown."""
     decided: list[Suggestion]
 
 
@@ -84,13 +84,13 @@ class InboxPage:
             ui.timer(0, self._look, once=True)
 
     async def _look(self) -> None:
-        """Look for all but suggestions, which takes longer than reading these."""
+        """Search for all items except suggestions, which takes longer than reading suggestions."""
         self.is_looking = True
         self._say()
         with attempt():
             site = self.place.site
-            # ``items`` is a generator that looks as it goes, so a limit also bounds the time. The list is
-            # made in the thread.
+            # ``items`` is a lazy generator, so the limit also bounds the time. The list is built in the
+            # thread.
             self.items = await aside(lambda: [*islice(items(site.home, self.place.agent), _MOST)])
         self.is_looking = False
         await self.live.refresh()
@@ -107,12 +107,12 @@ class InboxPage:
     def _load(self) -> Shown:
         agent = self.place.agent
         every = agent.suggestions(None)
-        # A suspected secret is one of the items, which do not show it.
+        # Suspected secrets are shown as items, which mask them.
         proposals = [
             suggestion for suggestion in every if suggestion.state == "open" and not is_suspicion(suggestion)
         ]
         decided = [suggestion for suggestion in every if suggestion.state != "open"]
-        # One budget for all: see the page of changes.
+        # All suggestions share one budget, as on the changes page.
         budget = Budget()
         pairs = [
             (suggestion, [changed_words(effect, budget) for effect in effects(agent, suggestion)])
@@ -144,7 +144,7 @@ class InboxPage:
                 self._draw_decided(suggestion)
 
     def _is_shown_as_item(self, suggestion: Suggestion) -> bool:
-        """Return whether an item stands for a suggestion, or may after the look that is not over yet."""
+        """Return whether an item shows a suggestion, or may do so once the current search has ended."""
         is_own = suggestion.by == BY
         return is_own and (self.is_looking or suggestion.id in {item.suggestion for item in self.items})
 
@@ -215,12 +215,12 @@ class InboxPage:
         ui.navigate.to(address)
 
     async def _resolve(self, item: Item, done: str, *, accept: bool) -> None:
-        """Resolve a pair, or record that both stay, by a suggestion that is decided at once."""
+        """Resolve a pair, or record that both stay, with a suggestion that is decided at once."""
         agent = self.place.agent
         with attempt():
             await self.place.check_admin()
-            # A decision is always one of a suggestion, so that the inbox lists it among the decided ones and
-            # can undo it.
+            # Each decision is recorded on a suggestion, so that the inbox lists it under *Decided* and can
+            # undo it.
             made = item.suggestion or (await aside(suggest, agent, item.proposal)).id
             await aside(agent.accept if accept else agent.reject, made)
             tell(done, undoing(partial(agent.undo, made), self._look))
@@ -273,7 +273,7 @@ def _title(suggestion: Suggestion) -> str:
 
 
 def changed_words(change: Effect, budget: Budget) -> ChangedWords:
-    """Return the words of an entry that go and come. Not for the event loop: long texts take long."""
+    """Return the removed and added words of an entry. Slow for long texts: not for the event loop."""
     return ChangedWords(change.id, word_diff(_words(change.before), _words(change.after), budget))
 
 

@@ -25,7 +25,7 @@ _NONE = {
 
 
 class MemoryPage:
-    """State of the page: the notes as last loaded, and the one that can be restored."""
+    """State of the page: the notes as last loaded."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -101,15 +101,15 @@ class MemoryPage:
 
     async def _restore(self, note: MemoryEntry) -> None:
         with attempt():
-            # The old line is asked for; if the file is shorter, the note becomes its last.
+            # Insert the note at its old line; if the file is shorter, the note becomes the last one.
             result = await aside(self.notes.add, note.content, note.type, note.line)
             tell("Restored" if result.entry.line == note.line else "Restored as the last note of its file")
         await self.live.refresh()
 
     def _note(self, kind: str, row: dict[str, Any]) -> MemoryEntry | None:
         """Return the note that a row shows, by its text and line."""
-        # Lines move when a file is edited, so the text decides, and the line only between notes that say the
-        # same.
+        # Lines move when a file is edited, so the text identifies a note; the line decides only between notes
+        # with the same text.
         same = (note for note in self.found if note.type == kind and note.content == row["content"])
         return min(same, key=lambda note: abs(note.line - row["line"]), default=None)
 

@@ -35,9 +35,9 @@ _FADING = (
 _DISK = ("Size on disk", "The index can be rebuilt from the logs.")
 _MOST_ENTRIES = 200_000
 _MOST_SESSIONS = 500
-"""Limits of reading for the charts, starting with the session changed last."""
+"""Maximum entries and sessions read for the charts, starting with the session changed last."""
 _MOST_CHECKED = 20_000
-"""Entries up to which opening the page also checks the home, with as many sessions as the charts read."""
+"""Maximum entries for which opening the page also checks the home; ``_MOST_SESSIONS`` applies, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Overview:
     types: Counter[str]
     faded: int
     answer: Hits
-    """A recall, which tells the state of the index."""
+    """The result of a recall, which includes the state of the index."""
     disk: dict[str, int]
 
 
@@ -64,8 +64,8 @@ def gather(place: Place) -> Overview:
     types: Counter[str] = Counter()
     now, faded, read = datetime.now(UTC), 0, 0
     for info in sessions[:_MOST_SESSIONS]:
-        # The counts come from the index, so the limit holds before a session is read. The first one is always
-        # read.
+        # The counts come from the index, so the limit is checked before a session is read. The first session
+        # is always read.
         if read and types.total() + counts.get(info.id, 0) > _MOST_ENTRIES:
             break
         read += 1
@@ -87,7 +87,7 @@ def _disk(place: Place, sessions: list[SessionInfo]) -> dict[str, int]:
 
 
 def _weight(folder: Path) -> int:
-    """Return the bytes of all files below a folder; files that vanish do not count."""
+    """Return the bytes of all files below a folder; files that are removed during the walk do not count."""
     total = 0
     for path, _, names in os.walk(folder):
         for name in names:
@@ -122,7 +122,7 @@ class OverviewPage:
             ui.timer(0, self._load, once=True)
 
     async def _load(self) -> None:
-        """Draw the charts first: a check of a large home takes longer, and would slow them down."""
+        """Draw the charts before the check of the home, which takes longer and would slow them down."""
         await self._reload()
         if self.is_large:
             self.health.sum.text = "Not checked yet: of a memory as large as this a check takes seconds."
@@ -146,7 +146,7 @@ class OverviewPage:
             draw()
 
     def _draw(self, found: Overview) -> None:
-        """Draw the figures and charts; charts of nothing are left out."""
+        """Draw the figures and charts; empty charts are left out."""
         numbers = (
             f"{len(found.sessions):,}",
             f"{found.entries:,}",
@@ -223,10 +223,10 @@ def _chart(title: str, hint: str) -> ui.element:
 
 
 def _linked(options: charts.Options, links: Sequence[str], rows: Sequence[tuple[str, str, str]]) -> None:
-    """Show a chart whose bars lead to pages, and the same as a list for readers without a mouse."""
+    """Show a chart whose bars lead to pages, and the same links as a list for readers without a mouse."""
 
     def follow(event: events.EChartPointClickEventArguments) -> None:
-        # The number comes from the browser.
+        # Check the number, as it comes from the browser.
         if 0 <= event.data_index < len(links):
             ui.navigate.to(links[event.data_index])
 

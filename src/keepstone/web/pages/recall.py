@@ -44,7 +44,7 @@ _TEXTS = (
     ("shared", "Also shared by agents", "team, with commas"),
 )
 _FIRST = 1
-"""Texts that are shown at once with what is chosen; all other filters are behind *More filters*."""
+"""Number of text filters shown at once, with the choices; all others are behind *More filters*."""
 _CHOSEN = ("session", "type", "tag")
 _NUMBERS = (
     ("limit", "Hits", 10.0, 1.0, 100.0),
@@ -52,7 +52,7 @@ _NUMBERS = (
     ("min_priority", "Priority, at least", 0.0, 0.0, 1.0),
     ("min_relevance", "Relevance, at least", 0.0, 0.0, 1.0),
 )
-"""Filters that are numbers: name, label, default, least and most. Those up to 1 need not be whole."""
+"""Numeric filters: name, label, default, minimum and maximum. With a maximum of 1, fractions are valid."""
 _USUAL = {name: f"{usual:g}" for name, _, usual, *_ in _NUMBERS}
 _LABELS = {
     "session": "Sessions",
@@ -96,7 +96,7 @@ class RecallPage:
 
     def _filters(self) -> None:
         more = ("trust", *(text[0] for text in _TEXTS[_FIRST:]), *_USUAL)
-        # A filter that is on must not be hidden, so its part is open from the start.
+        # An active filter must not be hidden, so its section is open from the start.
         is_more = any(self.place.query.get(name) for name in more)
         is_open = is_more or any(self.place.query.get(name) for name in (*_CHOSEN, _TEXTS[0][0]))
         with box("details", data_wide="", **({"open": ""} if is_open else {})):
@@ -123,8 +123,7 @@ class RecallPage:
             made = field(label, value=self.place.query.get(name) or f"{usual:g}")
             made.props(f"type=number min={least:g} max={most:g} step={0.1 if most == 1 else 1}")
             made.on("keydown.enter", self._ask, args=[])
-            # Leaving a number's field checks it and does not search: a search is asked for by Enter or the
-            # button.
+            # Leaving a number field only validates it; Enter or the button starts a search.
             made.on("blur", self._numbers, args=[])
             self.fields[name] = made
         self._numbers()
@@ -170,20 +169,20 @@ class RecallPage:
         return {name: str(self.fields[name].value or "").strip() for name, *_ in _TEXTS}
 
     def _numbers(self) -> dict[str, float] | None:
-        """Return the numbers; None if one is refused, which its field then says."""
+        """Return the numbers; None if one is invalid, which its field then shows."""
         found: dict[str, float] = {}
         for name, _, usual, least, most in _NUMBERS:
             typed = str(self.fields[name].value or "").strip()
             number = _number(typed, least, most) if typed else usual
             kind = "a number" if most == 1 else "a whole number"
-            # NiceGUI shows the text of ``error`` below its field, and None takes it away.
+            # NiceGUI shows the text of ``error`` below its field, and None removes it.
             self.fields[name].error = f"{kind} from {least:g} to {most:g}" if number is None else None
             if number is not None:
                 found[name] = number
         return found if len(found) == len(_NUMBERS) else None
 
     def _on(self, numbers: dict[str, float]) -> dict[str, str]:
-        """Return the filters that are on, by their names in the address."""
+        """Return the active filters, by their names in the address."""
         given = {name: self.choosers.text(name) for name in _CHOSEN} | self._texts()
         given["trust"] = self.trust.value
         changed = {name: f"{numbers[name]:g}" for name, _, usual, *_ in _NUMBERS if numbers[name] != usual}
@@ -195,7 +194,7 @@ class RecallPage:
         ui.run_javascript(f"history.replaceState(null, '', {json.dumps(href)})")
 
     def _show_chips(self, on: dict[str, str]) -> None:
-        """Show each filter that is on, with what takes it off."""
+        """Show each active filter as a button that removes it."""
         self.chips.clear()
         with self.chips:
             for name, value in on.items():
@@ -203,9 +202,9 @@ class RecallPage:
                 button(f"{words} ✕", partial(self._off, name), "chip", aria_label=f"Without {shown(words)}")
 
     async def _off(self, name: str) -> None:
-        """Take a filter off, and ask again."""
+        """Remove a filter, and search again."""
         if name in _CHOSEN:
-            self.choosers.clear(name)  # Which asks again, as any choice does.
+            self.choosers.clear(name)  # This searches again, like any change of a choice.
             return
         if name == "trust":
             self.trust.value = ""
@@ -222,7 +221,7 @@ class RecallPage:
             self._nothing(asked=True)
 
     async def _expect(self, told: dict[str, Any]) -> None:
-        """Add a test of memory: that the question finds an entry, or never does."""
+        """Add a memory test: the question must find an entry, or must not find it."""
         home, slug, query = self.place.site.home, self.place.agent.slug, self.asked
         ids = [json.loads(told["entry"])]
         found, never = (ids, []) if told["found"] else ([], ids)
@@ -292,7 +291,7 @@ def _value(word: str) -> Any:
 
 
 def _number(given: str, least: float, most: float) -> float | None:
-    """Return a number within its bounds; None for anything else, or part of a number that must be whole."""
+    """Return a number within its bounds; None if it is invalid, or a fraction although it must be whole."""
     try:
         number = float(given)
     except ValueError:

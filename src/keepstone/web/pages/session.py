@@ -27,7 +27,7 @@ from keepstone.web.views import entry_views
 
 _PAGE = 50
 _REACHES = (10 * _PAGE, 100 * _PAGE, None)
-"""Numbers of newest entries in which to search for an entry, one after the other."""
+"""Numbers of newest entries in which to search for an entry, in this order; None for all."""
 _TYPES = ("decision", "finding", "preference", "message")
 
 
@@ -45,7 +45,7 @@ class SessionSlice:
 
 
 class SessionEntriesPage:
-    """State of the page: its position, and the expanded entries."""
+    """State of the page: its position, its filters, and the selected entries."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -115,7 +115,7 @@ class SessionEntriesPage:
         self._draw(self.views)
 
     async def _act_on_picked(self, verb: str) -> None:
-        # Only entries that are on the page are changed, even if others were chosen before it was turned.
+        # Change only entries on the current page, even if others were chosen before the page was turned.
         id_of = {key_of(entry.id): entry.id for entry in self.views.entries}
         ids = [id_of[key] for key in self.chosen if key in id_of]
         await self.details.correcting.act_on_many(verb, self.session, ids)
@@ -130,7 +130,7 @@ class SessionEntriesPage:
             self.where = say("span", "", "place", role="status")
 
     def _load(self) -> SessionSlice:
-        """Read only as far back as shown, so that a long session costs no more than its page."""
+        """Read back only to the shown entries, so that a long session costs no more than its page."""
         info = self.session.info()
         if info is None:
             return SessionSlice(None, (), 0)
@@ -141,12 +141,12 @@ class SessionEntriesPage:
         )
         count = max(0, len(newest) - self.back)
         # The number of entries of a type is not known without reading the log, so a filtered list counts only
-        # as far back as it has read.
+        # the entries that were read.
         total = self.session.entry_count() if not self.types else len(newest)
         return SessionSlice(info, newest[:count], total)
 
     def _load_others(self, info: SessionInfo) -> SessionSlice:
-        """Read archived or deleted entries, which takes reading all of the log."""
+        """Read archived or deleted entries, which requires reading the whole log."""
         if self.kind == "archived":
             live = {entry.id for entry in self.session.entries(include_superseded=True)}
             every = self.session.entries(archived=True, include_superseded=True)
@@ -159,13 +159,13 @@ class SessionEntriesPage:
 
     def _place_of(self, entry_id: str) -> int:
         """Return the offset of the page that shows an entry; 0 if the session does not have it."""
-        # Most links lead to new entries, so a few are read first and all of them last.
+        # Most links lead to new entries, so a few entries are read first and all of them last.
         for limit in _REACHES:
             found = self.session.entries(limit=limit, include_superseded=True)
             for at, entry in enumerate(reversed(found)):
                 if entry.id == entry_id:
                     return at // _PAGE * _PAGE
-            # Fewer entries than the limit were all that there are.
+            # With fewer entries than the limit, all were read.
             if limit is None or len(found) < limit:
                 break
         return 0
@@ -232,7 +232,7 @@ class SessionEntriesPage:
 
 
 def _deleted(agent: Agent, session: Session) -> list[Entry]:
-    """Return the deleted entries that the session's log still has, as they were last."""
+    """Return the deleted entries that the session's log still has, in their last versions."""
     gone: dict[str, None] = {}
     for line in session.export():
         entry_id = line.get("id")
@@ -244,7 +244,7 @@ def _deleted(agent: Agent, session: Session) -> list[Entry]:
                 gone.pop(entry_id, None)
     found: list[Entry] = []
     for entry_id in gone:
-        # A purge may have removed it since the export.
+        # A purge may have removed the entry since the export.
         with suppress(EntryNotFoundError):
             lived = [version for version in agent.history(entry_id, session.id) if not version.deleted]
             found += lived[-1:]

@@ -50,13 +50,13 @@ class Act(Protocol):
     """Clears or removes a session, and returns whether it existed."""
 
     def __call__(self, session: Session, /, *, check: SessionCheck) -> bool:
-        """Do it if ``check``, called inside the session's lock, does not raise."""
+        """Act on the session if ``check``, called inside its lock, does not raise."""
 
 
 _SHOWN = {"all": "All", "chats": "Chats", "sessions": "Sessions"}
-"""Which of them can be shown: chats are sessions that a person began in a chat of keepstone."""
+"""Kinds of sessions to show; chats are sessions that a person began in a chat of keepstone."""
 _FOUND = 200
-"""Hits whose sessions a search lists."""
+"""Maximum number of hits whose sessions a search lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +67,9 @@ class Loaded:
     chosen: Sequence[SessionInfo]
     rows: Sequence[tuple[SessionInfo, SessionSummary | None]]
     minute: int
-    """The minute, so that relative times are drawn again."""
+    """The minute of loading; a new minute makes the page draw relative times again."""
     in_empty_home: bool = False
-    """Whether a reader of all agents sees none at all."""
+    """Whether the home has no agents; False for readers who may not see all of them."""
 
 
 class SessionsPage:
@@ -134,11 +134,11 @@ class SessionsPage:
         """Return the sessions that pass the search, with titles and previews for one page of them."""
         agent = self.place.agent
         infos = agent.sessions()
-        # Sorting needs the values of all sessions, and the page the texts of fifty. Texts are read from the
-        # logs.
+        # Sorting needs the values of all sessions, but only the sessions on the page need texts, which are
+        # read from the logs.
         known = {summary.id: summary for summary in agent.session_summaries(texts=False)}
         chosen = self._chosen(self._of_kind(infos), known)
-        # Sessions may have gone since the page was turned.
+        # Sessions may have been removed since the page was turned.
         self.at = min(self.at, max(0, (len(chosen) - 1) // _PAGE))
         page = chosen[self.at * _PAGE : (self.at + 1) * _PAGE]
         texts = {summary.id: summary for summary in agent.session_summaries([info.id for info in page])}
@@ -147,7 +147,7 @@ class SessionsPage:
         return Loaded(len(infos), chosen, rows, int(time.time() // 60), in_empty_home)
 
     def _of_kind(self, infos: Sequence[SessionInfo]) -> Sequence[SessionInfo]:
-        """Return chats or other sessions only, which takes reading the beginning of each."""
+        """Return only chats or only other sessions, which requires reading the beginning of each."""
         if self.kind not in ("chats", "sessions"):
             return infos
         chats = {summary.id for summary in self.place.agent.session_summaries() if summary.is_chat}
@@ -215,7 +215,7 @@ class SessionsPage:
         await self.live.refresh()
 
     async def _sort(self, column: str) -> None:
-        # The browser names the column.
+        # Check the column, as it comes from the browser.
         if column not in _FIRST_ORDER:
             return
         self.descending = not self.descending if column == self.sort else _FIRST_ORDER[column]
@@ -241,7 +241,7 @@ class SessionsPage:
             ui.navigate.to(self.place.link("session", id=session.id))
 
     async def _rename(self, key: str) -> None:
-        """Ask for another title; the id, and with it every link, stays."""
+        """Ask for another title; the id, and thus every link, stays the same."""
         name = self._named(key)
         if name is None:
             return
@@ -261,15 +261,15 @@ class SessionsPage:
         await self.live.refresh()
 
     def _retitle(self, session: Session, before: str | None) -> None:
-        """Give a session the title back that was shown: its own, or that of its first message."""
-        # A session without a title of its own is shown with that of its first message. If that is what was
-        # shown, nothing is set.
+        """Restore the title that was shown: the session's own, or that of its first message."""
+        # A session without a title of its own is shown with that of its first message. If that title was
+        # shown, no title is set.
         session.set_title(None)
         if self.place.agent.session_summaries([session.id])[0].title != before:
             session.set_title(before)
 
     async def _move(self, key: str) -> None:
-        """Ask for another agent, and give it a session."""
+        """Ask for another agent, and move a session to it."""
         name = self._named(key)
         if name is None:
             return
@@ -335,8 +335,8 @@ def _empty_expected(act: Act, session: Session, expected: SessionInfo | None) ->
             raise StalePageError
 
     try:
-        # The check runs inside the session's lock: an entry that is added during the question is not lost
-        # unseen.
+        # The check runs inside the session's lock, so that an entry added during the question is not lost
+        # unnoticed.
         return act(session, check=check)
     except StalePageError:
         return None

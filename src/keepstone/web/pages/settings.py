@@ -39,13 +39,13 @@ _LIFETIMES = {0: "Never", 1: "In a day", 30: "In 30 days", 90: "In 90 days", 365
 
 
 class SettingsPage:
-    """State of the page: the tokens as last read."""
+    """The sections of the page."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
 
     async def build(self) -> None:
-        """Draw the page; the state of the embedder is read once it is open."""
+        """Draw the page; the state of the embedder is read after the page has opened."""
         with frame(self.place, "settings", "Settings", _LEAD):
             with box(classes="source"):
                 say("h2", "This browser")
@@ -79,8 +79,8 @@ class SettingsPage:
     async def _look(self) -> None:
         """Show the state of the embedder, which the result of a recall includes."""
         try:
-            # The embedder tells its state only when it is used, and loading it takes seconds, so this is
-            # asked when the page is open.
+            # The state of the embedder is known only after its use, and loading it takes seconds, so this
+            # runs after the page has opened.
             hits = await aside(self.place.agent.recall, "memory", limit=1)
         except EXPECTED as error:
             self.embedder.clear()

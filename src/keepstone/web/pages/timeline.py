@@ -26,7 +26,7 @@ from keepstone.web.views import entry_views
 _LEAD = "Everything this agent remembers, newest first."
 _PAGE = 50
 _FOUND = 200
-"""Entries among which those with the words of the filter are shown."""
+"""Maximum hits of a recall with the filter's words; hits without a matching word are dropped."""
 _FIELDS = (
     ("q", "Words", "passkeys"),
     ("since", "Made since", "yesterday, 2026-03-01"),
@@ -102,13 +102,13 @@ class TimelinePage:
             since=filters.get("since"),
             until=filters.get("until"),
         )
-        # The field is for words. Entries that are only near in meaning are left to the page of recall.
+        # The field filters by words. Entries that match only by meaning are left to the recall page.
         said = (hit.entry for hit in hits if hit.why.words)
         entries = sorted(said, key=lambda entry: entry.ts, reverse=True)
         return Slice(entries[: self.most], len(entries) > self.most)
 
     def _filters(self) -> Filters:
-        found: Filters = {"include_superseded": True}  # The page says of each that it does not hold.
+        found: Filters = {"include_superseded": True}  # The page marks the entries that are not valid.
         if types := self.choosers.chosen("type"):
             found["types"] = types
         if tags := self.choosers.chosen("tag"):
