@@ -54,7 +54,7 @@ def add_grant(
 
 
 def revoke(store: Store, agent: str, now: datetime, to: str) -> bool:
-    """Write a revocation of an agent's grants; return False if it had none in force."""
+    """Write a revocation of an agent's grants, if it has any; return whether one was in force."""
     store.check_agent(to)
     with naming_damage(agent):
         lines = store.grants(agent)

@@ -51,7 +51,7 @@ class Reach:
 
     @contextmanager
     def access(self, may: str = READ) -> Iterator[Grant]:
-        """Allow calls of the store inside the ``with`` if ``check`` does; a database checks once more."""
+        """Check the grant, and have a database check it once more for calls inside the ``with``."""
         grant = self.check(may)
         with acting(self.to, self.now(), is_writing=may == WRITE):
             yield grant
@@ -136,8 +136,7 @@ class GrantedStore:
         return [entry.line for entry in found]
 
     def session(self, agent: str, session: str) -> SessionInfo | None:
-        """Return a session that has covered entries, with the newest entry's time and 0 for the hidden size.
-        """
+        """Return a session that has covered entries, with the newest entry's time and without its size."""
         newest = self.select(Scope(agent, (session,)), 1, newest_first=True)
         return SessionInfo(session, newest[0].ts, 0) if newest else None
 

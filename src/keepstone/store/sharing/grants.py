@@ -132,7 +132,7 @@ def without(text: bytes, is_unwanted: Callable[[Grant], bool]) -> bytes:
 
 
 def in_force(grants: Iterable[Grant], now: datetime) -> list[Grant]:
-    """Return each agent's grant in force at a time: its newest one, unless that is revoked or expired.
+    """Return each agent's grant in force at a time: its newest one, unless it revokes or has expired.
 
     Grants with a later time do not count yet. If two grants have the same time, the later line counts.
     """

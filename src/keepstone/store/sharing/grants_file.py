@@ -17,8 +17,7 @@ from keepstone.store.sharing.grants import MOST_BYTES, DamagedGrantsError, Grant
 
 
 class GrantsFile:
-    """The grants of one agent. Each call reads the file, so that a revocation takes effect with the next
-    call.
+    """The grants of one agent. Each call reads the file, so that the next call notices a revocation.
 
     Raises:
         ValueError: The layout has only one agent.
@@ -42,12 +41,11 @@ class GrantsFile:
         self._change(lambda text: with_grant(text, grant, drop_later=drop_later), create=True)
 
     def revise(self, change: Callable[[bytes], bytes]) -> None:
-        """Replace the file atomically by the result of a function, which may raise; errors as for ``read``.
-        """
+        """Replace the file atomically by a function's result; the function may raise. Raises as ``read``."""
         self._change(change, create=True)
 
     def forget(self, to: str) -> None:
-        """Remove all grants to an agent; a file that cannot be read as ``read`` does is left unchanged."""
+        """Remove all grants to an agent; a file that is a link, too large or unreadable is left unchanged."""
 
         def rest(text: bytes) -> bytes:
             return without(text, lambda grant: grant.to == to)
