@@ -187,7 +187,7 @@ class AgentLogs:
     def query(self, question: Callable[Concatenate[Index, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Query the index, a second time if it had to be recreated; UnavailableError if it cannot answer."""
         try:
-            # Without the guard, which only the opening of an index needs.
+            # Query without the guard, which only opening an index needs.
             return question(self._index or self.index, *args, **kwargs)
         except DamagedError:
             self.heal()

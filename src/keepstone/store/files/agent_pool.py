@@ -22,7 +22,7 @@ MOST_PARKED = 4096
 """Maximum number of agents without open files whose cached state is kept, a few kilobytes each."""
 
 MOST_WRITTEN_BACK = 64
-"""Number of last used agents whose journals are written back when all agents are closed."""
+"""Number of most recently used agents whose journals are written back when all agents are closed."""
 
 MOST_LOGS = 64
 """Maximum number of an agent's logs that keep their two files open; fewer if many agents are open."""

@@ -25,7 +25,7 @@ from keepstone.store.resolving import in_batch
 _FEW = 500
 """Maximum number of entries looked up or hidden under the lock, which takes a few milliseconds."""
 _SHORT = 1 << 18
-"""Maximum bytes that others have written since the lookup; after more, the lookup is repeated."""
+"""Maximum bytes that others may write after the lookup; if they write more, the lookup is repeated."""
 _TRIES = 4
 """Maximum number of lookups without the lock, while others write more than that."""
 
@@ -48,7 +48,7 @@ def delete(logs: AgentLogs, session: str, ids: Sequence[str], scope: Scope | Non
     live, after = done
     if after is not None:
         logs.follow(session, log, after)
-        with suppress(UnavailableError):  # The next upkeep does it instead.
+        with suppress(UnavailableError):  # If it fails, the next upkeep removes the rows.
             logs.query(Index.drop_hidden)
         compact_if_due(logs, session, log, after)
     return len(live)
@@ -145,7 +145,7 @@ def _append(
     begin, after = log.append(lines) if len(lines) == 1 else log.append_batch(lines)
     # If the sizes differ, a program that takes no lock appended a line at the same moment.
     if len(lines) > _FEW and after.size == begin + sum(map(len, lines)):
-        with suppress(UnavailableError):  # Otherwise the whole batch is read.
+        with suppress(UnavailableError):  # If the query fails, the whole batch is read.
             offset = begin + sum(map(len, lines[:_FEW]))
             logs.query(Index.begin_deletion, session, log, before, after, live[:_FEW], offset)
     return after

@@ -1,4 +1,4 @@
-"""Removal of lives from a session that the journal records as erased, on another device or earlier.
+"""Removal of lives that the journal records as erased, on another device or earlier, from a session.
 
 An id may since have begun another life: only the lines of erased lives are removed.
 """
@@ -64,7 +64,7 @@ def _side(logs: AgentLogs, session: str) -> Side:
 
 
 def state_of(folder: Folder) -> str | None:
-    """Return a text that changes with the journal and with new archives; None without a journal."""
+    """Return a text that changes with the journal and with new archives; None if there is no journal."""
     try:
         journal = folder.stat(PURGED)
     except FileNotFoundError:

@@ -1,6 +1,6 @@
 """The store on plain files: logs are the source of truth, and one index per agent makes queries fast.
 
-It implements ``Store``, whose docstrings describe each method.
+``FileStore`` implements ``Store``, whose docstrings describe each method.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class FileStore:
             record_language(self.root, self.language)
             self._records_language = False
         try:
-            self._layout.refuse_twin(self.root, agent)  # Another process may have made one just now.
+            self._layout.refuse_twin(self.root, agent)  # Another process may just have created a twin.
         except KeepstoneError:
             logs.close()
             raise
@@ -542,7 +542,7 @@ class FileStore:
         self._space.set(space)
 
     def spaces(self, agent: str) -> list[Space]:
-        # The index usually has a space already. Only if it has none, it reads the logs first.
+        # The index usually has a space already. Only if it has none are the logs indexed first.
         return self._query(agent, (), Index.spaces) or self._query(agent, None, Index.spaces) or []
 
     def vectors(self, agent: str, session: str, space: str, ids: Sequence[str]) -> dict[str, Vector]:

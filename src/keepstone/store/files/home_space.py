@@ -24,7 +24,7 @@ from keepstone.vector import Space
 _FRESH = 1.0
 """Seconds for which the value is cached, so that not every recall reads the file."""
 _LONGEST = 1 << 16
-"""Maximum bytes of the file: a probe of 8,192 numbers fits."""
+"""Maximum bytes of the file: the embedding of the probe text with 8,192 numbers fits."""
 
 
 class HomeSpace:

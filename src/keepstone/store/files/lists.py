@@ -19,7 +19,7 @@ from keepstone.store.files.spellings import logs_named, parts
 from keepstone.store.paging import Page, decode, encode, first_page
 
 _LAST = 1 << 62
-"""A row number after every row of the same time, for a cursor that was made without the index."""
+"""Sorts after every row of the same time; used in a cursor that was made without the index."""
 
 
 def sessions(logs: AgentLogs, limit: int | None, cursor: str | None) -> Page[SessionInfo]:

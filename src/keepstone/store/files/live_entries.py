@@ -101,7 +101,7 @@ class LiveEntries:
         self._records |= {row.id: row.record for row in rows}
 
     def _query(self, question: Callable[Concatenate[Index, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Query an index that holds the log in this state.
+        """Query an index that is current with this state of the log.
 
         Raises:
             LockTimeoutError: The log has too many unindexed bytes to read under its lock, see
@@ -167,7 +167,8 @@ def ready_unlocked(
     need not wait for the index. ``ids`` is None if any entry may be affected.
 
     Returns:
-        The part of the log that was searched and does not mention the ids; None if none was needed.
+        The searched part of the log, which does not mention the ids; None if no part was searched, or if it
+        may mention one of them.
     """
     stat = log.stat()
     if stat is None or stat.size <= _LONG or logs.follow(session, log, stat, within=_MOMENT):

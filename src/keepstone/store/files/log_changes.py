@@ -58,7 +58,7 @@ class ReportedState:
         return Position(self.offset, self.total)
 
     def read(self, fd: int) -> Iterator[tuple[Kind, str]]:
-        """Read the lines after the offset and yield their effects; ``position`` is then after each."""
+        """Read the lines after the offset and yield their effects, with ``position`` after each line."""
         self.stat = stat_of(os.fstat(fd))
         scan = Scan(fd, self.offset, ts=self.ts, seen=self.seen)
         for line in scan:

@@ -107,7 +107,7 @@ class PastLives:
             return found
 
     def with_unnamed(self, session: str, ids: Iterable[str]) -> dict[str, int]:
-        """Return the number of each id's last life, counting a current life that no line numbers.
+        """Return the number of each id's last life, including a current life without a number in its lines.
 
         Another program may begin such a life after a tombstone. This reads all lines of ids with an earlier
         life: if such a life is erased, the journal must have its number, or other devices would keep the
@@ -133,7 +133,7 @@ class PastLives:
                 log.reading() as fd,
             ):
                 if fd is not None:
-                    file.begin(fd)  # Lines withdrawn since only make new numbers higher.
+                    file.begin(fd)  # Withdrawn lines still count, which is harmless.
                     for block in file.rest(fd):
                         for key, life in erased_in(block.split(b"\n")).lives.items():
                             self._purged[key] = max(life, self._purged.get(key, 0))
@@ -158,7 +158,7 @@ def _unfinished(fd: int, file: _File) -> Iterator[bytes]:
 def _follow(known: _Session, fd: int | None, old: int | None) -> None:
     """Read the lines added to a session's files, or all lines if one of the files was rewritten."""
     are_same = [
-        file.begin(opened) if opened is not None else not file.offset  # False if a read file is gone.
+        file.begin(opened) if opened is not None else not file.offset  # False for a removed file.
         for file, opened in ((known.archive, old), (known.log, fd))
     ]
     if not all(are_same):

@@ -30,7 +30,7 @@ class IndexedPlacing(Placing):
         self.is_held = False
 
     def locked(self) -> AbstractContextManager[None]:
-        """Hold the log's lock for one step. ``timeout`` applies to the first step only."""
+        """Hold the log's lock for one step. The constructor's timeout applies to the first step only."""
         if self.is_held:
             return nullcontext()
         timeout, self._timeout = self._timeout, TIMEOUT

@@ -55,7 +55,7 @@ class Eraser:
         self._root = root
         self._layout = layout
         self.erasures = Erasures(root, layout)
-        """Written before anything is erased, since a killed process cannot write them afterwards."""
+        """Announces erasures before anything is erased, as a killed process could not do so afterwards."""
         self._owned: list[int] = []
 
     def purge(self, logs: AgentLogs, session: str, ids: Sequence[str], scope: Scope | None = None) -> int:
@@ -71,7 +71,7 @@ class Eraser:
             if made:
                 files.placing.finish()
                 self._checkpoint(logs, session)
-                # Last, as until then the next call finishes a purge that was killed.
+                # Remove the marks last: until then, the next call finishes a killed purge.
                 marks.remove(made)
         self.finish(logs)
         self.remove_unowned_indexes()
@@ -223,7 +223,7 @@ class Eraser:
 
     @contextmanager
     def _seen(self, logs: AgentLogs) -> Iterator[None]:
-        """Keep a processed journal recorded as processed: the block erases each life that it adds to it."""
+        """Keep a processed journal recorded as processed, as the block erases the lives that it adds."""
         is_seen = self._is_seen(logs)
         yield
         with suppress(OSError, KeepstoneError):

@@ -41,7 +41,7 @@ def copy(logs: AgentLogs, session: str, new: str, until: str | None = None) -> N
         for part in (archive_of(logs.folder, source), source):  # The session exists when its log does.
             _write(logs, part, source, target, ids, numbering)
         marks.remove([{"session": new}])
-    _copy_vectors(logs, session, new, target)  # Others may write to both.
+    _copy_vectors(logs, session, new, target)  # Others may now write to both sessions.
 
 
 def rename(logs: AgentLogs, session: str, new: str) -> None:

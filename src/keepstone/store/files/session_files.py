@@ -68,7 +68,7 @@ class SessionFiles:
             if self._watch is None or self._watch.names() is None:
                 self._unwatch()
                 self._watch = _watched(self.folder) if self._is_large else None
-            # Read the names after the watch has begun, as it reports each later name.
+            # Read the names after the watch has begun, since the watch reports each later name.
             self._all_canonical = self._watch is not None and all(
                 self._is_canonical(entry.name) for entry in self.folder.scan()
             )

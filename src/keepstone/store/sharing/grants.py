@@ -37,9 +37,9 @@ class Grant:
     may: Literal["read", "write", "nothing"]
     """``"write"`` includes reading; ``"nothing"`` is a revocation."""
     types: tuple[str, ...] | None = None
-    """Only entries of these types; None for all."""
+    """Types of the covered entries; None for all types."""
     tags: tuple[str, ...] | None = None
-    """Only entries with all of these tags; None for all entries."""
+    """Tags that a covered entry must all have; None for no condition."""
     until: datetime | None = None
     """Time at which the grant expires, an aware datetime in UTC; None if it does not expire."""
     by: str | None = None
@@ -90,7 +90,7 @@ class Grant:
 
 @lru_cache(maxsize=64)
 def parsed(text: bytes) -> Sequence[Grant]:
-    """Return the grants of a file in the order of their lines. The result is cached by the bytes.
+    """Return the grants of a file in the order of their lines. The result is cached for the same bytes.
 
     Raises:
         DamagedGrantsError: A line is not a grant; then the other lines do not count either.

@@ -41,7 +41,7 @@ class GrantsFile:
         self._change(lambda text: with_grant(text, grant, drop_later=drop_later), create=True)
 
     def revise(self, change: Callable[[bytes], bytes]) -> None:
-        """Replace the file atomically by a function's result; the function may raise. Raises as ``read``."""
+        """Replace the file atomically by a function's result; raises as ``read`` and as the function."""
         self._change(change, create=True)
 
     def forget(self, to: str) -> None:

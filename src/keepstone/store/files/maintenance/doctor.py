@@ -363,7 +363,7 @@ class SecretSearch:
         return watch
 
     def _note_secrets(self, session: str, line: Line) -> None:
-        # Search the bytes first, as hardly any line has a secret; each value is searched only if they have
+        # Search the bytes first, as hardly any line has a secret; search each value only if the bytes contain
         # one.
         kinds = kinds_in(line.raw.decode("utf-8", "replace"))
         if not kinds:
