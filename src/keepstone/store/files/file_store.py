@@ -614,8 +614,8 @@ class FileStore:
         """Apply another home's journal of an agent; return how many entries were erased here.
 
         If the other home purged the agent, the agent stays here without its entries, as it may have files
-        that the purge did not include. The caller also applies file deletions, and removes an agent that is
-        empty then.
+        that the purge did not include. The caller then merges the agent's files, and removes an agent that is
+        left empty.
         """
         with self._erasing(agent) as logs:
             if logs is None:
