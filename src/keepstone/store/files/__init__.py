@@ -1,1 +1,1 @@
-"""The store in files: the lines are the truth, and the index beside them makes queries fast."""
+"""The file store: the lines of the logs are the source of truth, and an index makes queries fast."""

@@ -34,10 +34,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 FRESH = 0.5
-"""Seconds within which a search sees lines of foreign programs: half of the promised time."""
+"""Maximum seconds until a search sees lines of other programs: half of the promised time."""
 
 MIN_OPEN_LOGS = 1
-"""Logs of an agent that may always be open; whether more may be is checked whenever one is used."""
+"""Number of an agent's logs that may always stay open. Beyond it, each use of a log checks the limit."""
 
 logger = logging.getLogger("keepstone.store")
 
@@ -45,10 +45,10 @@ logger = logging.getLogger("keepstone.store")
 class AgentLogs:
     """The sessions folder of one agent, its logs, and the index that follows them.
 
-    Constant after construction: ``agent``, ``folder``. Guarded by ``_guard``, which no thread
-    holds while it reads a log: the logs held open, the names of files, the index.
-    Guarded by ``_refreshing``, held by the one thread that takes in all changes: when that
-    was last done. The index guards itself, each log is guarded by its lock.
+    ``agent`` and ``folder`` are constant. ``_guard``, which no thread holds while it reads a log, protects
+    the open logs, the file names and the index. ``_refreshing``, which is held by the one thread that indexes
+    all changes, protects the time of the last refresh. The index has an internal lock, and each log is
+    protected by its lock.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class AgentLogs:
         self.is_finished = False
         """Whether ``prepare`` finished the work of a killed process."""
         self.is_made = create
-        """Whether the folder's name is synced, which ``prepare`` does if ``create`` did not."""
+        """Whether the folder's name is synced; ``prepare`` syncs it if the constructor did not."""
         self.folder = opened_folder(layout.sessions_folder(root, agent), root, create=create, durable=durable)
         self.past_lives = PastLives(self, root)
         self._guard = threading.RLock()
@@ -84,24 +84,24 @@ class AgentLogs:
         self.last_refresh = LastRefresh(self.folder.path, lambda: time.monotonic())  # noqa: PLW0108  Tests replace the module.
         self._lags, self._leave = 0, leave
         self.arrears = Arrears()
-        """The work that the index has not done yet; ``leave`` lets the background do it."""
+        """Sessions that the index has not read yet; calling ``leave`` has the background read them."""
         self.followed: int | None = None
-        """The index that had taken in the whole folder, by its epoch; None if none had."""
+        """Epoch of the index that has read the whole folder; None if no index has."""
         self._index: Index | None = None
         self.spare = SpareIndex(language)
-        """Answers while the index on disk cannot."""
+        """Index in memory that answers while the index on disk cannot."""
         self.leaves_index_closed = False
-        """Whether writes leave their lines to the next query, which opens the index; see ``park``."""
+        """Whether writes leave indexing to the next query, which opens the index; see ``park``."""
         self.stale = False
 
     def prepare(self, *, create: bool) -> None:
-        """Finish, once, purges that a killed process began and, with ``create``, sync the folder's name."""
+        """Finish purges of killed processes and, with ``create``, sync the folder's name; each only once."""
         with self._preparing:
             if not self.is_finished:
                 self._finish(self)
                 self.is_finished = True
             if create and not self.is_made:
-                # It exists, but the process that made it may have been killed before it synced the name.
+                # The folder exists, but its creator may have been killed before it synced the name.
                 Folder(self.folder.path, root=self.root, create=True, durable=self._durable).close()
                 self.is_made = True
 
@@ -120,7 +120,7 @@ class AgentLogs:
                 self._logs[session] = log
             self._logs.move_to_end(session)
             if len(self._logs) > MIN_OPEN_LOGS:
-                self.close_some()  # Also those that were in use when it became too many.
+                self.close_some()  # Also logs that were in use when the limit was exceeded.
             return log
 
     def archive(self, session: str) -> Log:
@@ -128,7 +128,7 @@ class AgentLogs:
         return archive_of(self.folder, self.log(session))
 
     def spellings(self, session: str) -> list[Log]:
-        """Return the logs of a session under other names than the one that is used."""
+        """Return the logs of a session under names other than the one in use."""
         return other_spellings(self.folder, self.layout, session, self.log(session).name)
 
     def forget_log(self, session: str) -> None:
@@ -140,7 +140,7 @@ class AgentLogs:
                 log.close()
 
     def close_some(self) -> None:
-        """Close the logs used longest ago that are more than may be open, unless a thread is at work here."""
+        """Close the least recently used logs beyond the limit, unless another thread is at work here."""
         if not self._guard.acquire(blocking=False):
             return
         try:
@@ -152,9 +152,10 @@ class AgentLogs:
             self._guard.release()
 
     def files(self) -> Iterator[tuple[str, str, os.stat_result]]:
-        """Yield id, file name and state of every session; of several names for one id the canonical one.
+        """Yield the id, file name and state of every session.
 
-        Where none of them is canonical it is the first in the order of their characters.
+        If several files have the same session id, the canonical name is used, or without one the first name
+        in character order.
         """
         yield from self.session_files
 
@@ -162,13 +163,13 @@ class AgentLogs:
 
     @property
     def index(self) -> Index:
-        """The agent's index; in memory where none can be kept on disk."""
+        """The agent's index; in memory if none can be kept on disk."""
         with self._guard:
             if self._index is None:
                 self._check_place()
                 index = open_index(self._index_folder, self.root, self.agent, self._language)
                 try:
-                    self._check_place()  # Its folder may have been removed and made again since.
+                    self._check_place()  # The folder may just have been removed and recreated.
                 except UnavailableError:
                     index.close()
                     raise
@@ -176,7 +177,7 @@ class AgentLogs:
             return self._index
 
     def _check_place(self) -> None:
-        if self.is_moved():  # Perhaps the agent is purged: no index may take in anything of it again.
+        if self.is_moved():  # Perhaps the agent was purged, and must not be indexed again.
             raise UnavailableError("the agent was removed or renamed")
 
     def second_index(self) -> AbstractContextManager[Index | None]:
@@ -184,9 +185,9 @@ class AgentLogs:
         return second_connection(self.index, self._index_folder, self.root, self._language)
 
     def query(self, question: Callable[Concatenate[Index, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Query the index, again if it had to be recreated; UnavailableError if it cannot answer."""
+        """Query the index, a second time if it had to be recreated; UnavailableError if it cannot answer."""
         try:
-            # Without the guard, which only the opening of an index needs.
+            # Query without the guard, which only opening an index needs.
             return question(self._index or self.index, *args, **kwargs)
         except DamagedError:
             self.heal()
@@ -204,14 +205,14 @@ class AgentLogs:
     ) -> T:
         """Query an index that is up to date with the logs of some sessions, or of all (None).
 
-        While the one on disk cannot, logs of at most ``AT_ONCE`` bytes are read into one in memory; of longer
-        ones the answer comes from the index as it is on disk, and readers are ``stale``.
+        While the index on disk cannot follow, logs of at most ``AT_ONCE`` bytes together are read into an
+        index in memory. If they are longer, the index on disk answers as it is, and readers are ``stale``.
 
         Raises:
-            StoreError: Neither can answer.
+            StoreError: Neither index can answer.
         """
         if self.reach(sessions):
-            # Even then the index can fail; the logs themselves are read after that.
+            # The index can still fail; then the logs themselves are read.
             try:
                 return self.query(question, *args, **kwargs)
             except UnavailableError as error:
@@ -226,16 +227,16 @@ class AgentLogs:
             raise unusable(self.agent, error) from error
 
     def heal(self) -> None:
-        """Fill an index that turned out to be damaged, and is empty now, from the logs."""
+        """Refill an index from the logs after it was found damaged and emptied."""
         self._warn_of_damage()
         self.refresh(0)
 
     def refresh(self, age: float) -> None:
-        """Take in the changes of all logs, unless that was done less than ``age`` seconds ago.
+        """Index the changes of all logs, unless that was done less than ``age`` seconds ago.
 
-        Where files came or went since, as with ``git checkout``, that is done at once.
-        While one thread does so, others that ask for it wait; writers and readers of a session do not.
-        Long logs are left to the background, see ``arrears``.
+        After files were added or removed, as by ``git checkout``, a refresh is due whatever its age. While
+        one thread refreshes, other callers of this method wait; writers and readers of a session do not. Long
+        logs are left to the background, see ``arrears``.
         """
         if self.last_refresh.is_within(age):
             return
@@ -258,14 +259,14 @@ class AgentLogs:
                 self._leave(self.agent)
 
     def leave_replaced(self) -> None:
-        """Close an index whose file was deleted or exchanged; the next use opens the one that is there."""
+        """Close an index whose file was deleted or replaced; the next use opens the current file."""
         with self._guard:
             if self._index is not None and self._index.replaced():
                 self._index.close()
                 self._index = None
 
     def _follow_folder(self) -> None:
-        """Take in the changes; all logs if the index turns out to be damaged and was emptied."""
+        """Index the changes, or all logs if the index was found damaged and emptied."""
         try:
             follow_folder(self)
         except DamagedError:
@@ -276,7 +277,7 @@ class AgentLogs:
         logger.warning("the index of agent %s was damaged and is rebuilt", self.agent)
 
     def follow(self, session: str, log: Log, stat: Stat | None, *, within: float = math.inf) -> bool:
-        """Bring the index to this state of a log; False if it cannot be brought there, or not so soon."""
+        """Bring the index up to this state of a log; False if that fails or takes longer than ``within``."""
         try:
             is_current = stat is not None and self.query(Index.current, {session: stat})
             return bool(is_current) or self.catch_up(session, log, within=within)
@@ -291,9 +292,9 @@ class AgentLogs:
         return done
 
     def reach(self, sessions: Sequence[str] | None) -> bool:
-        """Bring the index to where the logs of some sessions are; all of them (None) within ``FRESH``.
+        """Bring the index up to date with some sessions' logs; with all (None) to within ``FRESH``.
 
-        False if it cannot follow. Work that is left to the background does not count.
+        Returns False if the index cannot follow. Work that is left to the background does not count.
         """
         try:
             is_replaced = self.index.replaced()
@@ -361,14 +362,14 @@ class AgentLogs:
         return 0 if index is None else index.memory()
 
     def release_memory(self) -> None:
-        """Let the index, unless a thread uses it, keep nothing in memory."""
+        """Release the memory of the index, unless a thread uses it."""
         index = self._index
         if index is not None:
             index.release_memory()
 
     def park(self, *, soon_reopened: bool = True) -> None:
         """Close all files until the folder is reopened; arguments are as for ``close``."""
-        # In the order of ``refresh``, which takes the guard while it holds the other one.
+        # Take the locks in the order of ``refresh``, which takes the guard while it holds ``_refreshing``.
         with self._refreshing, self._guard:
             for log in self._logs.values():
                 log.close()

@@ -16,25 +16,25 @@ from keepstone.store.files.agent_logs import AgentLogs
 from keepstone.store.memory_budget import BUDGET
 
 MOST_OPEN = 1024
-"""Agents that are held open at a time, fewer where the system allows few open files."""
+"""Maximum number of agents kept open; fewer if the system allows few open files."""
 
 MOST_PARKED = 4096
-"""Number of agents without open files whose cached facts are kept, a few kilobytes each."""
+"""Maximum number of agents without open files whose cached state is kept, a few kilobytes each."""
 
 MOST_WRITTEN_BACK = 64
-"""Open agents, used last, whose journals are written back when all are closed."""
+"""Number of most recently used agents whose journals are written back when all agents are closed."""
 
 MOST_LOGS = 64
-"""Logs of one agent that keep their two files open, fewer where many agents are open."""
+"""Maximum number of an agent's logs that keep their two files open; fewer if many agents are open."""
 
 _FIXED = 4
-"""Open files of an agent without its logs: the index's three and the folder."""
+"""Open files of an agent besides its logs: the index's three and the folder."""
 _FILES_EACH = _FIXED + 2 * 2
-"""Open files that an agent takes at least, with two logs."""
+"""Minimum number of open files of an agent, with two logs."""
 
 
 class OpenAgents:
-    """Open agents by slug, the last used at the end. An agent in use is closed by its last user.
+    """Open agents by slug, the most recently used last. An agent in use is closed by its last user.
 
     After a fork the child begins with none.
     """
@@ -54,9 +54,9 @@ class OpenAgents:
         """The agent that was used last."""
 
     def reset(self) -> None:
-        """Close the copies of descriptors that a child got of its parent, and begin with no agents.
+        """Close the descriptors that a child inherited from its parent, and begin with no agents.
 
-        The objects are kept: another thread of the parent may have been at work in them.
+        The objects are kept, as another thread of the parent may have been using them.
         """
         for logs in {*self._open.values(), *self._users}:
             logs.abandon()
@@ -71,10 +71,10 @@ class OpenAgents:
 
     @contextmanager  # type: ignore[misc]  # With create it is never None.
     def using(self, agent: str, *, create: bool) -> Iterator[AgentLogs | None]:
-        """Lease an agent's logs inside a ``with``; None if it has none and ``create`` is false.
+        """Lease an agent's logs inside a ``with``; None if there is no such agent and ``create`` is false.
 
-        They stay open until the end of the ``with``, also if others close the agent: a closed descriptor may
-        have the number of another agent's the next moment.
+        The logs stay open until the end of the ``with``, even if others close the agent: the number of a
+        closed descriptor may at once be reused for another agent's file.
 
         Raises:
             MovedError: The agent was removed or renamed during the call.
@@ -91,8 +91,8 @@ class OpenAgents:
             self._retire(logs)
             raise
         except FileNotFoundError as error:
-            # keepstone's own errors name a session or an entry that is missing. Only the system's can mean
-            # that the folder is gone.
+            # keepstone's own errors mean that a session or an entry is missing. Only the system's error can
+            # mean that the folder was removed.
             if isinstance(error, KeepstoneError) or not logs.is_moved():
                 raise
             self._retire(logs)
@@ -111,19 +111,19 @@ class OpenAgents:
                 self._last = known
         if last is not None and last is not known and not last.leaves_index_closed:
             BUDGET.used(last)  # Many calls to one agent are counted once.
-        # Who creates is about to write, and looks for that while it holds a lock.
+        # A caller with ``create`` is about to write, and checks for a moved folder under the log's lock.
         if known is not None and (create or not known.folder.is_moved()):
             return known
         if known is not None:
             self._retire(known)
             self._release(known)
-        # Without the guard, as opening reads and writes files. Another thread may be quicker; then its object
-        # counts, and this one is closed.
+        # Open without the guard, as opening reads and writes files. If another thread is quicker, its object
+        # is used, and this one is closed.
         made = self._unparked(agent) or self._made(agent, create=create)
         if made is None:
             return None
         with self._guard:
-            # One agent more leaves fewer logs for each of the others.
+            # With one more agent, the others may keep fewer logs open.
             before = self.logs_each()
             logs = self._last = self._open.setdefault(agent, made)
             self._users[logs] += 1
@@ -131,7 +131,7 @@ class OpenAgents:
             others = list(self._open.values()) if self.logs_each() < before else []
         if logs is not made:
             made.close(soon_reopened=True)
-        # After the guard: closing may wait for locks, and writes journals back.
+        # Close after releasing the guard, as closing may wait for locks and writes journals back.
         for idle in unused:
             self._park(idle)
         for other in others:
@@ -139,7 +139,7 @@ class OpenAgents:
         return logs
 
     def _park(self, logs: AgentLogs) -> None:
-        """Close the files of an agent that is not in use; its next use is quicker than a first one."""
+        """Close the files of an unused agent but keep its cached state, so that its next use is faster."""
         logs.park()
         with self._guard:
             self._parked[logs.agent] = logs
@@ -162,12 +162,12 @@ class OpenAgents:
             return None
 
     def _too_many(self) -> list[AgentLogs]:
-        """Remove and return the unused agents, used longest ago, that exceed the limit of open agents."""
+        """Remove and return the least recently used agents above the limit that are not in use."""
         unused = [agent for agent, logs in self._open.items() if logs not in self._users]
         return [self._open.pop(agent) for agent in unused[: max(len(self._open) - most_open(), 0)]]
 
     def _retire(self, logs: AgentLogs, *, soon_reopened: bool = False) -> None:
-        """Give an agent's logs to no new user; the last one closes them."""
+        """Do not lease an agent's logs again; the last user closes them."""
         with self._guard:
             if self._open.get(logs.agent) is logs:
                 del self._open[logs.agent]
@@ -188,14 +188,14 @@ class OpenAgents:
             logs.close()
 
     def logs_each(self) -> int:
-        """Return how many logs each open agent may keep open; together half of the files allowed."""
+        """Return how many logs each open agent may keep open; together they use half of the allowed files."""
         allowed, count = files_allowed(), max(len(self._open), 1)
         if allowed is None:
             return MOST_LOGS
         return max(1, min(MOST_LOGS, (allowed // 2 - _FIXED * count) // (2 * count)))
 
     def are_others_at_work(self) -> bool:
-        """Return whether there is more than one lease, the caller's own."""
+        """Return whether there are leases besides the caller's."""
         with self._guard:
             return self._users.total() > 1
 
@@ -213,7 +213,7 @@ class OpenAgents:
             self._retire(logs, soon_reopened=soon_reopened)
 
     def close(self) -> None:
-        """Close all agents, each as soon as it is unused, and write back the journals of those used last."""
+        """Close all agents, each when it is unused; write back the journals of the last used ones."""
         with self._guard:
             self._parked.clear()
         for agent in self.open_now()[:-MOST_WRITTEN_BACK]:

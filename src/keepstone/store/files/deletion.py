@@ -1,7 +1,8 @@
-"""Deleting entries with one write, while others go on using their session.
+"""Deletion of entries with one write, while others go on using the session.
 
-The entries are looked up, and the lines are made, without the session's lock. Under it they are appended,
-after a look at the lines that others wrote since. Then the index hides the rows step by step.
+The entries are looked up and the lines are made without the session's lock. Under the lock, the lines that
+others have written since are read, and the new lines are appended. Then the index hides the rows step by
+step.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ from keepstone.store.matching import matches
 from keepstone.store.resolving import in_batch
 
 _FEW = 500
-"""Entries that are looked up, or hidden in the index, while the lock is held: a few milliseconds."""
+"""Maximum number of entries looked up or hidden under the lock, which takes a few milliseconds."""
 _SHORT = 1 << 18
-"""Bytes that others may have written since entries were looked up."""
+"""Maximum bytes that others may write after the lookup; if they write more, the lookup is repeated."""
 _TRIES = 4
-"""How often entries are looked up without the lock, while others write more than that."""
+"""Maximum number of lookups without the lock, while others write more than that."""
 
 Done = tuple[list[str], Stat | None]
-"""The ids of the entries that were deleted, and the state of the log after that, if there are any."""
+"""The ids of the deleted entries, and the log's state after the deletion; None if nothing was deleted."""
 
 
 def delete(logs: AgentLogs, session: str, ids: Sequence[str], scope: Scope | None, ts: str) -> int:
-    """Hide live entries that match a scope, if given, with one write; return how many there were."""
+    """Hide live entries with one write, with a scope only those that match it; return how many."""
     log = logs.log(session)
     if log.stat() is None:
         return 0
@@ -47,7 +48,7 @@ def delete(logs: AgentLogs, session: str, ids: Sequence[str], scope: Scope | Non
     live, after = done
     if after is not None:
         logs.follow(session, log, after)
-        with suppress(UnavailableError):  # Then the next upkeep does it.
+        with suppress(UnavailableError):  # If it fails, the next upkeep removes the rows.
             logs.query(Index.drop_hidden)
         compact_if_due(logs, session, log, after)
     return len(live)
@@ -55,18 +56,18 @@ def delete(logs: AgentLogs, session: str, ids: Sequence[str], scope: Scope | Non
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The entries of a log that were there, and matched, when it was looked at."""
+    """The entries of a log that existed and matched when they were looked up."""
 
     live: list[str]
     inode: int
     offset: int
-    """How far the log had been read for the first of them."""
+    """Offset up to which the index had read the log at the first query."""
 
 
 def _prepared(
     logs: AgentLogs, session: str, log: Log, ids: Sequence[str], scope: Scope | None, ts: str
 ) -> Done | None:
-    """Delete entries that were looked up without the lock; None, and nothing is done, if that fails."""
+    """Delete entries that were looked up without the lock; None, with nothing done, if that fails."""
     for _ in range(_TRIES):
         found = find_live(logs, session, ids, scope)
         if found is None:
@@ -76,7 +77,7 @@ def _prepared(
             changed = changed_since(log, found)
             if changed is None:
                 continue
-            # Only entries that the lines of others name are looked up again while the lock is held.
+            # Under the lock, only entries that the others' lines mention are looked up again.
             if again := changed.intersection(ids):
                 present = {*found.live} - again | {*live_now(logs, session, log, sorted(again), scope)}
                 live = [entry_id for entry_id in ids if entry_id in present]
@@ -86,10 +87,10 @@ def _prepared(
 
 
 def find_live(logs: AgentLogs, session: str, ids: Sequence[str], scope: Scope | None) -> Found | None:
-    """Look up which entries are there, and match a scope, if given; None if the index cannot tell."""
+    """Look up which entries exist and match a scope, if given; None if the index cannot answer."""
     found: Found | None = None
-    # In several queries, so that none holds the guard of the index for long. The first one says from where on
-    # later lines may differ.
+    # In several queries, so that none holds the index's guard for long. The first query gives the offset from
+    # which lines may be newer than the lookup.
     for begin in range(0, len(ids), _FEW):
         batch = ids[begin : begin + _FEW]
         try:
@@ -101,14 +102,14 @@ def find_live(logs: AgentLogs, session: str, ids: Sequence[str], scope: Scope | 
             return None
         found = found or Found([], known.stat.inode, known.offset)
         if known.stat.inode != found.inode or known.offset < found.offset:
-            return None  # Another log took its place.
+            return None  # The log was replaced.
         matching = {row.id for row in rows if scope is None or matches(scope, session, row.record)}
         found.live.extend(entry_id for entry_id in batch if entry_id in matching)
     return found
 
 
 def changed_since(log: Log, found: Found) -> set[str] | None:
-    """Return the ids in lines added since entries were looked up; None if these are too many to read here."""
+    """Return the ids in lines added since the lookup; None if there are too many bytes to read here."""
     with log.reading() as fd:
         stat = log.stat()
         if fd is None or stat is None or stat.inode != found.inode:
@@ -120,7 +121,7 @@ def changed_since(log: Log, found: Found) -> set[str] | None:
 
 
 def live_now(logs: AgentLogs, session: str, log: Log, ids: Sequence[str], scope: Scope | None) -> list[str]:
-    """Return the ids whose live entry matches a scope, if given. The caller holds the lock."""
+    """Return the ids of live entries that match a scope, if given. The caller holds the lock."""
     entries = LiveEntries(logs, log, session, log.create(), ids)
     records = [(entry_id, record) for entry_id in ids if (record := entries.get(entry_id)) is not None]
     return [entry_id for entry_id, record in records if scope is None or matches(scope, session, record)]
@@ -134,17 +135,17 @@ def _lines(live: Sequence[str], ts: str) -> list[bytes]:
 def _append(
     logs: AgentLogs, session: str, log: Log, live: Sequence[str], lines: Sequence[bytes]
 ) -> Stat | None:
-    """Append the lines, and let the index hide the first rows. The lock is held."""
+    """Append the lines, and have the index hide the first rows. The lock is held."""
     if not lines:
         return None
     before = log.create()
     if len(lines) > _FEW:
-        # One step at most: all writers of the session wait for this.
+        # At most one step, as all writers of the session wait for this.
         logs.follow(session, log, before, within=0)
     begin, after = log.append(lines) if len(lines) == 1 else log.append_batch(lines)
-    # Otherwise a program that takes no lock appended a line at the same moment.
+    # If the sizes differ, a program that takes no lock appended a line at the same moment.
     if len(lines) > _FEW and after.size == begin + sum(map(len, lines)):
-        with suppress(UnavailableError):  # Then the whole batch is read.
+        with suppress(UnavailableError):  # If the query fails, the whole batch is read.
             offset = begin + sum(map(len, lines[:_FEW]))
             logs.query(Index.begin_deletion, session, log, before, after, live[:_FEW], offset)
     return after

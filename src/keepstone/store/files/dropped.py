@@ -1,4 +1,4 @@
-"""The marks of dropped sessions, kept beside the logs: which were dropped, and when."""
+"""The marks of dropped sessions, kept beside the logs: session ids and times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from keepstone.store.removal_marks import DroppedMark
 
 
 def mark_dropped(folder: Folder, session: str, ts: str) -> None:
-    """Write, synced, that a session was dropped at a time; the same mark again is written once."""
+    """Write and sync the mark that a session was dropped at ``ts``, unless the same mark exists."""
     log = Log(folder, DROPPED, Lock(folder, DROPPED + LOCK))
     mark = {"session": session, "ts": ts}
     try:
@@ -29,19 +29,19 @@ def mark_dropped(folder: Folder, session: str, ts: str) -> None:
 
 
 def dropped_at(folder: Folder) -> dict[str, datetime]:
-    """Return when each session was dropped for the last time, by its id; damaged marks are left out."""
-    # In the order of time: of several marks the last one stays.
+    """Return the time of each session's last drop, by session id; damaged marks are skipped."""
+    # In the order of time, so that the last of several marks is kept.
     return dict(sorted(dropped_marks(folder), key=itemgetter(1)))
 
 
 def dropped_marks(folder: Folder) -> frozenset[DroppedMark]:
-    """Return all marks; damaged ones are left out."""
+    """Return all marks except damaged ones."""
     with closing(Log(folder, DROPPED, Lock(folder, DROPPED + LOCK))) as log:
         return _marks(log)
 
 
 def take_dropped(folder: Folder, marks: Iterable[DroppedMark]) -> None:
-    """Add the marks of another home that are not there, synced."""
+    """Add and sync the marks of another home that are missing here."""
     with closing(Log(folder, DROPPED, Lock(folder, DROPPED + LOCK))) as log, log.locked():
         new = sorted(frozenset(marks) - _marks(log), key=itemgetter(1, 0))
         if new:

@@ -1,6 +1,6 @@
-"""Taking lives out of a session that the journal says were erased, elsewhere or before.
+"""Removal of lives that the journal records as erased, on another device or earlier, from a session.
 
-An id may have begun another life since: only the lines of those that were erased go.
+An id may since have begun another life: only the lines of erased lives are removed.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ def erased_ids(logs: AgentLogs, session: str, purged: Purged) -> list[str]:
 
 
 def erase_lives(logs: AgentLogs, session: str, purged: Purged, ids: Collection[str]) -> None:
-    """Take the lines of erased lives out of all files of a session. The lock is held."""
+    """Remove the lines of erased lives from all files of a session. The lock is held."""
     side, log = _side(logs, session), logs.log(session)
-    # A rewrite in progress may have copied lines that go now. Without its file it has to begin again.
+    # A rewrite in progress may have copied lines that are removed now. Without its file it has to start over.
     log.clear_away(in_use=True)
     later = {entry_id for entry_id in ids if side.lives[entry_id] > purged(entry_id)}
     erase_entries(logs.folder, log, logs.spellings(session), set(ids) - later)
     if later:
-        # Read again, as the lines have moved.
+        # Read again, as the lines have other offsets now.
         side = _side(logs, session)
         for part, lines in ((log, side.log), (logs.archive(session), side.archive)):
             gone = [line for line in lines if line.life and line.life[0] in later]
@@ -64,7 +64,7 @@ def _side(logs: AgentLogs, session: str) -> Side:
 
 
 def state_of(folder: Folder) -> str | None:
-    """Return a text that changes with the journal and with new archives; None without a journal."""
+    """Return a text that changes with the journal and with new archives; None if there is no journal."""
     try:
         journal = folder.stat(PURGED)
     except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""When memory was erased: one small file beside the indexes, for processes that keep copies of it.
+"""A small file beside the indexes that announces erasures to processes that cache memory.
 
-It holds a random number for each of many groups of agents, so that it neither grows nor names an agent. A
-number changes before and after each erasure in an agent of its group, by any process.
+It holds one random number for each group of agents, so that it neither grows nor names an agent. Before and
+after erasing memory of an agent, any process changes the number of the agent's group.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ logger = logging.getLogger("keepstone.store")
 
 
 class Erasures:
-    """Reads and writes when memory of a home in a folder was erased."""
+    """Reads and changes the numbers of a home that announce its erasures."""
 
     def __init__(self, root: Path, layout: Layout) -> None:
         self._root = root
         self._folder = layout.derived_folder(root)
 
     def note(self, agent: str) -> None:
-        """Record that memory of an agent is erased, or was."""
+        """Announce that memory of an agent is about to be erased, or was erased."""
         try:
             with Folder(self._folder, root=self._root, create=True, durable=False) as folder:
                 fd = folder.open(FILE, os.O_WRONLY | os.O_CREAT)
                 try:
-                    # A random number needs no lock: in whatever order two processes write, the value is
-                    # another one afterwards.
+                    # A random number needs no lock: in any order of two processes' writes, the value is
+                    # different afterwards.
                     os.pwrite(fd, os.urandom(_SIZE), _place_of(agent))
                 finally:
                     os.close(fd)
@@ -43,7 +43,7 @@ class Erasures:
             logger.warning("an erasure could not be announced to other servers: %s", type(error).__name__)
 
     def state(self, agent: str) -> bytes:
-        """Return a value that changes when memory of an agent, or of any (empty), is erased."""
+        """Return a value that changes when memory of an agent is erased, or of any agent (``""``)."""
         place, size = (_place_of(agent), _SIZE) if agent else (0, _GROUPS * _SIZE)
         try:
             with Folder(self._folder, root=self._root) as folder:

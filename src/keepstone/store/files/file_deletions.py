@@ -1,10 +1,10 @@
-"""The journal of begun and deleted files, which a home publishes to other devices when it syncs.
+"""The journal of new and deleted files, which a home publishes to other devices when it syncs.
 
-A file that is written again leaves no sign that one was deleted before, and neither does one that an older
-backup brings back. A file that begins gets a mark, so that no deletion of another with the same text ends it.
-Names and contents are recorded as digests. The next sync takes the journal over. A home that never synced
-records only files of purged agents: the files that it has at its first exchange count as new there, and no
-file costs a second synced write.
+The files themselves do not show that a file was deleted before it was written again, or before an older
+backup restored it. A new file gets a mark, so that the deletion of an earlier file with the same text does
+not delete it. Names and contents are recorded as digests. The next sync reads the journal and removes its
+records. A home that never synced records only files of purged agents: all its files count as new at its first
+sync, and no file needs a second synced write.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from keepstone.model import Record
 from keepstone.store.files.purge_digests import gone_name
 
 VERSIONS = "versions.json"
-"""The file with the versions that a home exchanged; it exists from the first sync on."""
+"""Name of the file with the versions that a home exchanged. The first sync creates the file."""
 _FILE = "deleted.ndjson"
 
 
@@ -44,7 +44,7 @@ class Deletion(NamedTuple):
     sha256: str
     """The digest of path and content."""
     time: int
-    """When, in nanoseconds since 1970."""
+    """Time of the deletion in nanoseconds since 1970."""
 
 
 def name_digest(path: str) -> str:
@@ -53,28 +53,28 @@ def name_digest(path: str) -> str:
 
 
 def packed(path: str, raw: bytes) -> bytes:
-    """Return the published form of a file: its path in a line, then its bytes."""
+    """Return the published form of a file: a line with its path, then its bytes."""
     return json.dumps(path).encode() + b"\n" + raw
 
 
 class Beginning(NamedTuple):
-    """A file that was written where none was."""
+    """A file that was created."""
 
     agent: str
     name: str
     mark: str
-    """A mark of its own for each file, by which copies of this home know the file again."""
+    """A unique mark of the file, by which copies of this home recognize it."""
 
 
 def begin(root: Path, agent: str, path: str, *, durable: bool = True) -> None:
-    """Record a file that is about to be written where none is, in a home that syncs."""
+    """Record a file that is about to be created, in a home that has synced."""
     if _has_synced(root):
         line = Beginning(gone_name(agent), name_digest(path), str(uuid4()))
         _append(root, line._asdict(), durable=durable)
 
 
 def record(root: Path, agent: str, path: str, raw: bytes, *, durable: bool = True) -> None:
-    """Record a file that is about to be deleted, in a home that syncs."""
+    """Record a file that is about to be deleted, in a home that has synced."""
     if _has_synced(root):
         _record(root, agent, path, raw, durable=durable)
 
@@ -108,13 +108,13 @@ def record_all(root: Path, agent: str, files: AgentFiles) -> None:
     for path in files.list():
         try:
             raw = files.read_bytes(path)
-        except KeepstoneError:  # It is gone.
+        except KeepstoneError:  # It was removed.
             continue
         _record(root, agent, path, raw)
 
 
 def read(root: Path) -> list[Beginning | Deletion]:
-    """Return the records since the last sync; lines of another form are left out."""
+    """Return the records since the last sync; lines of another form are skipped."""
     try:
         with Folder(root / SYNC, root=root) as folder, closing(_log(folder)) as log, log.reading() as fd:
             raw = b"" if fd is None else os.pread(fd, os.fstat(fd).st_size, 0)
@@ -131,10 +131,11 @@ def read(root: Path) -> list[Beginning | Deletion]:
 
 
 def forget(root: Path, taken: list[Beginning | Deletion]) -> None:
-    """Remove the records that a sync took over."""
+    """Remove the records that a sync has published."""
     if taken:
         with Folder(root / SYNC, root=root) as folder, closing(_log(folder)) as log, log.locked():
-            # Read again under the lock, as other processes may have recorded more since the sync read it.
+            # Read again under the lock, as other processes may have added records since the sync read the
+            # file.
             log.replace(dump_read(record._asdict()) for record in read(root) if record not in taken)
 
 

@@ -1,6 +1,6 @@
-"""The store on plain files: logs are the truth, an index an agent makes them fast.
+"""The store on plain files: logs are the source of truth, and one index per agent makes queries fast.
 
-It keeps the contract of ``Store``, whose docstrings describe each method.
+``FileStore`` implements ``Store``, whose docstrings describe each method.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ logger = logging.getLogger("keepstone.store")
 
 
 _TRIES = 5
-"""How often a change is tried while the agent's folder is exchanged under it."""
+"""Maximum number of tries of a change while the agent's folder is being replaced."""
 
 
 def again_if_moved(change: Callable[P, T]) -> Callable[P, T]:
@@ -149,7 +149,7 @@ class FileStore:
             record_language(self.root, self.language)
             self._records_language = False
         try:
-            self._layout.refuse_twin(self.root, agent)  # Another process may have made one just now.
+            self._layout.refuse_twin(self.root, agent)  # Another process may just have created a twin.
         except KeepstoneError:
             logs.close()
             raise
@@ -227,14 +227,14 @@ class FileStore:
     def _write(
         self, agent: str, session: str, records: Sequence[Record], on_conflict: OnConflict
     ) -> list[Entry]:
-        # Serialized before anything is opened: a record that cannot be written leaves no empty session
+        # Serialize before anything is opened, so that an invalid record does not leave an empty session
         # behind.
         written = list(map(Written, records, map(dump, records)))
         if not written:
             return []
         are_repeated = len({line.record["id"] for line in written}) < len(written)
         if are_repeated and self.session(agent, session) is None:
-            resolve(written, NoEntries(), on_conflict)  # Refuses before anything is made.
+            resolve(written, NoEntries(), on_conflict)  # Raises before anything is created.
         with self._agents.using(agent, create=True) as logs:
             return writing.write(logs, session, written, on_conflict)
 
@@ -299,7 +299,7 @@ class FileStore:
 
     @contextmanager
     def _erasing(self, agent: str) -> Iterator[AgentLogs | None]:
-        """Lease an agent's logs to erase something; others that keep copies of its memory hear of it."""
+        """Lease an agent's logs to erase something, and notify processes that cache its memory."""
         with self._using(agent) as logs:
             if logs is None:
                 yield None
@@ -310,7 +310,7 @@ class FileStore:
     @contextmanager
     def _told(self, agent: str) -> Iterator[None]:
         before = self._eraser.erasures.state(agent)
-        # Even if the erasure failed, a part of it may be done.
+        # Notify after a failure, too, as a part of the erasure may be done.
         try:
             yield
         finally:
@@ -321,7 +321,7 @@ class FileStore:
 
     @contextmanager
     def _forgetting(self, agent: str, session: str, ids: Sequence[str] | None = None) -> Iterator[None]:
-        """Remove suggestions about erased entries: before, so that a kill leaves none, and new ones after."""
+        """Remove suggestions about erased entries: first, so that a kill leaves none, and once more after."""
         if ids is not None:
             self._forget(agent, session, ids)
         yield
@@ -339,7 +339,8 @@ class FileStore:
                 return 0
             ready_unlocked(logs, session, logs.log(session))
             wanted, scope = ids_and_scope(ids)
-            # A suggestion about an entry that left the scope since then is outdated: it may go, too.
+            # If an entry no longer matches the scope, a suggestion about it is outdated and may be removed,
+            # too.
             with self._forgetting(agent, session, wanted):
                 return self._eraser.purge(logs, session, wanted, scope)
 
@@ -371,7 +372,7 @@ class FileStore:
         self._purge_agent(agent, in_journal=True)
 
     def remove_purged(self, agent: str) -> None:
-        """Remove the rest of an agent that was purged elsewhere."""
+        """Remove the rest of an agent that was purged on another device."""
         self._purge_agent(agent, in_journal=False)
 
     def _purge_agent(self, agent: str, *, in_journal: bool) -> None:
@@ -379,7 +380,7 @@ class FileStore:
         self._agents.drop(agent)
         with self._told(agent):
             self._eraser.purge_agent(agent, in_journal=in_journal)
-        self._agents.drop(agent)  # Another thread may have opened it before its folder was put away.
+        self._agents.drop(agent)  # Another thread may have opened it before the rename.
 
     def grants(self, agent: str) -> list[Grant]:
         return GrantsFile(self.root, self._layout, agent).read()
@@ -497,7 +498,7 @@ class FileStore:
         def forget(ids: set[str]) -> None:
             removed.update(ids)
             purge_digests.record_suggestions(folder, self.root, ids)
-            # Before the lines go, and again afterwards: a copy that was made in between is noticed as well.
+            # Announce this before the lines are removed, and again afterwards for copies made in between.
             self._eraser.erasures.note(agent)
 
         suggestion_file.change(path, self.root, change, forget, durable=self._durable)
@@ -541,7 +542,7 @@ class FileStore:
         self._space.set(space)
 
     def spaces(self, agent: str) -> list[Space]:
-        # The index as it is usually knows a space. Only if it knows none are the logs taken in first.
+        # The index usually has a space already. Only if it has none are the logs indexed first.
         return self._query(agent, (), Index.spaces) or self._query(agent, None, Index.spaces) or []
 
     def vectors(self, agent: str, session: str, space: str, ids: Sequence[str]) -> dict[str, Vector]:
@@ -568,7 +569,7 @@ class FileStore:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T | None:
-        """Query the index once it is up to the logs of some sessions, or all; None for an unknown agent."""
+        """Query the index, up to date with some sessions or with all (None); None for an unknown agent."""
         with self._using(agent) as logs:
             if logs is None:
                 return None
@@ -610,10 +611,11 @@ class FileStore:
 
     @again_if_moved
     def take_erased(self, agent: str, lines: Iterable[Record]) -> int:
-        """Take in another home's journal of an agent; return how many entries it erased here.
+        """Apply another home's journal of an agent; return how many entries were erased here.
 
-        An agent that was purged there stays without its entries, as it may have files that its purge did not
-        know. The caller takes in the files, too, and removes an agent that is empty then.
+        If the other home purged the agent, the agent stays here without its entries, as it may have files
+        that the purge did not include. The caller then merges the agent's files, and removes an agent that is
+        left empty.
         """
         with self._erasing(agent) as logs:
             if logs is None:
@@ -649,16 +651,16 @@ class FileStore:
                     pass
 
     def _take_in_left(self, logs: AgentLogs, progress: Callable[[int, int], None] | None) -> None:
-        """Take in the logs that a refresh left to the background; no lock is held between two steps.
+        """Index the logs that a refresh left to the background; no lock is held between two steps.
 
         Raises:
-            LockTimeoutError: Another process that has begun to do so does not get on.
+            LockTimeoutError: Another process is indexing the logs without progress.
         """
         total, done = logs.arrears.total(), 0
         patience = Patience(logs)
         while take_in_some(logs, self._agents.are_others_at_work):
             patience.check()
-            done = max(done, total - logs.arrears.total())  # Bytes that other threads take in count, too.
+            done = max(done, total - logs.arrears.total())  # Bytes that other threads index count, too.
             if progress and total:
                 progress(done, total)
         if progress and total:

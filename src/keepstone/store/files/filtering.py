@@ -16,13 +16,13 @@ from keepstone.store.matching import matches
 from keepstone.store.paging import Page, decode, encode
 
 _STEP = 1_000
-"""Rows that are looked at in one go at most."""
+"""Maximum number of rows that one query fetches."""
 
 
 def select(
     logs: AgentLogs, scope: Scope, limit: int | None, cursor: str | None, *, newest_first: bool
 ) -> Page[Entry]:
-    """Return a page of the entries that a scope selects, by time, session and place."""
+    """Return a page of the entries that a scope selects, in order of time, session and place."""
     after = None if cursor is None else Position(*decode(cursor, int, str, str, int, str))
     # One more entry shows whether there is another page, and where it begins.
     wanted = None if limit is None else limit + 1
@@ -42,7 +42,7 @@ def count(logs: AgentLogs, scope: Scope) -> int:
 
 
 def selected_in(index: Index, scope: Scope) -> list[Record]:
-    """Return the records of a scope of one session, by place."""
+    """Return the records that a scope of one session selects, in order of place."""
     found = _select(index, scope, None, None, newest_first=False)
     return [selected.row.record for selected in sorted(found, key=lambda selected: selected.number)]
 
@@ -50,7 +50,7 @@ def selected_in(index: Index, scope: Scope) -> list[Record]:
 def _select(
     index: Index, scope: Scope, wanted: int | None, after: Position | None, *, newest_first: bool
 ) -> list[Selected]:
-    """Return the first entries after a position."""
+    """Return at most ``wanted`` entries after a position."""
     _index_paths(index, scope)
     return list(islice(_selected(index, scope, wanted, after, newest_first=newest_first), wanted))
 
@@ -60,14 +60,14 @@ def _count(index: Index, scope: Scope) -> int:
         _index_paths(index, scope)
         return sum(1 for _ in _selected(index, scope, None, None, newest_first=False))
     count = index.selected(scope)
-    if scope.valid_at is not None:  # Only entries with a key that says when they hold are read.
+    if scope.valid_at is not None:  # Read only entries with a period of validity.
         index.index_paths(BOUNDS, _STEP)
         count -= sum(not _matches(scope, row) for row in index.bounded(scope))
     return count
 
 
 def _index_paths(index: Index, scope: Scope) -> None:
-    """Index the values that a scope compares; more than are kept would make room for each other."""
+    """Index the values that a scope compares. Indexing more paths than are kept would evict some of them."""
     names = sorted({condition.key for condition in scope.where if is_indexed(condition)})
     index.index_paths(names[: MOST_PATHS // 2], _STEP)
 
@@ -84,7 +84,7 @@ def _selected(
                 yield selected
         if len(rows) < step:
             return
-        step = _STEP  # Entries that were refused, or are wanted beyond one step, are fetched at once.
+        step = _STEP  # If that was not enough, fetch full steps.
 
 
 def _matches(scope: Scope, row: Row) -> bool:

@@ -19,22 +19,22 @@ from keepstone.store.versions import deleted_in, gone_in, state_of, versions_of
 T = TypeVar("T")
 
 _TRIES = 5
-"""How often log and archive are read again because the log was rewritten while they were read."""
+"""Maximum number of times that log and archive are read because the log was rewritten during the reading."""
 
 
 def versions(logs: AgentLogs, session: str, entry_id: str) -> list[Version]:
-    """Return an entry's versions, oldest first; counts of access make none."""
+    """Return an entry's versions, oldest first; access counts do not create versions."""
     return _between_rewrites(logs.log(session), lambda: _versions(logs, session, entry_id))
 
 
 def _between_rewrites(log: Log, read: Callable[[], T]) -> T:
-    """Return the result of ``read`` for a log and its archive, both from between the same two rewrites.
+    """Return the result of ``read`` on a log and its archive while the log was not rewritten.
 
-    A compaction moves lines from the one to the other: between two readings they would be in neither,
+    A compaction moves lines from the log to the archive: between two readings, lines could appear in neither
     or in both.
     """
     for _ in range(_TRIES):
-        with log.reading() as fd:  # Open all the time, so that no other file gets its inode.
+        with log.reading() as fd:  # Stays open, so that no other file gets its inode.
             result = read()
             now = log.stat()
             if (now and now.inode) == (None if fd is None else os.fstat(fd).st_ino):
@@ -51,7 +51,7 @@ def _versions(logs: AgentLogs, session: str, entry_id: str) -> list[Version]:
 def _lines(logs: AgentLogs, session: str, entry_id: str, *, archive: bool) -> Iterator[Line]:
     log = logs.archive(session) if archive else logs.log(session)
     with log.reading() as fd:
-        # Looking for an id in the bytes takes a hundredth of the time that parsing all lines takes.
+        # Searching the bytes for an id takes a hundredth of the time of parsing all lines.
         if fd is None or not (is_derived(entry_id) or may_mention(fd, 0, os.fstat(fd).st_size, [entry_id])):
             return
         for line in Scan(fd, unfinished=not archive):
@@ -60,7 +60,7 @@ def _lines(logs: AgentLogs, session: str, entry_id: str, *, archive: bool) -> It
 
 
 def deleted(logs: AgentLogs, session: str, entry_id: str) -> Record | None:
-    """Return a deleted entry as it was last; None if it is live, archived or unknown. The lock is held."""
+    """Return the last state of a deleted entry; None if it is live, archived or unknown. The lock is held."""
     return deleted_in((line for line, _ in _both(logs, session)), entry_id)
 
 
@@ -70,10 +70,10 @@ def gone(logs: AgentLogs, session: str) -> set[str]:
 
 
 def state(logs: AgentLogs, session: str, moment: datetime | None) -> Sequence[Record]:
-    """Return a session's entries as they were at a time, or are now with the archived ones, by (time, place).
+    """Return a session's entries at a moment, or the present and archived ones (None), by (time, place).
 
-    Where the archive has lines of an entry, those count up to their last, and the
-    folded line, which repeats their result, only after it.
+    If the archive has lines of an entry, they count up to the time of the last one. The folded line in the
+    log, which repeats their result, counts only after that time.
     """
     return _between_rewrites(logs.log(session), lambda: state_of(_both(logs, session), moment))
 

@@ -1,7 +1,7 @@
-"""The language that a home's words are stemmed by: one small file of its state.
+"""The language of stemming in a home: one small file of the home's state.
 
-It exists once a language was named, so that a program that names none uses the same: an
-index of another language is rebuilt.
+It is written when a language is given, so that a program that gives none uses the same language: an index of
+another language would be rebuilt.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LONGEST = 16
 
 
 def language_of(root: Path) -> str:
-    """Return the language that a home recorded, English without a record of a known one."""
+    """Return the recorded language of a home; English if no known language is recorded."""
     try:
         with Folder(place_of(root, LANGUAGE), root=root) as folder:
             fd = folder.open(LANGUAGE if folder.path.name == STATE else f".{LANGUAGE}", os.O_RDONLY)
@@ -35,7 +35,7 @@ def language_of(root: Path) -> str:
 
 
 def record_language(root: Path, language: str) -> None:
-    """Record a home's language; a home that cannot be written goes without."""
+    """Record a home's language; in a read-only home, nothing is written."""
     with (
         suppress(OSError, KeepstoneError),
         Folder(root / STATE, root=root, create=True) as folder,

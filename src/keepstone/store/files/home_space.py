@@ -1,7 +1,7 @@
-"""The space that the vectors of a home are of: one small file of its state.
+"""The vector space of a home: one small file of the home's state.
 
-It names the home by the inode of its folder and has a checksum, so that neither a flipped bit nor the file
-of another home decides about an embedder. Where it is missing, the vectors that there are say it.
+The file has the inode of the home's folder and a checksum, so that neither a flipped bit nor the file of
+another home determines the embedder. If it is missing, the space is taken from the existing vectors.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from keepstone.store.files.home_state import SPACE, place_of
 from keepstone.vector import Space
 
 _FRESH = 1.0
-"""Seconds for which the read value counts, so that a recall need not read the file each time."""
+"""Seconds for which the value is cached, so that not every recall reads the file."""
 _LONGEST = 1 << 16
-"""Bytes of the file: an answer to the probe text of 8,192 numbers fits."""
+"""Maximum bytes of the file: the embedding of the probe text with 8,192 numbers fits."""
 
 
 class HomeSpace:
-    """Reads and writes which space a home's vectors are of."""
+    """Reads and writes the vector space of a home."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -42,7 +42,7 @@ class HomeSpace:
         return self._read
 
     def set(self, space: Space) -> None:
-        """Record the space; a home that cannot be written goes without."""
+        """Record the space; in a read-only home, nothing is written."""
         with (
             suppress(OSError, KeepstoneError),
             Folder(self._root / STATE, root=self._root, create=True) as folder,
@@ -74,7 +74,7 @@ def _parsed(raw: bytes, home: int) -> Space | None:
     if not isinstance(document, dict):
         return None
     total = document.pop("sum", None)
-    # A record that was edited, or came along in a copy of another home's folder, does not count.
+    # A record that was edited, or copied together with another home's folder, is ignored.
     if total != _sum_of(document) or document.get("home") != home:
         return None
     name, dim = document.get("id"), document.get("dim")

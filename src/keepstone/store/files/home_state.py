@@ -1,7 +1,7 @@
-"""A home's state beside its memory, in the folder ``.keepstone``: no file in it is derived.
+"""A home's settings and sync state in the folder ``.keepstone``; none of its files are derived.
 
-Earlier versions kept this in the folder of derived data, which anybody may delete at any time. The first
-opening moves it here.
+Earlier versions kept these files in the folder of derived data, which users may delete at any time. The first
+opening moves them here.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _BEFORE = {
     ".space.json": f"{STATE}/{SPACE}",
     ".sync": SYNC,
 }
-"""Where earlier versions kept these in the folder of derived data, and where they are now."""
+"""New paths of state files, by their names in earlier versions' folder of derived data."""
 
 
 def take_over(root: Path) -> None:
-    """Move state that an earlier version kept in the folder of derived data, unless it is here already."""
-    with suppress(OSError, KeepstoneError):  # A home that cannot be written is read where it is.
+    """Move state that an earlier version kept in the folder of derived data, unless new state exists."""
+    with suppress(OSError, KeepstoneError):  # In a read-only home, the old place is read.
         for name, place in _BEFORE.items():
             old, new = root / INDEX / name, root / place
             if not old.exists() or new.exists():
@@ -40,7 +40,7 @@ def take_over(root: Path) -> None:
 
 
 def _take_over_agents(root: Path) -> None:
-    """Take over earlier versions' records of purged agents, which are under the agents' names."""
+    """Move earlier versions' records of purged agents, which are stored under the agents' names."""
     for folder in sorted((root / SYNC / "purged").glob("*")):
         journal = folder / PURGED
         if journal.is_file():
@@ -51,6 +51,6 @@ def _take_over_agents(root: Path) -> None:
 
 
 def place_of(root: Path, name: str) -> Path:
-    """Return the folder that has a file of this state: that of earlier versions where it was not moved."""
+    """Return the folder with a file of this state: earlier versions' folder if the file was not moved."""
     old = root / INDEX / f".{name}"
     return root / INDEX if old.exists() and not (root / STATE / name).exists() else root / STATE

@@ -1,4 +1,4 @@
-"""Opening the index of one agent: once for its users, and a second time for long work."""
+"""Opening of one agent's index, and of a second connection to it for long work."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ logger = logging.getLogger("keepstone.store")
 
 
 def open_index(folder: Path, root: Path, agent: str, language: str) -> Index:
-    """Open an agent's index in a folder below a root; in memory where none can be kept on disk."""
+    """Open an agent's index in a folder below a root; in memory if none can be kept on disk."""
     try:
-        # An agent is opened again and again where few files may be open: existing files are not made again.
+        # If few files may be open, agents are reopened often: do not create an existing folder again.
         return _opened(folder, root, language, create=not folder.is_dir())
     except (KeepstoneError, *UNUSABLE, *BUSY) as error:
         logger.warning("the index of agent %s is kept in memory: %s", agent, type(error).__name__)
@@ -28,13 +28,13 @@ def open_index(folder: Path, root: Path, agent: str, language: str) -> Index:
 
 @contextmanager
 def second_connection(index: Index, folder: Path, root: Path, language: str) -> Iterator[Index | None]:
-    """Open an index a second time, for long work that users of the first connection do not wait for.
+    """Open a second connection to an index for long work, so that users of the first do not wait.
 
-    None while another process or thread has done so: two would hinder one another, and both their users.
-    An index in memory is yielded itself.
+    Yields None while another process or thread has a second connection: two would slow down each other and
+    all users. An index in memory is yielded itself.
 
     Raises:
-        UnavailableError: It cannot be opened again, or its file is another one now.
+        UnavailableError: The index cannot be opened again, or its file was replaced.
     """
     if index.in_memory:
         yield index
@@ -51,7 +51,7 @@ def second_connection(index: Index, folder: Path, root: Path, language: str) -> 
 
 
 def _is_elsewhere(lock: FolderLock) -> bool:
-    with suppress(OSError):  # Not all systems lock folders.
+    with suppress(OSError):  # Not every system can lock folders.
         return not lock.take()
     return False
 
@@ -61,7 +61,7 @@ def _second(index: Index, folder: Path, root: Path, language: str) -> Index:
         second = _opened(folder, root, language, create=False)
     except (KeepstoneError, *UNUSABLE, *BUSY) as error:
         raise UnavailableError(f"the index cannot be opened a second time: {error}") from error
-    # Between the two openings the file may have been removed and created again.
+    # The file may have been removed and recreated between the two openings.
     if index.replaced():
         second.close()
         raise UnavailableError("the index was replaced")

@@ -1,7 +1,7 @@
-"""Taking in the changes of an agent's logs: of those that the system named, or of all.
+"""Indexing of changes in an agent's logs, in those that the system reported or in all.
 
-A reader takes in up to ``AT_ONCE`` bytes before its answer. The rest is left to the background, so
-that no reader waits for a long log: its answer may miss entries of that log, and says so.
+A reader indexes up to ``AT_ONCE`` bytes before it answers. The rest is left to the background, so that no
+reader waits for a long log. The answer may then lack entries of that log, and says so.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
 logger = logging.getLogger("keepstone.store")
 
 AT_ONCE = 32 << 20
-"""Bytes of logs that a reader takes in before it answers, a few seconds' work."""
+"""Maximum bytes of logs that a reader indexes before it answers: a few seconds' work."""
 
 _A_SESSION = 4096
-"""Bytes that a session counts for beside its own: its transaction takes time, too."""
+"""Bytes counted for each session besides those of its log, as its transaction takes time, too."""
 
 _PAUSE = 0.1
-"""Seconds between two tries while another process takes in logs of the same agent."""
+"""Seconds between two tries while another process indexes logs of the same agent."""
 
 _PATIENCE = 10.0
-"""Seconds that a call waits for another process which takes in logs of the same agent and does not get on."""
+"""Maximum seconds to wait for another process that indexes the same agent's logs without progress."""
 
 _POLL = 0.001
-"""Seconds between two looks whether other calls of this process still go on."""
+"""Seconds between two checks whether other calls of this process are still running."""
 
 _PIECE_SECONDS = 0.25
-"""How long the background takes in logs of one agent before the next agent has its turn."""
+"""Seconds that the background spends on one agent's logs before the next agent has its turn."""
 
 
 class Arrears(dict[str, tuple[int, object]]):
@@ -49,24 +49,24 @@ class Arrears(dict[str, tuple[int, object]]):
         super().__init__()
         self._guard = threading.Lock()
         self.are_rows_hidden = False
-        """Whether rows of deleted entries were left to remove when the folder was looked at."""
+        """Whether the index still had rows of deleted entries to remove after the last refresh."""
         self._unreadable: dict[str, object] = {}
-        """By session, the mark under which its log could not be read."""
+        """The mark that each session had when its log could not be read."""
 
     def leave(self, sessions: Mapping[str, int]) -> None:
-        """Leave some sessions, with the bytes to be read."""
+        """Leave sessions to the background, with the number of bytes to read for each."""
         with self._guard:
-            # Another object each time, so that a change while a session is taken in is noticed.
+            # A new object each time, so that a change while a session is being indexed is noticed.
             self.update({session: (size, object()) for session, size in sessions.items()})
 
     def first(self) -> tuple[str, object] | None:
-        """Return one session that is left and may be readable, and a mark; None if there is none."""
+        """Return one remaining session that may be readable, and its mark; None if there is none."""
         with self._guard:
             left = ((session, mark) for session, (_, mark) in self.items())
             return next((pair for pair in left if self._unreadable.get(pair[0]) is not pair[1]), None)
 
     def put_off(self, session: str, mark: object, size: int) -> bool:
-        """Record that a log cannot be read until it is left again; return whether that is news."""
+        """Skip an unreadable log until ``leave`` is called for it again; return whether that is new."""
         with self._guard:
             self.setdefault(session, (size, mark))
             is_news = session not in self._unreadable
@@ -74,27 +74,27 @@ class Arrears(dict[str, tuple[int, object]]):
             return is_news
 
     def lessen(self, session: str, read: int) -> None:
-        """Record that more bytes of a session's log were read."""
+        """Subtract bytes of a session's log that were read."""
         with self._guard:
             if session in self:
                 size, mark = self[session]
                 self[session] = (max(size - read, 0), mark)
 
     def settle(self, session: str, mark: object = None) -> None:
-        """Record that a session was taken in, unless it was left again since its mark was given."""
+        """Remove an indexed session, unless ``leave`` was called for it after its mark was returned."""
         with self._guard:
             if mark is None or self.get(session, (0, None))[1] is mark:
                 self.pop(session, None)
                 self._unreadable.pop(session, None)
 
     def total(self) -> int:
-        """Return about how many bytes are left."""
+        """Return the approximate number of remaining bytes."""
         with self._guard:
             return sum(size for size, _ in self.values())
 
 
 class Patience:
-    """How long a call waits for logs that another process takes in: while it gets on, and a time beyond."""
+    """Timeout for waiting while another process indexes logs; any progress restarts it."""
 
     def __init__(self, logs: AgentLogs) -> None:
         self._logs = logs
@@ -102,7 +102,7 @@ class Patience:
         self._since = time.monotonic()
 
     def check(self) -> None:
-        """Raise LockTimeoutError if no byte was taken in for ``_PATIENCE`` seconds."""
+        """Raise LockTimeoutError if no byte was indexed for ``_PATIENCE`` seconds."""
         first = self._logs.arrears.first()
         if first is None:
             return
@@ -118,13 +118,13 @@ class Patience:
 
 
 def follow_folder(logs: AgentLogs) -> None:
-    """Bring the index up to date with the changes in the folder since the last time, or with all of it."""
+    """Bring the index up to date with the folder's changes since the last call, or with all of the folder."""
     index = logs.index
     changed = logs.session_files.changed() if logs.followed == index.epoch else None
-    # A session that is not taken in to its end is found by the next look at the whole folder.
+    # If an error interrupts the indexing, the next call reads the whole folder.
     logs.followed = None
     if changed is None or not take_in(logs, changed):
-        # Watched before it is read, so that no change falls between the two.
+        # Watch the folder before reading it, so that no change in between is missed.
         logs.session_files.watch(is_read=True)
         take_in_all(logs)
     logs.followed = index.epoch
@@ -132,7 +132,7 @@ def follow_folder(logs: AgentLogs) -> None:
 
 
 def take_in(logs: AgentLogs, changed: Iterable[str]) -> bool:
-    """Bring the index to some sessions, whose files have the names we give; False if one is not a log."""
+    """Bring the index up to date with sessions that have canonical names; False if one is not a log."""
     stats: dict[str, Stat | None] = {}
     for session in changed:
         log = logs.log(session)
@@ -157,7 +157,7 @@ def take_in(logs: AgentLogs, changed: Iterable[str]) -> bool:
 
 
 def take_in_all(logs: AgentLogs) -> None:
-    """Bring the index to the logs of all sessions, read from their folder."""
+    """Bring the index up to date with the logs of all sessions in the folder."""
     known = logs.index.known()
     names: dict[str, str] = {}
     changed: dict[str, int] = {}
@@ -174,14 +174,14 @@ def take_in_all(logs: AgentLogs) -> None:
 
 
 def _unread(known: Stat | None, now: Stat | None) -> int:
-    """Return about how many bytes have to be read, or to be forgotten, until a log is in the index."""
+    """Return about how many bytes the index has to read, or to remove, to be current with a log."""
     if now is None or known is None:
         return max((now or known or Stat(0, 0, 0)).size, 0)
     return now.size - known.size if 0 <= known.size <= now.size and known.inode == now.inode else now.size
 
 
 def _take_in_at_once(logs: AgentLogs, changed: Mapping[str, int]) -> None:
-    """Take in the shortest of some logs, and leave the rest to the background."""
+    """Index the shortest of the changed logs, and leave the rest to the background."""
     room, left = AT_ONCE, dict(changed)
     now = []
     # The shortest first, so that as many sessions as possible are complete in the answer.
@@ -196,7 +196,7 @@ def _take_in_at_once(logs: AgentLogs, changed: Mapping[str, int]) -> None:
         try:
             if (log := _log(logs, session)) is None:
                 logs.index.drop(session, None)
-            # A writer that found the index damaged looks while others wait for the log.
+            # The time is limited, as a writer that found the index damaged may hold the lock of the log.
             elif not logs.index.catch_up(session, log, within=bound_of(log)):
                 logs.arrears.leave({session: changed[session]})
                 continue
@@ -207,10 +207,10 @@ def _take_in_at_once(logs: AgentLogs, changed: Mapping[str, int]) -> None:
 
 
 def take_in_some(logs: AgentLogs, is_wanted: Callable[[], bool] = lambda: False) -> bool:
-    """Take in a part of the logs left to the background; return whether more can be taken in now.
+    """Index a part of the logs left to the background; return whether more can be indexed now.
 
-    Between two steps, those who wait to write to the index go first, and while ``is_wanted`` says so other
-    calls of this process, too.
+    Between two steps, it yields to waiting writers to the index, and to other calls of this process while
+    ``is_wanted`` returns True.
     """
     try:
         if logs.arrears.first() is not None and not _take_in_left(logs, is_wanted):
@@ -224,7 +224,7 @@ def take_in_some(logs: AgentLogs, is_wanted: Callable[[], bool] = lambda: False)
 
 
 def _take_in_left(logs: AgentLogs, is_wanted: Callable[[], bool]) -> bool:
-    """Take in a part of the rest; return whether nothing is left."""
+    """Index a part of the remaining logs; return whether none is left."""
     until = time.monotonic() + _PIECE_SECONDS
     with logs.second_index() as index:
         if index is None:
@@ -249,7 +249,7 @@ def _take_in_left(logs: AgentLogs, is_wanted: Callable[[], bool]) -> bool:
 
 
 def _step(logs: AgentLogs, index: Index, session: str) -> int | None:
-    """Take in the next lines of a session; return how many bytes, None once it is taken in or gone."""
+    """Index the next lines of a session; return how many bytes, None if it is finished or removed."""
     log = _log(logs, session)
     if log is None:
         index.drop(session, None)
@@ -258,7 +258,7 @@ def _step(logs: AgentLogs, index: Index, session: str) -> int | None:
 
 
 def _let_others_go_first(index: Index, is_wanted: Callable[[], bool], took: float) -> None:
-    """Rest until no one waits, no longer than the last step took where others never cease to ask."""
+    """Pause while other calls wait, but at most as long as the last step took."""
     index.shorten_journal()
     index.let_others_write()
     until = time.monotonic() + took
@@ -267,9 +267,8 @@ def _let_others_go_first(index: Index, is_wanted: Callable[[], bool], took: floa
 
 
 def _put_off(logs: AgentLogs, session: str, mark: object, error: Exception, size: int = 0) -> None:
-    """Leave a log that cannot be read, so that the others are taken in; raise an error of the index."""
-    # If a log cannot be read while the index takes it in, the index's error has that of the system as its
-    # cause.
+    """Skip a log that cannot be read, so that the others are indexed; re-raise an error of the index."""
+    # If a log cannot be read while it is indexed, the index's error has the OSError as its cause.
     is_of_the_log = isinstance(error, KeepstoneError) or isinstance(error.__cause__, OSError)
     if isinstance(error, MovedError) or not is_of_the_log:
         raise error
@@ -281,7 +280,7 @@ def _put_off(logs: AgentLogs, session: str, mark: object, error: Exception, size
 
 
 def _log(logs: AgentLogs, session: str) -> Log | None:
-    """Return the log of a session; None if its file had a name made by hand, too long for ours."""
+    """Return the log of a session; None if its file was named by hand and its id is too long for us."""
     try:
         return logs.log(session)
     except InvalidSessionIdError:

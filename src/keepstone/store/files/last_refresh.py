@@ -1,4 +1,4 @@
-"""When an index was last refreshed from the logs of its agent, and whether that is recent enough."""
+"""The time of an index's last refresh from its agent's logs, and whether that is recent enough."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 AT_ONCE = 0.05
-"""Seconds after which a search sees that files came or went, as with ``git checkout``, in any folder."""
+"""Maximum seconds until a search sees added or removed files, as after ``git checkout``."""
 _LONG = 0.02
-"""Seconds of a refresh from which on it is not repeated at once, but after ``AT_ONCE``."""
+"""Duration in seconds above which a refresh is repeated only after ``AT_ONCE``, not at once."""
 
 
 class LastRefresh:
-    """The last refresh from all logs of a folder; a lock of the caller's guards it."""
+    """The last refresh from all logs of a folder. The caller's lock guards it."""
 
     def __init__(self, folder: Path, clock: Callable[[], float]) -> None:
         self._folder = folder
@@ -22,22 +22,22 @@ class LastRefresh:
         self._state: int | None = None
 
     def is_within(self, age: float) -> bool:
-        """Return whether the refresh is at most ``age`` seconds old, and no file came or went since."""
+        """Return whether the refresh is newer than ``age`` seconds and no file was added or removed since."""
         since = self._clock() - self._at
         return since < age and (since < self._rest or not self.is_outdated)
 
     @property
     def is_outdated(self) -> bool:
-        """Whether a file came, went or was replaced since."""
+        """Whether a file was added, removed or replaced since the refresh."""
         return self._state != self._now()
 
     def begin(self) -> float:
-        """Record the folder's state before it is looked through; return the time."""
+        """Record the folder's state before the folder is read; return the time."""
         self._state = self._now()
         return self._clock()
 
     def end(self, began: float) -> None:
-        """Record that a refresh has taken in everything that was there when it began."""
+        """Record that a refresh has indexed everything that existed when it began."""
         self._at = began
         self._rest = AT_ONCE if self._clock() - began > _LONG else 0.0
 
@@ -48,5 +48,5 @@ class LastRefresh:
     def _now(self) -> int | None:
         try:
             return self._folder.stat().st_mtime_ns
-        except OSError:  # It was removed or renamed, which the refresh finds out.
+        except OSError:  # The folder was removed or renamed; the refresh notices that.
             return None

@@ -1,4 +1,4 @@
-"""Pages of one agent's sessions, of entries and their versions, and of entries that hold a text."""
+"""Pages of one agent's sessions, of entries and their versions, and of entries that contain a text."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from keepstone.store.files.spellings import logs_named, parts
 from keepstone.store.paging import Page, decode, encode, first_page
 
 _LAST = 1 << 62
-"""Sorts behind every row of its time, for a cursor that was made without the index."""
+"""Sorts after every row of the same time; used in a cursor that was made without the index."""
 
 
 def sessions(logs: AgentLogs, limit: int | None, cursor: str | None) -> Page[SessionInfo]:
-    """Return sessions, the one changed last first.
+    """Return sessions, the most recently changed first.
 
-    The folder keeps no order, so each page looks at all, unless only the first is asked for and known.
+    The folder is not ordered, so each page reads all sessions, unless only the first one is requested and
+    known.
     """
     if limit == 1 and cursor is None and (newest := logs.session_files.newest()) is not None:
         info = info_of(newest[0], stat_of(newest[1]))
@@ -40,7 +41,7 @@ def sessions(logs: AgentLogs, limit: int | None, cursor: str | None) -> Page[Ses
 
 
 def lines(log: Log) -> Iterator[Record]:
-    """Yield the readable lines of a log, without the marks of batches."""
+    """Yield the records of the readable lines of a log, without their batch marks."""
     with log.reading() as fd:
         for line in Scan(fd, unfinished=True) if fd is not None else ():
             if line.record is not None:
@@ -50,10 +51,10 @@ def lines(log: Log) -> Iterator[Record]:
 def entries(
     logs: AgentLogs, session: str, limit: int | None, types: Sequence[str] | None, cursor: str | None
 ) -> Page[Entry]:
-    """Return a session's newest entries before a place, the oldest first."""
+    """Return the newest of a session's entries before a cursor, the oldest first."""
     logs.log(session)  # Refuses an id that no file can have.
     before = None if cursor is None else _place_of(cursor)
-    # One more than is asked for shows whether there are more.
+    # One more than requested shows whether there are more.
     most = -1 if limit is None else limit + 1
     rows = logs.query_current((session,), Index.newest, session, most, types, before)
     shown = rows if limit is None or len(rows) <= limit else rows[1:]
@@ -70,7 +71,7 @@ def of_state(
     types: Sequence[str] | None,
     cursor: str | None,
 ) -> Page[Entry]:
-    """Return the newest of a past state's records before a place as entries, the oldest first."""
+    """Return the newest of a past state's records before a cursor as entries, the oldest first."""
     known = records if cursor is None else records[: _end(records, _place_of(cursor))]
     chosen = [record for record in known if types is None or record["type"] in types]
     begin = 0 if limit is None else max(len(chosen) - limit, 0)
@@ -83,10 +84,10 @@ def _place_of(cursor: str) -> Place:
 
 
 def _end(records: Sequence[Record], before: Place) -> int:
-    """Return the position in a session's records of a place that may be gone."""
+    """Return the position of a cursor's place in a session's records, which may no longer have its entry."""
     for at, record in enumerate(records):
         moment = read_time(record["ts"])
-        # The entry itself may be gone: the page then ends before the first later time.
+        # If the entry was removed, the page ends before the first later time.
         if record["id"] == before.id or (moment is not None and microseconds(moment) > before.ts):
             return at
     return len(records)
@@ -99,7 +100,7 @@ def _cursor(first: Entry, eid: int) -> str:
 def matching(
     logs: AgentLogs, text: str, session: str | None, limit: int | None, cursor: str | None
 ) -> Page[tuple[str, str]]:
-    """Return session and id of entries with a text, sorted; sessions before the cursor's are not read."""
+    """Return session and id of entries with a text, sorted; sessions before the cursor are not read."""
     last = ("", "") if cursor is None else tuple(decode(cursor, str, str))
     names = logs.session_files.all_names(session)
     found = (

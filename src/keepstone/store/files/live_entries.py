@@ -1,4 +1,4 @@
-"""The live entries of one session whose lock is held: rows of an index that holds its log."""
+"""The live entries of one session whose lock is held, read from an index that is current with its log."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _SHORT, _FEW = 1 << 18, 8
-"""Bytes of a log, and number of ids, that are looked up in the bytes themselves where no index is open."""
+"""Maximum log size in bytes and number of ids for a search of the log's bytes while no index is open."""
 
 _LONG = 1 << 20
-"""Bytes of a log that the index takes in, if need be, before a writer locks it; reading fewer is quick."""
+"""Size in bytes above which a log is indexed before a writer locks it; shorter logs are read quickly."""
 _MOMENT = 0.05
 """Maximum seconds that a writer spends on lines that the index has not read yet."""
 
@@ -41,9 +41,9 @@ class Searched(NamedTuple):
 
     begin: int
     extent: Extent
-    """How far the log was searched."""
+    """The log up to the end of the search."""
     rows: Sequence[Row]
-    """The entries that have one of the ids, as the index has read the log up to ``begin``."""
+    """Rows with one of the ids in the index, which had read the log up to ``begin``."""
 
 
 class LiveEntries:
@@ -53,10 +53,10 @@ class LiveEntries:
         logs: The logs of its agent.
         log: Its log.
         session: Its id.
-        stat: The state of the log; None for questions before the lock is held.
-        ids: Ids that are looked up at once, in one go.
-        new: Ids that no line can have.
-        searched: The part of the log that was searched for ``ids`` in vain, see ``ready_unlocked``.
+        stat: The state of the log; None before the lock is held.
+        ids: Ids that are looked up immediately, in one query.
+        new: New ids, which no line has.
+        searched: The part of the log that does not mention ``ids``, see ``ready_unlocked``.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class LiveEntries:
         self._stat = stat
         self._searched = searched
         self.met = False
-        """Whether any entry that was asked for was there."""
+        """Whether any requested entry existed."""
         self._records: dict[str, Record | None] = dict.fromkeys(new)
         self._lives: Mapping[str, int] | None = None
         if stat is not None and ids:
@@ -84,7 +84,7 @@ class LiveEntries:
 
     def _read_entries(self, stat: Stat, ids: Sequence[str]) -> None:
         self._records |= dict.fromkeys(ids)
-        # To look through the bytes of a short log is quicker than to open the index.
+        # Searching the bytes of a short log is faster than opening the index.
         if self._logs.leaves_index_closed and _are_absent(self._log, stat, ids):
             return
         rows: Sequence[Row] | None
@@ -101,14 +101,15 @@ class LiveEntries:
         self._records |= {row.id: row.record for row in rows}
 
     def _query(self, question: Callable[Concatenate[Index, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Query an index that holds the log in this state.
+        """Query an index that is current with this state of the log.
 
         Raises:
-            LockTimeoutError: The log cannot be read while others wait for it, see ``ready_unlocked``.
+            LockTimeoutError: The log has too many unindexed bytes to read under its lock, see
+                ``ready_unlocked``.
         """
         logs = self._logs
         try:
-            epoch = logs.index.epoch  # Before it follows: one that others exchange then may be empty.
+            epoch = logs.index.epoch  # Read it before the index follows: a replaced index may be empty.
             if self._stat and logs.follow(self._session, self._log, self._stat, within=MOST_UNDER_LOCK):
                 found = logs.query(question, *args, **kwargs)
                 if logs.index.epoch == epoch:
@@ -128,7 +129,7 @@ class LiveEntries:
         return self._query(Index.counts, self._session).get(self._session, 0)
 
     def read_lives(self, ids: Sequence[str]) -> None:
-        """Read in one go which lives the ids had."""
+        """Read the past lives of the ids in one query."""
         given = [entry_id for entry_id in ids if not isinstance(entry_id, NewId)]
         self._lives = self._logs.past_lives(self._session, given) if given else {}
 
@@ -151,7 +152,7 @@ class LiveEntries:
         return self._query(Index.links, self._session, rel)
 
     def select(self, kind: str, where: Sequence[Comparison]) -> list[Record]:
-        """Return the live entries of a type that meet all conditions, in the order of their places."""
+        """Return the live entries of a type that meet all conditions, in the order of the log."""
         scope = Scope(self._logs.agent, sessions=(self._session,), types=(kind,), where=tuple(where))
         return self._query(selected_in, scope)
 
@@ -161,12 +162,13 @@ def ready_unlocked(
 ) -> Searched | None:
     """Do slow work before a log is locked; under the lock it would keep other writers waiting.
 
-    The index takes in a long log. Where that takes more than a moment, as after it was removed, writers of
-    entries that the rest of the log does not mention need not wait for it. ``ids`` are the ids of the
-    written entries; None for any.
+    A long log is indexed. If that takes more than a moment, as after the index was removed, the rest of the
+    log is searched for the ids of the written entries instead. A writer of ids that the rest does not mention
+    need not wait for the index. ``ids`` is None if any entry may be affected.
 
     Returns:
-        The part of the log that was searched for the ids in vain; None if the index has their entries.
+        The searched part of the log, which does not mention the ids; None if no part was searched, or if it
+        may mention one of them.
     """
     stat = log.stat()
     if stat is None or stat.size <= _LONG or logs.follow(session, log, stat, within=_MOMENT):
@@ -175,7 +177,7 @@ def ready_unlocked(
         return None
     found = None if ids is None else search(logs, session, log, ids)
     if found is None and not logs.follow(session, log, log.stat()):
-        # The index cannot follow, as on a full disk. The log is read into memory now, not while others wait.
+        # The index cannot follow, as on a full disk. Read the log into memory now, as nobody waits yet.
         logs.spare.with_log(session, log, math.inf)
     return found
 
@@ -188,20 +190,21 @@ def search(
     before: Searched | None = None,
     most: float = math.inf,
 ) -> Searched | None:
-    """Search the unindexed part of a log for ids, which takes a hundredth of the time of parsing it.
+    """Search the unindexed part of a log for ids; this takes a hundredth of the time of parsing it.
 
-    None if it may mention any of them, or has more than ``most`` bytes that were not searched ``before``.
+    Returns None if that part may mention one of the ids, if it has more than ``most`` bytes that were not
+    searched ``before``, or if the index cannot be used.
     """
     try:
         known, rows = logs.query(Index.so_far, session, ids)
     except UnavailableError:
         return None
     with log.reading() as fd:
-        # A derived id is the digest of its line, so that the bytes of the log do not have it.
+        # A derived id is the digest of its line, so the bytes of the log do not contain it.
         if fd is None or known is None or not only_grew(known, fd) or any(map(is_derived, ids)):
             return None
         begin = known.offset
-        # An index that was made again since may have read less than the index that was searched.
+        # An index that was rebuilt after ``before`` may have read less of the log than the former one.
         if before is not None and before.begin <= begin and before.extent.begins(fd):
             begin = max(begin, before.extent.offset)
         end = os.fstat(fd).st_size
@@ -211,7 +214,7 @@ def search(
 
 
 def _are_absent(log: Log, stat: Stat, ids: Sequence[str]) -> bool:
-    """Return whether a short log certainly has none of some UUIDs, as its bytes have none."""
+    """Return whether a short log certainly contains none of a few ids, which are all UUIDs."""
     if stat.size > _SHORT or len(ids) > _FEW or not all(map(_UUID.fullmatch, ids)):
         return False
     with log.reading() as fd:

@@ -1,7 +1,7 @@
-"""Changes of logs, found by looking at the state of each file.
+"""Changes in logs, found by polling the state of each file.
 
-The digests of all reported entries are kept in memory. A log that only grew is read from where it was
-read to; one that was rewritten is read again, and compared with these.
+The digests of all reported entries are kept in memory. A log that only grew is read from the last offset. A
+rewritten log is read again and compared with the digests.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from keepstone.store.files.agent_logs import AgentLogs
 from keepstone.store.files.session_files import SessionFiles
 
 _UNTOLD = frozenset({"access", "batch", "deleted", "modified"})
-"""Reserved keys whose change is not a change of the entry, or is reported otherwise."""
+"""Reserved keys whose change does not count as an update, or is reported as another kind of change."""
 _SUMS = 1 << 64
 
 Event = tuple[Kind, str | None, Position | None]
-"""A change's kind and entry, and the position behind it; None if the next change is before that, too."""
+"""Kind and entry id of a change, and the position after it; None if more changes precede that position."""
 Said = dict[str, int]
 """Digests of an entry's values, by key; the digest of its payload is at the empty key."""
 
@@ -46,7 +46,7 @@ class ReportedState:
     deleted: set[str] = field(default_factory=set)
     total: int = 0
     stat: Stat | None = None
-    """The state of the log when it was read; None if it is still to be read."""
+    """State of the log when it was read; None if it has not been read."""
     offset: int = 0
     crc: int = 0
     ts: datetime | None = None
@@ -54,11 +54,11 @@ class ReportedState:
 
     @property
     def position(self) -> Position:
-        """The position behind the last reported change."""
+        """The position after the last reported change."""
         return Position(self.offset, self.total)
 
     def read(self, fd: int) -> Iterator[tuple[Kind, str]]:
-        """Take in the lines behind the offset, and yield their effects; ``position`` is behind each."""
+        """Read the lines after the offset and yield their effects, with ``position`` after each line."""
         self.stat = stat_of(os.fstat(fd))
         scan = Scan(fd, self.offset, ts=self.ts, seen=self.seen)
         for line in scan:
@@ -70,11 +70,11 @@ class ReportedState:
         self.crc = checksum(fd, self.offset)
 
     def only_grew(self, fd: int) -> bool:
-        """Return whether a log begins with the part that was read, and has more."""
+        """Return whether a log still begins with the part that was read."""
         return self.stat is not None and Extent(self.stat, self.offset, self.crc).begins(fd)
 
     def take(self, line: Line) -> tuple[Kind, str] | None:
-        """Take in a line; return its effect and entry, None if it has no effect."""
+        """Apply a line; return its effect and entry id, None if it has no effect."""
         record = line.record or {}
         entry_id = id_of(record)
         if entry_id is None:
@@ -98,8 +98,8 @@ class ReportedState:
 
     def _put(self, entry_id: str, said: Said | None) -> None:
         old = self.entries.get(entry_id, {})
-        # A sum does not depend on the order of entries, so a rewrite of the log keeps it, and a line changes
-        # it without a look at the other entries.
+        # A sum does not depend on the order of entries. A rewrite of the log keeps it, and a line updates it
+        # without reading the other entries.
         self.total = (self.total - sum(old.values()) + sum((said or {}).values())) % _SUMS
         if said is None:
             del self.entries[entry_id]
@@ -123,14 +123,14 @@ def _said(known: Said | None, entry_id: str, record: Record) -> Said:
 
 
 def _digest(entry_id: str, key: str, value: Any) -> int:
-    # Sorted, as the order of keys says nothing. Eight bytes of BLAKE2 are enough to tell versions of one
-    # value apart.
+    # Sort the keys, as their order has no meaning. Eight bytes of BLAKE2 suffice to distinguish versions of
+    # one value.
     raw = json.dumps([entry_id, key, value], sort_keys=True).encode()
     return int.from_bytes(hashlib.blake2b(raw, digest_size=8).digest(), "big")
 
 
 class Changes:
-    """Changes in the sessions of some agents, or of all (None), from now or from a cursor on."""
+    """Changes in the sessions of some agents, or of all (None), starting now or at a cursor."""
 
     def __init__(
         self,
@@ -157,7 +157,7 @@ class Changes:
             self._reported[agent] = {session: ReportedState() for session in places}
 
     def _begin(self) -> None:
-        """Take the present state of all sessions as reported."""
+        """Record the present state of all sessions as already reported."""
         for agent in self._named():
             states = self._reported[agent] = {}
             with self._using(agent) as logs:
@@ -178,7 +178,7 @@ class Changes:
     def poll(self) -> list[Change]:
         """Return the changes since the last poll."""
         found: list[Change] = []
-        # Agents that are gone are among those reported before; all of their sessions count as removed.
+        # Agents that were removed are still in ``_reported``; all of their sessions count as removed.
         for agent in dict.fromkeys([*self._named(), *self._reported]):
             states = self._reported.setdefault(agent, {})
             stats = self._sessions(agent)
@@ -192,7 +192,7 @@ class Changes:
         return found
 
     def _sessions(self, agent: str) -> dict[str, Stat]:
-        """Return the state of each log of an agent, those first that changed first."""
+        """Return the state of each log of an agent, in the order of modification times."""
         path = self._layout.sessions_folder(self._root, agent)
         with suppress(FileNotFoundError, NotADirectoryError), Folder(path, root=self._root) as folder:
             stats = [(name, stat_of(status)) for name, _, status in SessionFiles(folder, self._layout)]
@@ -222,7 +222,7 @@ class Changes:
             elif state.stat is None or state.only_grew(fd):
                 yield from ((kind, entry_id, state.position) for kind, entry_id in state.read(fd))
             else:
-                # The log was rewritten, so no offset into it holds any more: both states are compared.
+                # The log was rewritten, so its former offsets are invalid: compare both states.
                 now = self._reported[agent][session] = ReportedState()
                 deque(now.read(fd), maxlen=0)
                 # Clearing a session truncates its file; a rewrite puts another file in its place.
@@ -243,9 +243,9 @@ class Changes:
 
 
 def _resumed(state: ReportedState, fd: int, position: Position) -> Iterator[Event]:
-    """Yield the events behind a position; if it is not found, all entries of the session.
+    """Yield the events after a position, or all entries of the session if the position is not found.
 
-    In a rewritten log the position is where its entries first have the content that they had there.
+    In a rewritten log, the position is the first one at which the entries have the same content.
     """
     behind: list[Event] = []
     found = position.total == 0
@@ -258,7 +258,7 @@ def _resumed(state: ReportedState, fd: int, position: Position) -> Iterator[Even
     if found:
         yield from behind
         return
-    # The position is unknown, as after a backup came back: the follower begins again with all entries.
+    # The position is unknown, as after a backup was restored: the follower starts over with all entries.
     yield "clear", None, None
     for number, entry_id in enumerate(state.entries, 1):
         yield "add", entry_id, state.position if number == len(state.entries) else None

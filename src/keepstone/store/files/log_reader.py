@@ -1,4 +1,4 @@
-"""The reader of an agent's logs as they are now."""
+"""The reader of the present state of an agent's logs."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class LogReader(IndexReader):
     """A ``Reader`` of the present state of an agent's logs.
 
-    The index is pinned by the first question. Its epoch is compared after each answer: rows of an index
-    that was replaced during the answer may stand for other entries.
+    The first question pins the index. The index's epoch is compared after each answer, as the rows of an
+    index that was replaced during the answer may belong to other entries.
     """
 
     def __init__(self, logs: AgentLogs) -> None:
@@ -35,17 +35,17 @@ class LogReader(IndexReader):
         return self._lagged or self._logs.stale
 
     def _pinned_index(self) -> LogReader:
-        return self  # Asked many times a recall: a generator would take three times as long.
+        return self  # Called often in a recall; a generator would take three times as long.
 
     def __enter__(self) -> Index:
-        """Return the index; its errors inside the ``with`` are raised as errors of this library.
+        """Return the index; its errors inside the ``with`` are translated to the library's errors.
 
         Raises:
-            StoreError: It is busy, or the disk refuses. It is behind from now on.
-            ExpiredError: It was replaced, or it was damaged and is rebuilt now.
+            StoreError: The index is busy, or the disk fails. The index counts as behind from then on.
+            ExpiredError: The index was replaced, or was damaged and is being rebuilt.
         """
         if self._index is None:
-            from keepstone.index import DamagedError, UnavailableError  # SQLite is loaded already.
+            from keepstone.index import DamagedError, UnavailableError  # SQLite is already loaded.
 
             try:
                 self._index = self._logs.index
@@ -56,7 +56,7 @@ class LogReader(IndexReader):
         return self._index
 
     def __exit__(self, _: object, error: BaseException | None, traceback: object) -> None:
-        """Translate an error of the index; compare its epoch."""
+        """Translate an error of the index, or compare its epoch."""
         if error is None:
             if self._index is not None and self._index.epoch != self._epoch:
                 raise ExpiredError("the index was replaced")
@@ -76,12 +76,12 @@ class LogReader(IndexReader):
         if sessions != self._reached:
             self._reached = sessions
             self._logs.reach(sessions)
-            # Noted before the search: the background may take in the rest before its answer is there.
+            # Checked before the search, as the background may finish indexing before the answer is complete.
             is_behind = sessions is None and (bool(self._logs.arrears) or self._logs.last_refresh.is_outdated)
             self._lagged = self._lagged or self._logs.stale or is_behind
 
     def load(self, keys: Sequence[int]) -> dict[int, Entry]:
-        """Return the entries that keys name."""
+        """Return the entries of the given keys, by key."""
         with suppress(StoreError), self._pinned_index() as index:
             rows = index.rows(self._rows(keys))
             first, agent = self._epoch * ROWS, self._logs.agent

@@ -17,8 +17,8 @@ def find(logs: AgentLogs, entry_id: str, session: str | None) -> list[Entry]:
         logs.log(session)  # Refuses an id that no file can have.
         return _entries(logs, logs.query_current((session,), Index.with_ids, session, [entry_id]))
     found = logs.query_current(None, Index.holders, entry_id)
-    # Others may have changed these sessions since all logs were looked at; a long log that the background
-    # reads is as if it was not there yet.
+    # Others may have changed these sessions since the refresh. A long log that the background is still
+    # indexing counts as not yet there.
     behind = tuple(
         row.session
         for row, stat in found
@@ -36,19 +36,19 @@ def linked(logs: AgentLogs, ids: Sequence[str], rel: str | None, limit: int) -> 
 
 
 def pinned(logs: AgentLogs) -> list[Entry]:
-    """Return the live entries that are pinned, by time and then by session."""
+    """Return the live entries that are pinned, in order of time and then of session."""
     return _entries(logs, logs.query_current(None, Index.pinned))
 
 
 def standing(logs: AgentLogs, limit: int) -> list[Entry]:
-    """Return the newest live preferences and decisions of all sessions, by time and then by session."""
+    """Return the newest live preferences and decisions of all sessions, in order of time, then of session."""
     return _entries(logs, logs.query_current(None, Index.standing, limit))
 
 
 def entry_counts(logs: AgentLogs, session: str | None) -> dict[str, int]:
-    """Return how many live entries each session has, or one; sessions without any are left out.
+    """Return the number of live entries of each session, or of one; sessions without any are left out.
 
-    Of a session that is being indexed in the background, only the indexed entries count.
+    If a session is being indexed in the background, only its indexed entries count.
     """
     counts = logs.query_current(None if session is None else (session,), Index.counts, session)
     return {name: count for name, count in counts.items() if count}

@@ -1,7 +1,7 @@
 """The past lives of a session's ids, which decide the number of a new life.
 
-Log, archive and journal are read once, and later only added lines. Of a log only tombstones and lines that
-name a life are looked at, so that a long log takes a second for each gigabyte.
+Log, archive and journal are read once; after that, only added lines are read. In a log, only tombstones and
+lines with a life number are parsed, so that a long log takes about a second per gigabyte.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ if TYPE_CHECKING:
     from keepstone.store.files.agent_logs import AgentLogs
 
 _SESSIONS = 64
-"""Sessions of an agent whose lives are kept in memory."""
+"""Maximum number of an agent's sessions whose lives are cached; the least recently used is dropped first."""
 _CHUNK = 1 << 20
 _TELLING = re.compile(rb'deleted|"life|\\u00')
-"""Bytes of a tombstone, and of a line that names a life; keys may be written with escapes."""
+"""Bytes that each tombstone and each line with a life number contains; keys may be written with escapes."""
 _ID = re.compile(rb'\{"id":"([^"\\]+)"')
 
 
 @dataclass(slots=True)
 class _File:
-    """How far a file was read."""
+    """Read position in a file."""
 
     extent: Extent | None = None
     offset: int = 0
 
     def begin(self, fd: int) -> bool:
-        """Return whether the file has only grown; it is read from its start otherwise."""
+        """Return whether the file has only grown; otherwise reset the offset to its start."""
         if self.extent is not None and self.extent.begins(fd):
             return True
         self.offset = 0
@@ -70,12 +70,12 @@ class _Session:
     log: _File = field(default_factory=_File)
     archive: _File = field(default_factory=_File)
     lives: dict[str, int] = field(default_factory=dict)
-    """The last known life of each id that is not in its first one, or whose first one is over."""
+    """Number of the last known life of each id that has a past life or archived lines."""
     ended: set[str] = field(default_factory=set)
 
 
 class PastLives:
-    """The lives of the ids of one agent's sessions; any thread may ask."""
+    """The lives of the ids in one agent's sessions. Any thread may call it."""
 
     def __init__(self, logs: AgentLogs, root: Path) -> None:
         # ``AgentLogs`` has this object: a strong reference back would keep a closed agent in memory until the
@@ -89,7 +89,7 @@ class PastLives:
         self._guard = threading.Lock()
 
     def __call__(self, session: str, ids: Iterable[str]) -> dict[str, int]:
-        """Return the last life of each id of a session that is over, or is not the first."""
+        """Return the number of the last life of each id that has a past life or archived lines."""
         log, archive = self._logs.log(session), self._logs.archive(session)
         with self._guard:
             self._read_journals()
@@ -107,10 +107,11 @@ class PastLives:
             return found
 
     def with_unnamed(self, session: str, ids: Iterable[str]) -> dict[str, int]:
-        """Return the last life of each id at this moment, also if no line names the life that goes on.
+        """Return the number of each id's last life, including a current life without a number in its lines.
 
-        Behind a tombstone another program may begin a life so. Reads the lines of ids that lived before: an
-        erasure of such a life has to name it in the journal, or other devices would keep it.
+        Another program may begin such a life after a tombstone. This reads all lines of ids with an earlier
+        life: if such a life is erased, the journal must have its number, or other devices would keep the
+        life.
         """
         found = self(session, ids)
         if found:
@@ -132,14 +133,14 @@ class PastLives:
                 log.reading() as fd,
             ):
                 if fd is not None:
-                    file.begin(fd)  # Withdrawn lines only make a life's number higher, which is harmless.
+                    file.begin(fd)  # Withdrawn lines still count, which is harmless.
                     for block in file.rest(fd):
                         for key, life in erased_in(block.split(b"\n")).lives.items():
                             self._purged[key] = max(life, self._purged.get(key, 0))
 
 
 def _lines_of(fd: int, ids: Collection[str]) -> Iterator[Line]:
-    """Yield the lines of some ids; only blocks of bytes that may have one are parsed."""
+    """Yield the lines of some ids; only blocks that may contain one of the ids are parsed."""
     file, names = _File(), [entry_id.encode() for entry_id in ids]
     for block in chain(file.rest(fd), _unfinished(fd, file)):
         if b"\\" in block or any(name in block for name in names):
@@ -150,14 +151,14 @@ def _lines_of(fd: int, ids: Collection[str]) -> Iterator[Line]:
 
 
 def _unfinished(fd: int, file: _File) -> Iterator[bytes]:
-    """Yield the bytes behind the last newline, which may be a line, once all blocks before were read."""
+    """Yield the bytes after the last newline, which may be a line; all blocks before must have been read."""
     yield os.pread(fd, MAX_LINE, file.offset)
 
 
 def _follow(known: _Session, fd: int | None, old: int | None) -> None:
-    """Read the lines added to a session's files, or all of them if one was rewritten."""
+    """Read the lines added to a session's files, or all lines if one of the files was rewritten."""
     are_same = [
-        file.begin(opened) if opened is not None else not file.offset  # A file that was read is gone.
+        file.begin(opened) if opened is not None else not file.offset  # False for a removed file.
         for file, opened in ((known.archive, old), (known.log, fd))
     ]
     if not all(are_same):
@@ -170,8 +171,7 @@ def _follow(known: _Session, fd: int | None, old: int | None) -> None:
             for block in file.rest(opened):
                 is_exact = _take(known, block, archived=archived) and is_exact
     if not is_exact:
-        # Programs that do not number lives may have begun one. Their number only shows when all lines are
-        # read.
+        # A program that does not number lives may have begun one. Only reading all lines shows its number.
         side = read_side(fd, old)
         known.lives = {
             entry_id: life for entry_id, life in side.lives.items() if life > 1 or entry_id not in side.live
@@ -180,10 +180,10 @@ def _follow(known: _Session, fd: int | None, old: int | None) -> None:
 
 
 def _take(known: _Session, block: bytes, *, archived: bool) -> bool:
-    """Take in whole lines; False if a life may have begun in them that no line names."""
+    """Process complete lines; return False if a life without a number may have begun in them."""
     if archived:
         for line in block.split(b"\n"):
-            # Most archived lines are former versions, of which the id at their beginning says enough.
+            # Most archived lines are former versions, from which only the id at their beginning is needed.
             found = _ID.match(line)
             if found and not _TELLING.search(line):
                 known.lives.setdefault(found[1].decode("utf-8", "replace"), 1)
@@ -201,12 +201,12 @@ def _take(known: _Session, block: bytes, *, archived: bool) -> bool:
 
 
 def _tell(known: _Session, line: bytes, *, archived: bool) -> bool:
-    """Take in a line's lives; return False if it ends a life that was over already."""
+    """Process the life of a line; return False if the line ends a life that was already over."""
     record = parse(line) or {}
     entry_id = id_of(record)
     if entry_id is None:
         return True
-    # Lines that name no life belong to the one that goes on.
+    # A line without a life number belongs to the current life.
     life = max(life_of(record), known.lives.get(entry_id, 0))
     if is_tombstone(record):
         if entry_id in known.ended:

@@ -1,4 +1,4 @@
-"""States of an agent's logs at a time, and whether the logs still agree with them."""
+"""Past states of an agent's sessions, and checks whether the logs still agree with them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class PastStates:
         self.logs = logs
         self._moment = moment
         self._read: dict[str, tuple[Stat | None, _Read | None]] = {}
-        """By session, the state of its archive, and how far its log was read."""
+        """State of the archive, and read position of the log, by session."""
 
     def __call__(self, sessions: Sequence[str] | None) -> dict[str, Sequence[Record]]:
         """Return the entries of some sessions, or of all (None), at that time."""
         names = [name for name, _, _ in self.logs.files() if sessions is None or name in sessions]
         found = {}
         for name in names:
-            # Before the lines are read, so that later writes are noticed.
+            # Record the positions before the lines are read, so that later writes are noticed.
             self._read[name] = self.logs.archive(name).stat(), _read(self.logs.log(name))
             found[name] = state(self.logs, name, self._moment)
         return found
@@ -45,7 +45,7 @@ class PastStates:
         return sum(stat.size for stat in stats if stat is not None)
 
     def unread(self) -> list[str]:
-        """Return the sessions that were not read, as they are new or nobody asked for them."""
+        """Return the sessions that were not read, because they are new or were not requested."""
         return [name for name, _, _ in self.logs.files() if name not in self._read]
 
     def are_current(self, logs: AgentLogs) -> bool:
@@ -65,10 +65,10 @@ class PastStates:
         return True
 
     def _grown(self, log: Log, before: _Read) -> _Read | None:
-        """Return how far a log that only grew by later lines is read now; None if anything else changed."""
+        """Return the new read position if a log only grew by later lines; None if it changed otherwise."""
         now = _read(log)
         with log.reading() as fd:
-            # An unfinished line may go on in the next write, and say something else then.
+            # The next write may continue an unfinished line and change its meaning.
             if now is None or fd is None or not before.is_whole:
                 return None
             if not Extent(before.stat, before.stat.size, before.crc).begins(fd):
@@ -77,20 +77,20 @@ class PastStates:
             return now if all(self._is_later(line) for line in added) else None
 
     def _is_later(self, line: Line) -> bool:
-        """Return whether a line says that it was written after the moment. A line without a time does not."""
+        """Return whether the time of a line is after the moment; False for a line without a time."""
         written = None if line.record is None or line.derived else read_time(line.record["ts"])
         return written is not None and written > self._moment
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """How far a log was read."""
+    """Read position in a log."""
 
     stat: Stat
     crc: int
-    """The checksum of its last bytes."""
+    """Checksum of the last bytes before the position."""
     is_whole: bool
-    """Whether its last line is ended."""
+    """Whether the last line ends with a newline."""
 
 
 def _read(log: Log) -> _Read | None:

@@ -1,4 +1,4 @@
-"""Rewriting the log of a session that others go on using, with the rows of the index."""
+"""Replacement of a log that others go on using, together with the index's state of the log."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from keepstone.store.files.agent_logs import AgentLogs
 
 
 class IndexedPlacing(Placing):
-    """How a replacement takes the place of a session's log, and the index follows.
+    """Puts a replacement in place of a session's log and updates the index.
 
-    Rows hold their entries, so only how far the log is read changes, in one transaction with the rename.
-    Where the index cannot follow, it reads the log again later.
+    Rows contain their entries, so only the index's read position in the log changes, in one transaction with
+    the rename. If the index cannot follow, it reads the log again later.
     """
 
     def __init__(self, logs: AgentLogs, session: str, log: Log, timeout: float = TIMEOUT) -> None:
@@ -30,7 +30,7 @@ class IndexedPlacing(Placing):
         self.is_held = False
 
     def locked(self) -> AbstractContextManager[None]:
-        """Hold the log's lock for one step; only the first step waits no longer than was asked for."""
+        """Hold the log's lock for one step. The constructor's timeout applies to the first step only."""
         if self.is_held:
             return nullcontext()
         timeout, self._timeout = self._timeout, TIMEOUT
@@ -47,18 +47,18 @@ class IndexedPlacing(Placing):
                 self.is_held = False
 
     def catch_up(self) -> None:
-        """Bring the index up to date with the log, so that little is left to read under the lock."""
+        """Index the log now, so that little is left to read under the lock."""
         self._logs.follow(self._session, self._log, self._log.stat(), within=bound_of(self._log))
 
     def put(self, new: Replacement, gone: Collection[str], *, folded: bool) -> Stat:
-        """Put the log in place in one step with its index. The lock is held.
+        """Put the new log in place in one transaction with the index. The lock is held.
 
         Rows of entries that are ``gone`` are hidden.
         """
         after: list[Stat] = []
 
         def put() -> None:
-            # At most once: in the index's transaction, or after it if the index cannot follow.
+            # Runs once: in the index's transaction, or after it if the index cannot follow.
             if not after:
                 after.append(new.put())
 
@@ -75,7 +75,7 @@ class IndexedPlacing(Placing):
         return after[0]
 
     def finish(self) -> None:
-        """Bring the index to the log, without its lock, and remove rows that are hidden."""
+        """Bring the index up to date without the log's lock, and remove hidden rows."""
         try:
             if not self._is_followed:
                 self.catch_up()

@@ -1,8 +1,8 @@
 """Removing bytes: purge, clear, and removal of sessions and agents.
 
-An erasure is recorded, synced, before it begins: its marks, which the next process to open the home finishes
-and which are struck off at the end, and its lines in the journal, which stay. One that fails before it has
-changed anything takes both back.
+Before an erasure changes anything, its marks and its journal lines are written and synced. With the marks,
+the next process that opens the home can finish a killed erasure; they are removed at the end, while the
+journal lines stay. An erasure that fails before it has changed anything withdraws both.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ TIMEOUT = 5.0
 """Seconds to wait for readers that keep purged bytes in the index's journal."""
 
 _SEEN = "purged.seen"
-"""The file beside an agent's index that names the journal that was read; derived, so it may be missing."""
+"""Name of the file with the last processed state of the journal; it is derived and may be missing."""
 
 _DYING = re.compile(r"\.purge\.(.+)\.\d+?(?:-(\d+))?")
 """Name of a purged agent's folder. The suffix is the inode of the folder to rename next."""
@@ -55,13 +55,13 @@ class Eraser:
         self._root = root
         self._layout = layout
         self.erasures = Erasures(root, layout)
-        """Counter that is changed before anything is erased, as a killed process cannot do it afterwards."""
+        """Announces erasures before anything is erased, as a killed process could not do so afterwards."""
         self._owned: list[int] = []
 
     def purge(self, logs: AgentLogs, session: str, ids: Sequence[str], scope: Scope | None = None) -> int:
-        """Remove every byte of entries that a scope still selects, if given; return how many there were.
+        """Remove every byte of the entries that a scope, if given, still selects; return how many.
 
-        Others that write to the session wait for the last steps only, which take little.
+        Other writers to the session wait only for the last steps, which are short.
         """
         files = PurgedFiles(logs, session, ids, scope)
         if not files.gone:
@@ -71,7 +71,7 @@ class Eraser:
             if made:
                 files.placing.finish()
                 self._checkpoint(logs, session)
-                # Last, as until then the next call finishes a purge that was killed.
+                # Remove the marks last: until then, the next call finishes a killed purge.
                 marks.remove(made)
         self.finish(logs)
         self.remove_unowned_indexes()
@@ -86,9 +86,9 @@ class Eraser:
             if not (gone := files.gone):
                 return []
             self.erasures.note(logs.agent)
-            # A kill after any of these steps loses nothing. The marks let the next process finish the purge.
-            # The journal follows before a byte goes, as afterwards nothing could tell which ids were erased.
-            # Files change only then.
+            # A kill after any of these steps loses nothing. First the marks are written, with which the next
+            # process can finish the purge. Then the journal is written, since after the removal no file shows
+            # which ids were erased. Only then do the files change.
             lives = dict.fromkeys(gone, 1) | logs.past_lives.with_unnamed(session, gone)
             made = marks.add(session, lives)
             with _all_or_pending(logs.folder, marks, made, session, files.logs) as journal_lines:
@@ -109,9 +109,10 @@ class Eraser:
             raise _pending(session)
 
     def _remove_other_versions(self, logs: AgentLogs) -> None:
-        """Remove the derived data of other versions of keepstone; they make it again from the logs.
+        """Remove the indexes of other keepstone versions, which rebuild them from the logs.
 
-        Our own index is removed as well if it could not be opened, as it still has the purged entries.
+        This version's index is removed as well if it could not be opened, since it still has the purged
+        entries.
         """
         ours = self._layout.index_folder(self._root, logs.agent, SCHEMA)
         for other in ours.parent.iterdir() if ours.parent.is_dir() else ():
@@ -120,7 +121,7 @@ class Eraser:
                 shutil.rmtree(other)
 
     def clear(self, logs: AgentLogs, session: str, check: SessionCheck | None = None) -> int | None:
-        """Empty a session, its archive included, to zero bytes; return its size before, None if missing."""
+        """Empty a log and remove its archive; return the log's former size, None if it is missing."""
         stat = logs.log(session).stat()
         done = self._take_away(logs, session, {"cleared": True}, check)
         return stat.size if stat is not None and done is not None else None
@@ -136,7 +137,7 @@ class Eraser:
         return self._take_away(logs, session, {} if in_journal else {"told": False}, check) is not None
 
     def drop(self, logs: AgentLogs, session: str, ts: str, check: SessionCheck | None = None) -> int:
-        """Remove a session, marked as dropped at this time; return how many live entries it had."""
+        """Remove a session and mark it as dropped at ``ts``; return how many live entries it had."""
         return self._take_away(logs, session, {"dropped": ts}, check) or 0
 
     def _take_away(
@@ -158,17 +159,17 @@ class Eraser:
                 erase_session(logs.folder, log, others, made[0])
                 self._unindex(logs, session, ())
                 marks.remove(made)
-        logs.folder.sync()  # The name of the lock file has gone just now.
+        logs.folder.sync()  # Sync the removal of the lock file.
         if log.stat() is None:
             logs.forget_log(session)
         return count
 
     def finish(self, logs: AgentLogs) -> None:
-        """Finish the purges of an agent that were begun and not ended."""
+        """Finish an agent's killed purges, and erase the lives that a merged journal names."""
         with closing(PurgeMarks(logs.folder)) as marks:
             begun = marks.pending()
             if not begun and marks.are_there():
-                marks.remove(())  # A killed process left a part of a mark: it had purged nothing yet.
+                marks.remove(())  # A process was killed while it wrote its mark: nothing was purged.
             for session in dict.fromkeys(str(mark["session"]) for mark in begun):
                 try:
                     self._finish(logs, marks, session)
@@ -185,23 +186,23 @@ class Eraser:
     def _erase_merged(self, logs: AgentLogs) -> None:
         """Erase the lives that the journal names as erased on another branch or device.
 
-        Git takes a file that only one side has as it is, and asks no driver.
+        If only one side has a file, git takes it unchanged, without the merge driver.
         """
         if not self._is_seen(logs):
             self.erase_known(logs)
-            with suppress(OSError, KeepstoneError):  # Without it the journal is read once more.
+            with suppress(OSError, KeepstoneError):  # On failure the journal is read once more.
                 self._see(logs)
 
     def _is_seen(self, logs: AgentLogs) -> bool:
-        """Return whether all that the journal tells was erased here."""
+        """Return whether every erasure in the journal has been applied here."""
         state = state_of(logs.folder)
         if state is None:
             return True
-        # Whatever is in the file's place, or keeps it from being read, the journal is read once more then.
+        # If the record is missing, unreadable or not a file, the journal is read once more.
         with suppress(OSError, KeepstoneError), self._seen_folder(logs) as folder:
             fd = folder.open(_SEEN, os.O_RDONLY)
             try:
-                # One byte more than the state, so that a longer record is another one.
+                # Read one byte more than the state has, so that a longer record does not match.
                 return os.read(fd, len(state) + 1) == state.encode()
             finally:
                 os.close(fd)
@@ -222,7 +223,7 @@ class Eraser:
 
     @contextmanager
     def _seen(self, logs: AgentLogs) -> Iterator[None]:
-        """Record that the block erases only lives that it adds to the journal itself."""
+        """Keep a processed journal recorded as processed, as the block erases the lives that it adds."""
         is_seen = self._is_seen(logs)
         yield
         with suppress(OSError, KeepstoneError):
@@ -230,7 +231,7 @@ class Eraser:
                 self._see(logs)
 
     def erase_known(self, logs: AgentLogs) -> int:
-        """Erase all lives that the journal says were erased; return of how many entries any line was left."""
+        """Erase all lives that the journal records as erased; return how many ids still had any."""
         known = purge_digests.erased_of(self._root, self._layout, logs.agent)
         count = 0
         for session in [session for session, _, _ in logs.files()] if known.lives else []:
@@ -239,12 +240,12 @@ class Eraser:
                 continue
             log = logs.log(session)
             with closing(PurgeMarks(logs.folder)) as marks, log.locked():
-                # Read again under the lock: others may have written since the first look, which kept nobody
-                # waiting.
+                # Read again under the lock, as others may have written since the first reading, which was
+                # done without the lock so that no writer waited.
                 ids = erased_ids(logs, session, purged)
-                # Marked as if only the index were left, since finishing by ids would take later lives as
-                # well. If this process is killed, the journal still counts as unread, and the lines are found
-                # again.
+                # The marks state that only the index is left, since finishing the purge by ids would also
+                # remove later lives. If this process is killed, the journal still counts as unread, and the
+                # lines are found again.
                 made = marks.add(session, dict.fromkeys(ids, 1), left="index")
                 erase_lives(logs, session, purged, ids)
                 self._unindex(logs, session, ids)
@@ -253,7 +254,7 @@ class Eraser:
         return count
 
     def take(self, logs: AgentLogs, lines: Iterable[Record]) -> int:
-        """Take in another home's journal: erase its lives here, and removed sessions that are empty then.
+        """Apply another home's journal here: erase lives, and remove removed sessions if they are empty.
 
         Returns the number of entries with erased lives.
         """
@@ -268,7 +269,8 @@ class Eraser:
         return count
 
     def _finish(self, logs: AgentLogs, marks: PurgeMarks, session: str) -> None:
-        # Taking the lock has finished log and archive, unless another process was still at it, and has ended.
+        # Taking the lock has finished log and archive. No marks are left if another process completed the
+        # purge first.
         with logs.log(session).locked():
             left = marks.pending(session)
             if left:
@@ -276,7 +278,7 @@ class Eraser:
                 marks.remove(left)
 
     def _unindex(self, logs: AgentLogs, session: str, ids: Sequence[str]) -> None:
-        """Remove these entries from the index, and all others that the log of a session does not hold."""
+        """Remove these entries from the index, and all others that the session's log no longer holds."""
         log = logs.log(session)
         logs.leave_replaced()
 
@@ -284,7 +286,7 @@ class Eraser:
             stat = log.stat()
             if stat is None:
                 index.drop(session, log)
-            # An empty list says that the index holds the log in this state, and none of the ids.
+            # An empty list means that the index is current with the log and holds none of the ids.
             elif index.at(session, stat, ids) != []:
                 index.forget(session, ids)
                 index.reread(session, log)
@@ -296,13 +298,13 @@ class Eraser:
         self._checkpoint(logs, session)
 
     def purge_agent(self, agent: str, *, in_journal: bool = True) -> None:
-        """Remove every byte of an agent: first out of sight in one step, then from the disk.
+        """Remove every byte of an agent: rename its folders so that it no longer exists, then delete them.
 
         Without ``in_journal``, as for a purge that another device reported, the journal does not name the
         agent itself.
         """
         self.erasures.note(agent)
-        # The journal comes first: once the folders are out of sight, nothing tells which entries there were.
+        # The journal comes first: once the folders are renamed, nothing shows which entries existed.
         purge_digests.record_agent(self._root, self._layout, agent, in_journal=in_journal)
         put_away(self._layout.agent_folders(self._root, agent))
         left = self.finish_agents()
@@ -317,13 +319,13 @@ class Eraser:
             )
 
     def finish_agents(self) -> set[str]:
-        """Delete the folders of purged agents, which are out of sight; return the agents with bytes left."""
+        """Delete the renamed folders of purged agents; return the agents that still have bytes on disk."""
         left = self._put_rest_away()
         for folder in self._dying_folders():
             dying = _DYING.fullmatch(folder.name)
             if dying and not dying[2]:
                 try:
-                    # The index first: while the folder is there, a purge that was killed is taken up again.
+                    # The index is removed first: as long as the folder exists, a killed purge is resumed.
                     self._remove_index(self._agent_of(dying[1]))
                     remove_tree(folder)
                     sync_folder(folder.parent)
@@ -333,7 +335,7 @@ class Eraser:
         return left
 
     def _put_rest_away(self) -> set[str]:
-        """Go on where a process was killed that had put but the first folder of an agent out of sight."""
+        """Rename the second folder of each agent whose purge was killed after it renamed the first one."""
         left: set[str] = set()
         for folder in self._dying_folders():
             dying = _DYING.fullmatch(folder.name)
@@ -341,7 +343,7 @@ class Eraser:
                 agent = self._agent_of(dying[1])
                 rest = self._layout.agent_folders(self._root, agent)
                 try:
-                    # Only the folder that was meant: an agent of this name may have been created again since.
+                    # Only the folder with the recorded inode: a new agent of this name may have been created.
                     put_away([other for other in rest if number_of(other) == int(dying[2])])
                     rename(folder, folder.with_name(folder.name.removesuffix(f"-{dying[2]}")))
                 except OSError as error:
@@ -350,7 +352,7 @@ class Eraser:
         return left
 
     def _dying_folders(self) -> list[Path]:
-        """Return the folders that purges of agents put out of sight, where the system lets us look."""
+        """Return the folders that agent purges have renamed; unreadable parent folders are skipped."""
         found: list[Path] = []
         for parent in {folder.parent for folder in self._layout.agent_folders(self._root, DEFAULT_AGENT)}:
             with suppress(OSError):
@@ -361,9 +363,9 @@ class Eraser:
         return folder_name if "{agent}" in self._layout.sessions else DEFAULT_AGENT
 
     def remove_unowned_indexes(self) -> None:
-        """Remove the indexes of agents that are not there, as after a person renamed an agent's folder.
+        """Remove the indexes of agents that do not exist, as after a user renamed an agent's folder.
 
-        They are looked for again only once an agent's folder came or went.
+        Searches again only after an agent's folder or an index folder was added or removed.
         """
         derived = self._root / INDEX
         parents = {folder.parent for folder in self._layout.agent_folders(self._root, DEFAULT_AGENT)}
@@ -376,7 +378,7 @@ class Eraser:
                 is_index = path.is_dir() and not path.is_symlink() and not path.name.startswith(".")
                 if is_index and path.name not in agents:
                     remove_tree(path)
-            # Looked at again, as the removals have changed the folder of indexes.
+            # Read the times again, as the removals have changed the time of the index folder.
             self._owned = [path.stat().st_mtime_ns for path in (derived, *sorted(parents)) if path.is_dir()]
 
     def _remove_index(self, agent: str) -> None:
@@ -389,16 +391,16 @@ class Eraser:
 def _all_or_pending(
     folder: Folder, marks: PurgeMarks, made: Sequence[Record], session: str, logs: Sequence[Log]
 ) -> Iterator[list[Record]]:
-    """Withdraw the marks and the journal's lines of an erasure that fails before it has changed anything.
+    """Withdraw the marks and journal lines of an erasure that fails before it has changed anything.
 
-    The block puts these lines into the list. An erasure that has changed something is finished later, and
-    raises PurgePendingError: nothing brings its bytes back.
+    The block adds its journal lines to the yielded list. An erasure that has changed something cannot be
+    undone: it raises PurgePendingError and is finished later.
     """
     files: list[Log] = []
     before: list[Stat | None] = []
     journal_lines: list[Record] = []
     try:
-        # Within the block, as reading the states may fail, too: nothing was changed then.
+        # Inside the ``try``, as reading the states may fail, too, before anything was changed.
         files += [part for log in logs for part in parts(folder, log)]
         before += [file.stat() for file in files]
         yield journal_lines
@@ -415,12 +417,12 @@ def _all_or_pending(
 
 
 def _tell(folder: Folder, journal_lines: list[Record], lines: Iterable[Record]) -> None:
-    """Write an erasure's lines to the journal; on failure the list holds those that may be written."""
+    """Write an erasure's lines to the journal; on failure the list holds the lines that may be in it."""
     journal_lines.extend(purge_digests.dated(lines))
     try:
         purge_digests.record(folder, journal_lines)
     except (AccessDeniedError, LockTimeoutError):
-        journal_lines.clear()  # The journal could not be opened: there is nothing to take back.
+        journal_lines.clear()  # The journal could not be opened, so there is nothing to withdraw.
         raise
 
 

@@ -1,9 +1,10 @@
 """The journal of erasures, kept beside the logs: which lives of which ids were erased, as digests.
 
-A purge removes an entry's bytes, so nothing is left that could tell another device, a backup or an export of
-it. The journal does, without the ids themselves. It is written before anything is erased; each merge,
-sync, restore, import and resumed erasure reads it. A line names the digest of session and id, how
-many lives of it are over, and the time of that, which is only shown. A removed session has a line of its own.
+A purge removes an entry's bytes, so no log shows another device, a backup or an export that the entry was
+erased. The journal does, without the ids themselves. It is written before anything is erased; each merge,
+sync, restore, import and resumed erasure reads it. A line has the digest of session and id, the number of
+erased lives of that id, and the time of the erasure, which is only displayed. Each removed session has a
+separate line.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ _KEY = "purged"
 _REMOVED = "removed"
 _GONE = re.compile("[0-9a-f]{64}")
 _LONGEST_TIME = 40
-"""Characters of a time; a longer one, which another device may send, is no time."""
+"""Maximum number of characters of a time; a longer value, which another device may send, is ignored."""
 NO_SESSION = ""
-"""In the place of a session in the digest of a suggestion's id."""
+"""The session id in the digest of a suggestion's id, as suggestions belong to no session."""
 
 
 def removal_of(session: str) -> Record:
-    """Return a new line that tells of a removed session."""
-    # The mark tells a later removal of a session of this id from one that a home has taken over already.
+    """Return a new journal line for a removed session."""
+    # The mark distinguishes a later removal of the same session id from one that a home has already applied.
     return {_REMOVED: gone_name(session), "mark": str(uuid4())}
 
 
@@ -52,23 +53,23 @@ def record_suggestions(path: Path, root: Path, ids: Iterable[str]) -> None:
 
 
 def is_removal_of(line: Record, session: str) -> bool:
-    """Return whether a line tells that a session was removed."""
+    """Return whether a line records the removal of this session."""
     return bool(line.get(_REMOVED) == gone_name(session))
 
 
 def line_of(found: str, life: int, ts: str | None = None) -> Record:
-    """Return the line that tells of erased lives, and when they were erased if that is known."""
+    """Return the journal line for erased lives, with the time of the erasure if it is known."""
     return {_KEY: found} | ({"life": life} if life > 1 else {}) | ({"ts": ts} if ts else {})
 
 
 def dated(lines: Iterable[Record]) -> list[Record]:
-    """Return lines, those of erased lives with the present time."""
+    """Return the lines, with the current time added to those about erased lives."""
     ts = format_time(datetime.now(UTC))
     return [line | {"ts": ts} if _KEY in line else line for line in lines]
 
 
 def record(folder: Folder, lines: Iterable[Record], name: str = PURGED) -> None:
-    """Write lines, synced, and make the file if it is missing."""
+    """Append lines and sync the file, which is created if it is missing."""
     raw = [dump_read(line) for line in lines]
     with closing(_log(folder, name)) as log, log.locked():
         log.create()
@@ -77,7 +78,7 @@ def record(folder: Folder, lines: Iterable[Record], name: str = PURGED) -> None:
 
 
 def withdraw(folder: Folder, lines: Iterable[Record]) -> None:
-    """Take lines back that were just written, as nothing was erased after all."""
+    """Remove lines that were just written for an erasure that did not happen."""
     taken = {dump_read(line)[:-1] for line in lines}
     with closing(_log(folder)) as log, log.locked(), log.reading() as fd:
         if fd is not None:
@@ -87,7 +88,7 @@ def withdraw(folder: Folder, lines: Iterable[Record]) -> None:
 
 
 def take(folder: Folder, lines: Iterable[Record], name: str = PURGED) -> list[Record]:
-    """Add the lines of another home that tell more than is here; return them."""
+    """Add the lines of another home about erasures that are not recorded here; return the added lines."""
     known = erased(folder, name)
     seen = {dump_read(line) for line in known.removed}
     new = [
@@ -112,19 +113,19 @@ class Erased(NamedTuple):
     """The content of a journal."""
 
     lives: dict[str, int]
-    """How many lives were erased, by the digest of session and id."""
+    """Number of erased lives of each id, by the digest of session and id."""
     removed: list[Record]
     """The lines of removed sessions."""
     times: dict[str, str]
-    """When the last of these lives was erased, by the same digest, where it is known; it decides nothing."""
+    """Time at which the last of these lives was erased, if known, by the same digest; only displayed."""
 
     def lines(self) -> Iterator[Record]:
-        """Yield the lines that tell the same."""
+        """Yield journal lines that record the same erasures."""
         yield from (line_of(key, life, self.times.get(key)) for key, life in self.lives.items())
         yield from self.removed
 
     def in_session(self, session: str) -> Purged:
-        """Return a function for the number of erased lives of an id of a session."""
+        """Return a function that returns the number of erased lives of an id in this session."""
         return lambda entry_id: self.lives.get(digest(session, entry_id), 0)
 
 
@@ -138,7 +139,7 @@ def erased(folder: Folder, name: str = PURGED) -> Erased:
 
 
 def erased_in(lines: Iterable[bytes]) -> Erased:
-    """Return the erasures in lines of journals; lines of another form are left out."""
+    """Return the erasures that journal lines record; lines of another form are skipped."""
     found = Erased({}, [], {})
     removed: dict[str, Record] = {}
     for raw in lines:
@@ -153,7 +154,7 @@ def erased_in(lines: Iterable[bytes]) -> Erased:
 
 
 def _add(found: Erased, key: str, life: int, ts: object) -> None:
-    """Add erased lives; of two lines about the same lives the earlier time counts."""
+    """Add an id's erased lives; if two lines have the same number of lives, the earlier time is kept."""
     before = found.lives.get(key, 0)
     if life > before:
         found.lives[key] = life
@@ -176,7 +177,7 @@ def both(left: Erased, right: Erased) -> Erased:
 
 
 def gone_name(agent: str) -> str:
-    """Return by which name the journal of an agent that was purged is known, which does not say its own."""
+    """Return the name of a purged agent's journal: a digest that does not reveal the agent's name."""
     return hashlib.sha256(json.dumps([agent]).encode()).hexdigest()
 
 
@@ -186,7 +187,7 @@ def is_gone_name(name: str) -> bool:
 
 
 def as_gone_name(agent: str) -> str:
-    """Return the ``gone_name`` of an agent, which may be given by that name already."""
+    """Return the ``gone_name`` of an agent; a value that already is one is returned unchanged."""
     return agent if is_gone_name(agent) else gone_name(agent)
 
 
@@ -196,7 +197,7 @@ def vanished(root: Path, agent: str) -> Path:
 
 
 def vanished_agents(root: Path) -> list[str]:
-    """Return the agents that were purged whole, by their ``gone_name``."""
+    """Return the ``gone_name`` of each agent that was purged whole."""
     folder = root / VANISHED
     return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
 
@@ -215,7 +216,7 @@ def was_purged(root: Path, layout: Layout, agent: str) -> bool:
 
 
 def is_there(path: Path) -> bool:
-    """Return whether a folder that may have a journal exists; AccessDeniedError if the system hides it."""
+    """Return whether a folder that may have a journal exists; AccessDeniedError if access is denied."""
     with border(path), suppress(FileNotFoundError, NotADirectoryError):
         return stat.S_ISDIR(path.stat().st_mode)
     return False
@@ -229,24 +230,24 @@ def _erased_at(path: Path, root: Path, name: str = PURGED) -> Erased:
 
 
 def purge_times(root: Path, layout: Layout, agent: str) -> list[datetime]:
-    """Return the times of an agent's erasures of entries that its journal says."""
+    """Return the times of the entry erasures in an agent's journal."""
     times = _erased_at(layout.sessions_folder(root, agent), root).times
     return [at for ts in times.values() if (at := read_time(ts)) is not None]
 
 
 def take_gone(root: Path, agent: str, lines: Iterable[Record]) -> None:
-    """Add the digests of an agent that does not exist."""
+    """Add lines to the journal of an agent that does not exist."""
     with Folder(vanished(root, agent), root=root, create=True) as folder:
         take(folder, lines, ERASED)
 
 
 def record_agent(root: Path, layout: Layout, agent: str, *, in_journal: bool = True) -> None:
-    """Record the digests of an agent's entries before its folder goes, and with ``in_journal`` its purge."""
+    """Record the digests of an agent's entries before its purge, and with ``in_journal`` the purge itself."""
     path = layout.sessions_folder(root, agent)
     found = [removal_of("")] if in_journal else []
     if path.is_dir():
         with Folder(path, root=root) as folder:
-            # The folder goes together with its journal, so its records move to the journal that stays.
+            # The agent's journal is removed with its folder, so its records move to the journal that stays.
             found += erased(folder).lines()
             for name in [entry.name for entry in folder.scan() if entry.is_file(follow_symlinks=False)]:
                 session = layout.session_of(name)
@@ -257,7 +258,7 @@ def record_agent(root: Path, layout: Layout, agent: str, *, in_journal: bool = T
 
 
 def lives_in(folder: Folder, name: str) -> dict[str, int]:
-    """Return the last life of each id that a log or its archive names."""
+    """Return the number of the last life of each id in a log or its archive."""
     lock = Lock(folder, name + LOCK)
     with (
         closing(Log(folder, name, lock)) as log,
@@ -272,7 +273,7 @@ def lives_in(folder: Folder, name: str) -> dict[str, int]:
 
 
 def recorded(root: Path, layout: Layout, agent: str) -> PurgedIds:
-    """Return a folder's records of an agent's purges."""
+    """Return a home's records of an agent's purges."""
     own, whole = layout.sessions_folder(root, agent), vanished(root, agent)
     return PurgedIds(_erased_at(own, root).lives, _erased_at(whole, root, ERASED).lives)
 

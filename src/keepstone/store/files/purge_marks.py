@@ -1,8 +1,8 @@
-"""Purges under way: their marks, and their changes of logs and archives.
+"""Marks of purges in progress, and the changes that purges make to logs and archives.
 
-The next process that takes the lock of a session first finishes the work of a killed purge
-in its log and archive, so that no write comes between. The work in the index is finished
-when the home is opened next.
+If a purge is killed, the next process that takes the session's lock first finishes the purge's
+work in log and archive, so that no write comes between. The work in the index is finished
+when the home is next opened.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from keepstone.store.removal_marks import digest, digests_of
 
 _LEFT = {"left": "index"}
 _IS_LEFT = b'"left":"index"'
-"""Bytes that only such a mark holds: quotes inside its texts are escaped."""
+"""Bytes that are only in marks with ``_LEFT``: quotes inside texts are escaped."""
 
 
 class PurgeMarks:
-    """The file ``.purge.ndjson`` of one sessions folder: ids only, one purge a line.
+    """The file ``.purge.ndjson`` of one sessions folder: ids only, one entry or session per line.
 
-    A line without an id means the whole session, up to the number of bytes that ``log`` states, with this
-    checksum at their end. ``"left":"index"`` says that log and archive are done.
+    A line without an id marks a whole session. ``log`` states the length of its log at that time and the
+    checksum of the log's end. ``"left":"index"`` means that log and archive are done.
     """
 
     def __init__(self, folder: Folder) -> None:
@@ -44,9 +44,9 @@ class PurgeMarks:
         self._log = Log(folder, PURGE, Lock(folder, PURGE + LOCK))
 
     def add(self, session: str, lives: Mapping[str, int], left: str | None = None) -> list[Record]:
-        """Record which entries are about to be erased, synced, with their last lives; return the marks.
+        """Write and sync marks of the entries to be erased, with their last lives; return the marks.
 
-        The work that is ``left`` may be in the index alone.
+        ``left`` is ``"index"`` if only the work in the index is left.
         """
         more = {"left": left} if left else {}
         return self._add(
@@ -56,7 +56,8 @@ class PurgeMarks:
     def add_session(self, session: str, log: Log | None, how: Record | None = None) -> list[Record]:
         """Record that a session is about to be erased, up to the present end of its log; return its mark.
 
-        ``how`` says when it was ``dropped``, or that it is ``cleared``: its empty log stays.
+        ``how`` adds keys to the mark: ``dropped`` with a time; ``cleared`` if the empty log stays; ``told``
+        as False if the journal does not name the session.
         """
         mark: Record = {"session": session} | (how or {})
         return self._add([mark | ({} if log is None else {"log": _extent_of(log)})])
@@ -67,18 +68,18 @@ class PurgeMarks:
         return marks
 
     def exchange(self, marks: Sequence[Record], session: str, log: Log) -> list[Record]:
-        """Record in one step that purges are withdrawn and a session is about to go; return its mark."""
+        """Withdraw purges and mark a session for removal in one step; return the session's mark."""
         made: list[Record] = [{"session": session, "log": _extent_of(log)}]
         with self._log.locked():
             withdrawn = {dump_read(mark) for mark in marks}
             left = [mark for mark in self.pending() if dump_read(mark) not in withdrawn]
-            # One rename for both: a process killed before it leaves a copy that is undone, after it an old
-            # session that is removed.
+            # One rename does both. If the process is killed before it, the copy is undone; if killed after
+            # it, the old session is removed.
             self._log.replace(dump_read(mark) for mark in [*left, *made])
         return made
 
     def remove(self, marks: Sequence[Record]) -> None:
-        """Record that purges are done, and leave no file behind the last one."""
+        """Remove the marks of finished purges, and the file with its last mark."""
         with self._log.locked():
             done = set(map(_named, marks))
             left = [mark for mark in self.pending() if _named(mark) not in done]
@@ -90,7 +91,7 @@ class PurgeMarks:
     def leave_index(self, marks: Sequence[Record]) -> None:
         """Record that logs and archives are done, so that lines written from now on stay.
 
-        Compares bytes where these marks are all there are: writers wait, and marks may be thousands.
+        Compares bytes if the file has no other marks: writers wait, and there may be thousands of marks.
         """
         lines, left = [dump_read(mark) for mark in marks], [dump_read(mark | _LEFT) for mark in marks]
         with self._log.locked():
@@ -102,11 +103,11 @@ class PurgeMarks:
             self._log.forget()
 
     def has_begun(self) -> bool:
-        """Return whether logs and archives of any purge are still to be done, without reading each mark."""
+        """Return whether any purge still has work in logs or archives, without parsing each mark."""
         return any(line and _IS_LEFT not in line for line in self._raw().split(b"\n"))
 
     def are_there(self) -> bool:
-        """Return whether there is a file of marks, even if none in it is whole."""
+        """Return whether the file of marks exists, even if it has no complete mark."""
         return self._log.stat() is not None
 
     def _raw(self) -> bytes:
@@ -114,11 +115,12 @@ class PurgeMarks:
             return b"" if fd is None else os.pread(fd, os.fstat(fd).st_size, 0)
 
     def pending(self, session: str | None = None) -> list[Record]:
-        """Return the purges that were begun and not finished, of one session or of all."""
+        """Return the marks of unfinished purges, of one session or of all (None)."""
         with self._log.reading() as fd:
             if fd is None:
                 return []
-            # Not the lines' records: a reader of logs would give a mark without an id one of its own.
+            # Parse the bytes instead of using ``line.record``, in which a mark without an id has a derived
+            # id.
             marks = [mark for line in Scan(fd) if (mark := parse(line.raw)) is not None and _is_mark(mark)]
         return [mark for mark in marks if session is None or mark["session"] == session]
 
@@ -130,9 +132,9 @@ class PurgeMarks:
 def resume(folder: Folder, session: str, log: Log, spellings: Callable[[], Sequence[Log]]) -> None:
     """Finish a killed process's purge in the files of a session. The caller holds the log's lock.
 
-    ``spellings`` gives its logs under other names.
+    ``spellings`` returns the session's logs under other names.
     """
-    # Asked with every lock. Usually there is no file, and this costs one system call.
+    # Checked each time a lock is taken. Usually the file does not exist, so the check costs one system call.
     try:
         folder.stat(PURGE)
     except FileNotFoundError:
@@ -143,7 +145,7 @@ def resume(folder: Folder, session: str, log: Log, spellings: Callable[[], Seque
         begun = [mark for mark in marks.pending(session) if mark.get("left") != "index"]
         if begun:
             others = spellings()
-            # The killed process may not have come to the journal. A line that is there twice does no harm.
+            # The killed process may not have written its journal lines. A duplicate line does no harm.
             for mark in begun:
                 if "id" not in mark:
                     record(folder, lines_of_session(folder, [log, *others], mark))
@@ -155,20 +157,20 @@ def resume(folder: Folder, session: str, log: Log, spellings: Callable[[], Seque
 
 
 def life_key(life: int) -> Record:
-    """Return the key that says which life a line is of; none for the first."""
+    """Return the ``life`` key of a line as a record, which is empty for the first life."""
     return {"life": life} if life > 1 else {}
 
 
 def lines_of_entries(session: str, marks: Iterable[Record]) -> list[Record]:
-    """Return the lines of the journal that tell of marked entries."""
+    """Return the journal lines for marked entries."""
     return [line_of(digest(session, str(mark["id"])), life_of(mark)) for mark in marks]
 
 
 def lines_of_session(folder: Folder, logs: Sequence[Log], mark: Record) -> list[Record]:
-    """Return the lines of the journal that tell of a marked session, read from its files."""
+    """Return the journal lines for a marked session, read from its files."""
     session = str(mark["session"])
     if "log" not in mark:
-        return []  # A copy that was killed: nobody has heard of it.
+        return []  # The mark of an unfinished copy, which no other device has.
     lives: dict[str, int] = {}
     for log in logs:
         with log.reading() as fd, archive_of(folder, log).reading() as old:
@@ -180,15 +182,15 @@ def lines_of_session(folder: Folder, logs: Sequence[Log], mark: Record) -> list[
 
 
 Mentioned = Mapping[str, Mentions]
-"""Which entries each file of a session has lines of, by the file's name."""
+"""The ids that each file of a session mentions, by the file's name."""
 
 
 def mentioned(
     folder: Folder, logs: Iterable[Log], ids: Collection[str], before: Mentioned | None = None
 ) -> Mentioned:
-    """Return to which of the ids lines of logs, archives and originals belong.
+    """Return which of the ids each log, archive and original mentions.
 
-    Of a file that has only grown since ``before``, only the rest is read.
+    If a file has only grown since ``before``, only the added part is read.
     """
     seen = before or {}
     files = [part for log in logs for part in parts(folder, log)]
@@ -199,7 +201,7 @@ def erase_entries(folder: Folder, log: Log, spellings: Sequence[Log], ids: Colle
     """Remove the lines of entries from all files of a session. The lock is held."""
     log.clear_away(in_use=True)
     wanted = frozenset(ids)
-    # The log comes first: it is the longest, and where it cannot be written nothing is changed at all.
+    # The log comes first: it is the longest, and if it cannot be written, nothing is changed at all.
     for part in parts(folder, log):
         rewrite.purge(part, wanted)
     for other in spellings:
@@ -210,17 +212,18 @@ def erase_entries(folder: Folder, log: Log, spellings: Sequence[Log], ids: Colle
 def erase_session(folder: Folder, log: Log, spellings: Sequence[Log], mark: Record) -> None:
     """Remove the lines that a session had when its removal was marked. The log's lock is held.
 
-    Later lines of a program that does not know marks stay, also those in a new log.
+    Lines that a program without support for marks wrote later stay, also those in a new log.
     """
     extent = mark.get("log")
     current = _extent_of(log, extent[0]) if isinstance(extent, list) and log.stat() else extent
-    # Another log took the name, or the marked part was edited: nothing that was marked can be told from it.
+    # Another log has the name now, or the marked part was edited: the marked lines cannot be identified.
     if current != extent:
         return
-    # Marked before the files go. After a kill this is done again, and the same mark is written once only.
+    # Write this mark before the files are removed. After a kill it is not written twice.
     if "dropped" in mark:
         mark_dropped(folder, str(mark["session"]), str(mark["dropped"]))
-    # The log goes last: a session without it counts as removed, and nobody would look for its other files.
+    # The log is removed last: without it the session counts as removed, and its other files would not be
+    # found.
     remove_others(folder, log, spellings)
     if isinstance(extent, list) and (stat := log.stat()) and stat.size > extent[0]:
         rewrite.leave_from(log, extent[0])
@@ -231,7 +234,7 @@ def erase_session(folder: Folder, log: Log, spellings: Sequence[Log], mark: Reco
 
 
 def remove_others(folder: Folder, log: Log, spellings: Sequence[Log]) -> None:
-    """Remove all files of a session but its log, synced. The log's lock is held."""
+    """Remove all files of a session except its log, and sync the removals. The log's lock is held."""
     for other in spellings:
         with holding(other):
             remove_others(folder, other, ())
@@ -244,7 +247,7 @@ def remove_others(folder: Folder, log: Log, spellings: Sequence[Log]) -> None:
 
 
 def _extent_of(log: Log, size: int | None = None) -> list[int]:
-    """Return how long a log is, or its first part, and the checksum of that part's end."""
+    """Return the length of a log, or at most ``size``, and the checksum of the end of that part."""
     with log.reading() as fd:
         stat = log.stat()
         if fd is None or stat is None:
@@ -254,7 +257,7 @@ def _extent_of(log: Log, size: int | None = None) -> list[int]:
 
 
 def _named(mark: Record) -> bytes:
-    """Return a mark's keys without its progress."""
+    """Return a mark as a line without its progress."""
     return dump_read({key: value for key, value in mark.items() if key != "left"})
 
 

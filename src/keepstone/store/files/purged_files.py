@@ -1,4 +1,4 @@
-"""The files of a session without some entries: written beside them while others go on using the session."""
+"""New files of a session without purged entries, written while others go on using the session."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ class PurgedFiles:
 
     @property
     def gone(self) -> list[str]:
-        """The ids of the entries that any of the files holds lines of."""
+        """The ids to purge that any of the files mentions."""
         mentioned_ids = frozenset[str]().union(*(mentions.ids for mentions in self._mentions.values()))
         return sorted(self._ids & mentioned_ids)
 
     @contextmanager
     def begun(self) -> Iterator[None]:
-        """Write the files beside the old ones; they are removed unless put."""
+        """Write the new files beside the current ones; they are removed unless ``put`` is called."""
         self._find()
         with ExitStack() as stack:
             with self.placing.locked():
-                if self.placing.is_held:  # Others may have moved lines from one file to another before.
+                if self.placing.is_held:  # Others may have moved lines between the files.
                     self._find_mentions()
                 # Replacements that others are preparing still have the purged entries.
                 self._log.clear_away(in_use=True)
@@ -61,14 +61,15 @@ class PurgedFiles:
             self.placing.catch_up()
             for new in self._new.values():
                 new.follow_all()
-            # Without the lock, so that ``check`` has only the lines added since to read.
+            # Search without the lock, so that ``check`` only has to read the lines that are added after this.
             self._find_mentions()
             yield
 
     def check(self) -> None:
-        """Raise OvertakenError if others rewrote a file, or added lines to one that was not to be written.
+        """Raise OvertakenError if others rewrote a file, or added purged ids to a file that was not prepared.
 
-        Also if they took an entry out of the scope; it is left out from then on. The session's lock is held.
+        It is also raised if an entry no longer matches the scope; the next try leaves that entry out. The
+        session's lock is held.
         """
         self._check_scope()
         for new in self._new.values():
@@ -78,8 +79,8 @@ class PurgedFiles:
             raise OvertakenError
 
     def put(self, ids: Sequence[str]) -> None:
-        """Let the files take their places, and hide the rows of the entries. The lock is held."""
-        # The log comes first: it is the longest, and where it cannot be written nothing is changed at all.
+        """Put the new files in place, and hide the rows of the entries. The lock is held."""
+        # The log comes first: it is the longest, and if it cannot be written, nothing is changed at all.
         for name, new in self._new.items():
             new.end()
             if name == self._log.name:
@@ -95,7 +96,7 @@ class PurgedFiles:
             self._logs.query(Index.hide, self._session, ids)
 
     def _find(self) -> None:
-        """Look up which of the entries match the scope; the others are left out."""
+        """Look up which of the entries match the scope, and leave out all others."""
         if self._scope is not None:
             self._found = find_live(self._logs, self._session, sorted(self._ids), self._scope)
             if self._found is not None:
@@ -114,7 +115,7 @@ class PurgedFiles:
             raise OvertakenError
 
     def _find_mentions(self) -> None:
-        """Find which of the entries each file has lines of now."""
+        """Find which of the entries each file mentions now."""
         self._mentions = mentioned(self._logs.folder, self.logs, self._ids, self._mentions)
 
     def _holds(self, name: str) -> bool:

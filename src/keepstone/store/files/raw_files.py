@@ -1,4 +1,4 @@
-"""Sessions of files as the lines that they are, for moving a home."""
+"""Export and import of sessions as raw lines, for moving a home."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from keepstone.store.transfer import RawLine
 
 
 def raw_lines(logs: AgentLogs, session: str) -> Iterator[RawLine]:
-    """Yield a session's lines, those in the archive first; lines of torn batches are left out."""
+    """Yield a session's lines, the archive's first; lines of torn batches are left out."""
     for archived in (True, False):
         log = logs.archive(session) if archived else logs.log(session)
         with log.reading() as fd:
@@ -20,9 +20,9 @@ def raw_lines(logs: AgentLogs, session: str) -> Iterator[RawLine]:
 
 
 def take_raw_lines(logs: AgentLogs, session: str, lines: Sequence[RawLine]) -> None:
-    """Bring a session's log and archive to these lines. A kill leaves the archive without its log.
+    """Replace a session's log and archive by these lines. A kill may leave an archive without its log.
 
-    Derived values of a line are written out, as another file would give another time for it.
+    Derived values of a line are written explicitly, as they would differ in another file.
     """
     log = logs.log(session)
     with log.locked():

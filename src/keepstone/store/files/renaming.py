@@ -1,8 +1,8 @@
 """Copying, forking and renaming the sessions of one agent.
 
-The new session is marked as one to purge before anything is written to it, so that a copy that is killed is
-undone. A rename is a copy at whose end that mark becomes, in one step, a mark of the old session: a rename
-that is killed is undone before this, and finished after it.
+Before anything is written to the new session, it is marked for purging, so that a killed copy is undone. A
+rename is a copy at whose end this mark is replaced, in one step, by a mark of the old session. A rename that
+is killed before that step is undone; one that is killed after it is finished.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from keepstone.store.files.spellings import archive_of, parts
 from keepstone.store.removal_marks import digest
 
 _AT_ONCE = 1_000
-"""Entries whose vectors are copied at a time."""
+"""Number of entries whose vectors are copied at a time."""
 
 
 def copy(logs: AgentLogs, session: str, new: str, until: str | None = None) -> None:
@@ -38,10 +38,10 @@ def copy(logs: AgentLogs, session: str, new: str, until: str | None = None) -> N
     with _both(logs, session, new) as (source, target), _undone_if_killed(logs, new, target) as marks:
         ids = None if until is None else _up_to(logs, session, until)
         numbering = _numbering(logs, source, new)
-        for part in (archive_of(logs.folder, source), source):  # The session is there once its log is.
+        for part in (archive_of(logs.folder, source), source):  # The session exists when its log does.
             _write(logs, part, source, target, ids, numbering)
         marks.remove([{"session": new}])
-    _copy_vectors(logs, session, new, target)  # Others may write to both.
+    _copy_vectors(logs, session, new, target)  # Others may now write to both sessions.
 
 
 def rename(logs: AgentLogs, session: str, new: str) -> None:
@@ -62,7 +62,7 @@ def rename(logs: AgentLogs, session: str, new: str) -> None:
             try:
                 if before is None or not logs.query(Index.rename, session, new, target, before):
                     logs.query(Index.catch_up, new, target, within=MOST_UNDER_LOCK)
-                logs.query(Index.catch_up, session, source, within=MOST_UNDER_LOCK)  # It is gone: drop it.
+                logs.query(Index.catch_up, session, source, within=MOST_UNDER_LOCK)  # Drops its rows.
                 logs.index.checkpoint(0)
             except UnavailableError as error:
                 logs.lag(error)
@@ -76,7 +76,8 @@ def _both(logs: AgentLogs, session: str, new: str) -> Iterator[tuple[Log, Log]]:
     """Hold the locks of an existing and of a new session, always in the same order.
 
     Raises:
-        SessionNotFoundError, ValueError: The one is missing, or the other exists.
+        SessionNotFoundError: The existing session is missing. ValueError: The new session exists, or the ids
+            are equal.
     """
     if session == new:
         raise ValueError(f"session {new!r:.80} has this id already: choose another one")
@@ -84,7 +85,7 @@ def _both(logs: AgentLogs, session: str, new: str) -> Iterator[tuple[Log, Log]]:
     if source.stat() is None:
         raise SessionNotFoundError(logs.agent, session)
     with ExitStack() as locks:
-        # In the order of names, so that two renames in opposite directions do not wait for each other.
+        # Lock in the order of names, so that two renames in opposite directions do not deadlock.
         for log in sorted((source, target), key=lambda log: log.name):
             locks.enter_context(log.locked())
         try:
@@ -112,12 +113,12 @@ def _check(logs: AgentLogs, session: str, new: str, source: Log, target: Log) ->
 
 @contextmanager
 def _undone_if_killed(logs: AgentLogs, new: str, target: Log) -> Iterator[PurgeMarks]:
-    """Mark a new session as one to purge, until the inside of the ``with`` withdraws it or fails."""
+    """Mark a new session for purging, until the inside of the ``with`` removes the mark or fails."""
     with closing(PurgeMarks(logs.folder)) as marks:
         made = marks.add_session(new, None)
         try:
             yield marks
-        # Also for an interruption by the keyboard: the copy must not stay half written.
+        # Also for a KeyboardInterrupt: the copy must not stay half written.
         except BaseException:
             if made[0] in marks.pending(new):
                 erase_session(logs.folder, target, (), made[0])
@@ -126,7 +127,7 @@ def _undone_if_killed(logs: AgentLogs, new: str, target: Log) -> Iterator[PurgeM
 
 
 def _up_to(logs: AgentLogs, session: str, until: str) -> frozenset[str]:
-    """Return the ids of the entries up to a given entry by (time, place), archived entries too."""
+    """Return the ids of entries up to a given entry in order of (time, place), archived entries included."""
     ids = [str(record["id"]) for record in state(logs, session, None)]
     if until not in ids:
         raise EntryNotFoundError(f"there is no entry {until!r:.80} in session {session!r:.80}")
@@ -134,7 +135,7 @@ def _up_to(logs: AgentLogs, session: str, until: str) -> frozenset[str]:
 
 
 def _numbering(logs: AgentLogs, source: Log, new: str) -> Numbering:
-    """Return how lines are numbered that a new session gets from another one."""
+    """Return the life numbers for the lines that are copied to a new session."""
     erased = purge_digests.erased(logs.folder).lives
     if not erased:
         return Numbering({})
@@ -151,9 +152,9 @@ def _write(
     ids: frozenset[str] | None,
     numbering: Numbering,
 ) -> None:
-    """Write a session's file, or only the lines of some entries, to the file of the other session."""
+    """Copy a session's file, or only the lines of some entries, to the file of the new session."""
     folder, _, name = part.name.rpartition("/")
-    # Archives and originals have the name of their log and a suffix.
+    # The names of archives and originals begin with the name of their log.
     copied = Log(logs.folder, f"{folder}/{target.name}{name[len(source.name) :]}".lstrip("/"), target.lock)
     with part.reading() as fd:
         if fd is None:
@@ -169,14 +170,14 @@ def _write(
                 for line in lines
             )
             return
-        # Nothing changes, so the bytes are copied; of the log itself without a batch that was cut short.
+        # No line changes, so copy the bytes. A torn batch at the end of the log itself is left out.
         size = os.fstat(fd).st_size
         copied.replace(chunks(fd, length_of(fd, size) if part is source else size))
 
 
 def _copy_vectors(logs: AgentLogs, session: str, new: str, target: Log) -> None:
-    """Let the index take in a copy, and give it the vectors that were made of the same texts."""
-    # The copy of the log is whole already: without an index its vectors are made again later.
+    """Index a copy, and give its entries the existing vectors of the same texts."""
+    # The copy of the log is complete already: if the index fails, its vectors are computed again later.
     try:
         logs.query(Index.catch_up, new, target)
         rows = logs.query(Index.newest, new, -1, None)

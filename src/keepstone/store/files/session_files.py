@@ -1,7 +1,7 @@
-"""Which file holds which session in the sessions folder of one agent.
+"""The file names of sessions in the sessions folder of one agent.
 
-We give each session one canonical name, but another program or a person may have named its log otherwise. The
-canonical name is tried first, and other names are looked for only if it is missing: that takes time in
+Each session has one canonical file name, but another program or a person may have given its log another name.
+The canonical name is tried first. Other names are searched only if it is missing, as the search takes time in
 proportion to all sessions of the folder.
 """
 
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from keepstone.filesystem.inotify import FolderChanges
 
 WATCHED_FROM = 256
-"""Sessions from which on a folder is watched: reading all of fewer takes little."""
+"""Number of sessions from which a folder is watched; a smaller folder is read quickly."""
 
 _LONGEST_NAME = 255
-"""Characters of the longest file name of the usual file systems."""
+"""Maximum length of a file name in usual file systems."""
 
 
 class SessionFiles:
-    """The names of the logs in one sessions folder; any thread may ask.
+    """The names of the logs in one sessions folder. Any thread may call it.
 
-    A folder of many sessions is watched, where the system reports changes, so that it need not be read
-    again. ``_watching`` guards the watch and its reports; each file name is kept in one step.
+    A folder of many sessions is watched if the system reports changes, so that it need not be read again.
+    ``_watching`` guards the watch and its reports; each file name is stored atomically.
     """
 
     def __init__(self, folder: Folder, layout: Layout) -> None:
@@ -57,18 +57,18 @@ class SessionFiles:
         self._newest: tuple[int, str, os.stat_result] | None = None
 
     def watch(self, *, is_read: bool) -> None:
-        """Begin to follow the folder's changes, if it has many sessions.
+        """Begin to watch the folder for changes if it has many sessions.
 
-        ``is_read`` says that the caller now reads the whole folder, so that only later changes matter.
+        With ``is_read`` the caller reads the whole folder next, so that only later changes matter.
         """
         with self._watching:
             self._changed.clear()
             self._is_read, self._newest = is_read, None
-            # ``names`` is None once changes were lost, so the folder is watched from the beginning again.
+            # ``names`` returns None after changes were lost; then the watch is started again.
             if self._watch is None or self._watch.names() is None:
                 self._unwatch()
                 self._watch = _watched(self.folder) if self._is_large else None
-            # Looked at once the watch has begun, which reports every name that comes later.
+            # Read the names after the watch has begun, since the watch reports each later name.
             self._all_canonical = self._watch is not None and all(
                 self._is_canonical(entry.name) for entry in self.folder.scan()
             )
@@ -76,7 +76,7 @@ class SessionFiles:
     def changed(self) -> set[str] | None:
         """Return the sessions that changed since the last call; None if the whole folder has to be read.
 
-        That is so unless it is watched and every file has the name that we give it.
+        The result is None unless the folder is watched and every file has its canonical name.
         """
         with self._watching:
             if not self._follow() or not self._is_read:
@@ -85,12 +85,12 @@ class SessionFiles:
             return changed
 
     def newest(self) -> tuple[str, os.stat_result] | None:
-        """Return the session changed last, and its state; None if that is not known without reading all."""
+        """Return the session changed last, and its state; None if only reading the folder can show it."""
         with self._watching:
             if not self._follow() or not self._is_read:
                 return None
             for session in self._touched:
-                # None stays None: which session is the newest then has to be found by reading the folder.
+                # None stays None: only reading the folder shows then which session is the newest.
                 self._newest = self._newest and self._newer(self._newest, session)
             self._touched.clear()
             return self._newest and self._newest[1:]
@@ -98,13 +98,13 @@ class SessionFiles:
     def _newer(
         self, newest: tuple[int, str, os.stat_result], session: str
     ) -> tuple[int, str, os.stat_result] | None:
-        """Return the newest session once another one has changed; None if it is the newest that went."""
+        """Return the newest session after a session changed; None if the newest one was removed."""
         try:
             status = self.folder.stat(self.layout.session_file(session))
         except FileNotFoundError:
             return None if session == newest[1] else newest
         changed = _dated(session, status)
-        # If the time of the newest went back, another session may be newer.
+        # If the newest session now has an earlier time, another session may be newer.
         return None if session == newest[1] and changed < newest else max(changed, newest)
 
     def close(self) -> None:
@@ -119,7 +119,7 @@ class SessionFiles:
             watch.close()
 
     def _follow(self) -> bool:
-        """Record the changes; return whether all changes are known, and all names are ours."""
+        """Record the changes; return whether all changes are known and all names canonical."""
         if self._watch is None or not self._all_canonical:
             return False
         names = self._watch.names()
@@ -136,28 +136,29 @@ class SessionFiles:
         return session is None or self.canonical(session) == name
 
     def _has_only_canonical(self) -> bool:
-        """Return whether it is known, without reading the folder, that every file has the name we give it."""
+        """Return whether all files are known to have canonical names, without reading the folder."""
         if self._is_large and self._watch is None:
             self.watch(is_read=False)
         with self._watching:
             return self._follow()
 
     def keep(self, names: Mapping[str, str]) -> None:
-        """Keep the file names of all sessions, as the folder was just read."""
+        """Cache the file names of all sessions, as the folder was just read."""
         self._known = dict(names)
 
     def keep_one(self, session: str, name: str) -> None:
-        """Keep the file name of one session."""
+        """Cache the file name of one session."""
         self._known[session] = name
 
     def forget(self, session: str) -> None:
-        """Forget the file name of a session whose log is gone."""
+        """Forget the file name of a session whose log was removed."""
         self._known.pop(session, None)
 
     def __iter__(self) -> Iterator[tuple[str, str, os.stat_result]]:
-        """Yield id, file name and state of every session; of several names for one id the canonical one.
+        """Yield the id, file name and state of every session.
 
-        Where none of them is canonical it is the first in the order of their characters.
+        If several files have the same session id, the canonical name is used, or without one the first name
+        in character order.
         """
         found: dict[str, tuple[str, os.stat_result]] = {}
         for entry in self.folder.scan():
@@ -173,7 +174,7 @@ class SessionFiles:
             yield session, name, status
 
     def all_names(self, session: str | None) -> dict[str, set[str]]:
-        """Return the names of all logs of one session or of all, of archives and originals too."""
+        """Return the log names of one session or of all; names of archives and originals count, too."""
         names: dict[str, set[str]] = {} if session is None else {session: set()}
         for found, name in named_sessions(self.folder, self.layout):
             if session in (None, found):
@@ -181,7 +182,7 @@ class SessionFiles:
         return names
 
     def _is_better(self, name: str, other: str, session: str) -> bool:
-        """Tell which of two names for a session is used."""
+        """Return whether the first of two names for a session is preferred."""
         canonical = self.canonical(session)
         if canonical is None:
             return name < other
@@ -192,21 +193,21 @@ class SessionFiles:
         canonical = self.canonical(session)
         if canonical is None:
             return self._name_by_hand(session) or self.layout.session_file(session)
-        # On a file system that folds case, the file of another session would answer.
+        # On a case-insensitive file system, another session's file could be opened instead.
         refuse_case_twin(self.folder.path / canonical, InvalidSessionIdError)
         if self.exists(canonical):
             return canonical
         return self._name_by_hand(session) or canonical
 
     def canonical(self, session: str) -> str | None:
-        """Return the name that we give a session's file; None if its id is too long for one."""
+        """Return the canonical file name of a session; None if the id is too long for one."""
         try:
             return self.layout.session_file(session)
         except InvalidSessionIdError:
             return None
 
     def stat(self, session: str) -> Stat | None:
-        """Return the state of a session's log in its usual place, without opening the log; else None."""
+        """Return the state of a log that has the session's plain name, without opening it; else None."""
         name = session + self.layout.extension
         try:
             status = self.folder.stat(name) if self.canonical(session) == name else None
@@ -223,10 +224,10 @@ class SessionFiles:
         return True
 
     def _name_by_hand(self, session: str) -> str | None:
-        """Return the name of an existing file that another program, or a person, named for a session."""
+        """Return the name of an existing file that another program or a person gave to a session's log."""
         if self._has_only_canonical():
             return None
-        # Only the first search reads the folder; later ones ask whether the file still exists.
+        # Only the first search reads the folder; later searches check whether the file still exists.
         if not self._known:
             self._known = {session: name for session, name, _ in self}
         by_hand = self._known.get(session, session + self.layout.extension)
@@ -237,10 +238,10 @@ class SessionFiles:
         return self.spelled(session)
 
     def spelled(self, session: str) -> str | None:
-        """Return the first file name of a session that is in its folder now.
+        """Return the first file name of a session that is now in the folder.
 
-        Not asked for an id of plain characters only: a name that encodes those is rare, and looking
-        through the folder for each new session takes time in proportion to all of them.
+        Returns None for an id of plain characters only: a name that encodes these is rare, and searching the
+        folder for each new session takes time in proportion to all sessions.
         """
         if len(session) > _LONGEST_NAME or self.canonical(session) == session + self.layout.extension:
             return None
@@ -260,19 +261,19 @@ class SessionFiles:
 
 
 def _dated(session: str, status: os.stat_result) -> tuple[int, str, os.stat_result]:
-    # In microseconds, as sessions are listed with them.
+    # In microseconds, the precision of session lists.
     return status.st_mtime_ns // 1000, session, status
 
 
 def _watched(folder: Folder) -> FolderChanges | None:
-    """Return the changes in a folder from now on; None if the system does not report them."""
+    """Begin to watch a folder and return the watch; None if the system does not report changes."""
     from keepstone.filesystem.inotify import FolderChanges  # Only large folders need it.
 
     try:
         watch = FolderChanges(str(folder.path))
     except OSError:
         return None
-    # The watch is of the path, which may lead to another folder by then than to the one that is open.
+    # The watch follows the path, which may now lead to a folder different from the open one.
     if folder.is_moved():
         watch.close()
         return None
@@ -280,9 +281,9 @@ def _watched(folder: Folder) -> FolderChanges | None:
 
 
 class SessionLog(Log):
-    """A session's log, on which a killed purge is finished before anything else is done.
+    """A session's log, in which a killed purge is finished each time its lock is taken.
 
-    It gives its files back when it is forgotten: a thread may still use one just closed.
+    The log closes its files when it is garbage-collected, as a thread may still use it after ``close``.
     """
 
     def __init__(self, files: SessionFiles, session: str, name: str, *, durable: bool) -> None:
@@ -294,16 +295,16 @@ class SessionLog(Log):
         self.is_plain = name == self._canonical == session + files.layout.extension
 
     def is_renamed(self) -> bool:
-        """Return whether the session's file has another name now; a plain one (``is_plain``) has no other."""
+        """Return whether the session's file has another name now; a plain name has no other spelling."""
         files, canonical = self._files, self._canonical
         if self.name == canonical:
             return not files.exists(self.name) and files.spelled(self._session) is not None
         return not files.exists(self.name) or (canonical is not None and files.exists(canonical))
 
     def begin(self) -> None:
-        """Refuse a log that was renamed, and finish a purge that was killed."""
+        """Refuse a log that was renamed, and finish a killed purge."""
         folder = self._files.folder
-        # A plain name has no other spelling, which spares writes the search through the folder.
+        # A plain name has no other spelling, so writes need not search the folder.
         if not self.is_plain and self.is_renamed():
             raise MovedError(f"{folder.path / self.name} was renamed; nothing was written: try again")
         resume(folder, self._session, self, self._spellings)
@@ -316,9 +317,9 @@ class SessionLog(Log):
 
 
 def _spelling(name: str) -> re.Pattern[str]:
-    """Return a pattern of a file name with any of its characters percent-encoded, in any case.
+    """Return a pattern for a file name with any of its characters percent-encoded, in either letter case.
 
-    Matching it takes less time than decoding each name of a large folder.
+    Matching the pattern takes less time than decoding each name of a large folder.
     """
     encoded = ("".join(f"%{byte:02x}" for byte in char.encode(errors="surrogatepass")) for char in name)
     pairs = zip(name, encoded, strict=True)
@@ -326,18 +327,18 @@ def _spelling(name: str) -> re.Pattern[str]:
 
 
 def opened_folder(path: Path, root: Path, *, create: bool, durable: bool) -> Folder:
-    """Open the folder of an agent's sessions; a file in its way is the home's damage, and no answer."""
+    """Open the folder of an agent's sessions; raise StoreError if a file is in its place."""
     try:
         return Folder(path, root=root, create=create, durable=durable)
     except NotADirectoryError as error:
-        # From the root down, as the first path that is no folder is the one in the way.
+        # Search from the root down: the first path that is not a folder is in the way.
         file = next((place for place in reversed((path, *path.parents)) if not place.is_dir()), path)
         raise StoreError(f"{file} is not a folder; move it away, then try again") from error
 
 
 def info_of(session: str, stat: Stat) -> SessionInfo:
-    """Return a session for a list."""
-    # In whole numbers: a float of this size does not hold microseconds exactly.
+    """Return a session's entry in a list of sessions."""
+    # Computed with integers, as a float of this size cannot hold microseconds exactly.
     seconds, nanoseconds = divmod(stat.mtime, 1_000_000_000)
     modified = datetime.fromtimestamp(seconds, UTC).replace(microsecond=nanoseconds // 1000)
     return SessionInfo(session, modified, stat.size)

@@ -1,4 +1,4 @@
-"""An index in memory that answers while the one on disk cannot follow the logs, or cannot be used."""
+"""An index in memory that answers while the index on disk cannot follow the logs or cannot be used."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from keepstone.store.files.intake import AT_ONCE
 
 
 class SpareIndex:
-    """Made of the logs when it is asked for, kept until ``forget``."""
+    """An index in memory, made from the logs on demand and kept until ``forget``."""
 
     def __init__(self, language: str) -> None:
         self._language = language
@@ -22,19 +22,19 @@ class SpareIndex:
         self._index: Index | None = None
 
     def forget(self) -> None:
-        """Drop it: the index on disk can follow again."""
+        """Drop the index in memory, as the index on disk can follow again."""
         with self._guard:
             self._index = None
 
     def with_log(self, session: str, log: Log, within: float) -> Index | None:
-        """Return it once it holds one log; None if that takes more than ``within`` seconds."""
+        """Return the index after it has read a log; None if that takes more than ``within`` seconds."""
         index = self._opened()
         return index if index.catch_up(session, log, within=within) else None
 
     def holding(self, sessions: Sequence[str], log_of: Callable[[str], Log], *, is_all: bool) -> Index | None:
-        """Return it once it holds some sessions, and no others if these are all.
+        """Return the index after it has read some sessions, and without others if ``is_all``.
 
-        None if their logs are longer than ``AT_ONCE`` together, or others wait for one that takes long.
+        None if the logs are together longer than ``AT_ONCE``, or if others wait for a log that takes long.
         """
         logs: dict[str, Log] = {}
         size = 0

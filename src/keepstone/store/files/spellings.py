@@ -1,7 +1,7 @@
 """Other files of a session: its archive, originals, and logs under other names for the same id.
 
-Of several names that stand for one session the canonical one is used, and the others are never read.
-An erasure from the session erases from them, too.
+If several names stand for one session, the canonical one is used, and the others are not read. Erasing from
+the session also erases from the others.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ def parts(folder: Folder, log: Log) -> list[Log]:
 
 
 def named_sessions(folder: Folder, layout: Layout) -> Iterator[tuple[str, str]]:
-    """Yield session and log's name for each file with lines of a session, in no order."""
+    """Yield session id and log name for each file with lines of a session, in no order."""
     for sub in ("", ARCHIVE):
         with suppress(FileNotFoundError, NotADirectoryError):
             for entry in folder.scan(sub):
-                # Files of rewrites that were killed hold lines, too.
+                # Files of killed rewrites contain lines, too.
                 name = log_of(entry.name) or entry.name.removesuffix(PREPARED).removesuffix(TEMPORARY)
                 session = layout.session_of(name)
                 if session is not None and entry.is_file(follow_symlinks=False):
@@ -39,19 +39,19 @@ def named_sessions(folder: Folder, layout: Layout) -> Iterator[tuple[str, str]]:
 
 
 def other_spellings(folder: Folder, layout: Layout, session: str, used: str) -> list[Log]:
-    """Return the logs of a session under other names than the used one, each with a lock of its own."""
+    """Return the logs of a session under names other than the used one, each with a separate lock."""
     names = {name for other, name in named_sessions(folder, layout) if other == session}
     return logs_named(folder, layout, names - {used})
 
 
 def logs_named(folder: Folder, layout: Layout, names: Iterable[str]) -> list[Log]:
-    """Return logs by their names, in order, each with a lock of its own."""
+    """Return the logs with these names, in order, each with a separate lock."""
     return [Log(folder, name, Lock(folder, lock_file(name, layout.extension))) for name in sorted(names)]
 
 
 @contextmanager
 def holding(log: Log) -> Iterator[None]:
-    """Hold the lock of a log under another name, and leave no lock file without a log."""
+    """Hold the lock of a log under another name; remove the lock file at the end if the log is missing."""
     with closing(log), log.locked():
         yield
         if log.stat() is None:

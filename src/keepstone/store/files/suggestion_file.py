@@ -15,7 +15,7 @@ from keepstone.store.suggestion_lines import ids_in, lines_of
 
 
 def read(path: Path, root: Path) -> list[bytes]:
-    """Return all lines; none without a file."""
+    """Return all lines; none if there is no file."""
     try:
         with Folder(path.parent, root=root) as folder:
             return _lines(_log(folder, path))
@@ -31,7 +31,7 @@ def change(
     *,
     durable: bool,
 ) -> None:
-    """Write the lines that a function returns, synced; if it only adds lines, they are appended.
+    """Write and sync the lines that a function returns; if it only adds lines, they are appended.
 
     ``forget`` is called with the ids of suggestions before they are removed.
     """
@@ -41,10 +41,10 @@ def change(
         log.locked(),
     ):
         lines = _lines(log)
-        # A copy, as the function may change its list, and both are compared.
+        # Pass a copy, as the function may change its list, and both lists are compared.
         revised = revision([*lines])
         if revised[: len(lines)] != lines:
-            # Recorded before the lines go, so that a killed removal is not forgotten.
+            # Record the ids before the lines are removed, so that a killed removal is known.
             forget(ids_in(lines) - ids_in(revised))
             log.replace(revised)
         elif len(revised) > len(lines):

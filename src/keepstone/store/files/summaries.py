@@ -18,7 +18,7 @@ from keepstone.store.session_texts import FIRST, SessionTexts, texts_of
 
 
 def summaries(logs: AgentLogs, sessions: Collection[str] | None, *, texts: bool) -> list[SessionSummary]:
-    """Return summaries of some sessions or of all, the one with the newest entry first."""
+    """Return summaries of some sessions or of all (None), the session with the newest entry first."""
     stats = _stats(logs, sessions)
     names = None if sessions is None else tuple(stats)
     known = {row[0]: row[1:] for row in logs.query_current(names, Index.summaries, names)}
@@ -33,7 +33,7 @@ def summaries(logs: AgentLogs, sessions: Collection[str] | None, *, texts: bool)
 
 
 def _stats(logs: AgentLogs, sessions: Collection[str] | None) -> dict[str, Stat]:
-    """Return the state of the logs of some sessions or of all; for some, others are not looked at."""
+    """Return the state of the logs of some sessions or of all (None); other logs are not read."""
     if sessions is None:
         return {name: stat_of(status) for name, _, status in logs.files()}
     stats: dict[str, Stat] = {}
@@ -54,7 +54,7 @@ def set_title(logs: AgentLogs, session: str, line: Record) -> None:
 
 
 def _texts(logs: AgentLogs, session: str) -> SessionTexts:
-    """Return the texts of a session by its first entries and its newest one."""
+    """Return a session's texts, made from its first entries and its newest one."""
     oldest, newest = logs.query_current(None, _ends, session)
     return texts_of([row.record for row in oldest], text_of(newest[0].record) if newest else "")
 

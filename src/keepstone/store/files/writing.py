@@ -1,7 +1,7 @@
 """Writing to one session's log: new entries, changes, access counts, compaction.
 
-Each function takes the session's lock, reads the log's present state, and writes. The
-write has succeeded when its lines are in the log: an index that cannot follow is only behind.
+Each function takes the session's lock, reads the log's present state, and writes. The write has succeeded
+when its lines are in the log; if the index cannot follow, it is only behind.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from keepstone.store.resolving import (
 logger = logging.getLogger("keepstone.store")
 
 _MOMENT = 0.05
-"""Maximum seconds that a writer spends on unindexed lines, to see whether there is anything to fold."""
+"""Maximum seconds that a writer spends on indexing to find out whether there is anything to fold."""
 
 
 def write(logs: AgentLogs, session: str, records: Sequence[Written], on_conflict: OnConflict) -> list[Entry]:
@@ -55,7 +55,7 @@ def write(logs: AgentLogs, session: str, records: Sequence[Written], on_conflict
     with log.locked():
         before = log.create()
         live = LiveEntries(logs, log, session, before, given, new=new, searched=searched)
-        # Read again under the lock: only lines that were added since are left to read.
+        # Read again under the lock, where only lines added after the first reading are left to read.
         live.read_lives(ids)
         results, needed = resolve(records, live, on_conflict)
         after = None
@@ -67,7 +67,7 @@ def write(logs: AgentLogs, session: str, records: Sequence[Written], on_conflict
 
 
 def modify(logs: AgentLogs, session: str, entry_id: str, change: Modification) -> Entry:
-    """Change one live entry by its present state, and return the changed entry."""
+    """Change one live entry with a function of its present state, and return the changed entry."""
     log = logs.log(session)
     if log.stat() is None:
         raise no_entry(entry_id, session)
@@ -82,7 +82,7 @@ def modify(logs: AgentLogs, session: str, entry_id: str, change: Modification) -
             return entry
         written = not_before(stored, without_old_vector(stored, Written(record, dump(record))))
         changed = apply(stored, written.record)
-        check_size(changed)  # A compaction will have to write all of it as one line.
+        check_size(changed)  # A compaction has to write the whole entry as one line.
         after = _append(logs, session, log, [written], None)
     if after is not None:
         compact_if_due(logs, session, log, after)
@@ -90,7 +90,7 @@ def modify(logs: AgentLogs, session: str, entry_id: str, change: Modification) -
 
 
 def restore(logs: AgentLogs, session: str, entry_id: str, change: Modification) -> Entry:
-    """Make a deleted entry again from its lines in log and archive, and return it."""
+    """Recreate a deleted entry from its lines in log and archive, and return it."""
     log = logs.log(session)
     if log.stat() is None:
         raise no_deleted_entry(entry_id, session)
@@ -125,7 +125,7 @@ class _LiveSession:
 
 
 def revise(logs: AgentLogs, session: str, revision: Revision, ids: Sequence[str] = ()) -> list[Entry]:
-    """Write the lines that a revision makes of a session's live entries; return those that are live then."""
+    """Write the lines that a revision makes from a session's live entries; return the resulting entries."""
     log = logs.log(session)
     if log.stat() is None:
         raise EntryNotFoundError(f"there is no session {session!r:.80}")
@@ -140,7 +140,7 @@ def revise(logs: AgentLogs, session: str, revision: Revision, ids: Sequence[str]
 
 
 def count(logs: AgentLogs, session: str, increments: Mapping[str, int], *, wait: bool) -> bool:
-    """Add to access counts; False without ``wait`` if a writer is at work, or the index is behind."""
+    """Add to access counts; without ``wait``, return False if a writer is active or the index is behind."""
     log = logs.log(session)
     if log.stat() is None:
         return True
@@ -167,7 +167,7 @@ def count(logs: AgentLogs, session: str, increments: Mapping[str, int], *, wait:
 
 
 def compact(logs: AgentLogs, session: str, decay: Decay | None, *, wait: bool) -> Compacted:
-    """Move the session's history into its archive, with entries that have faded by a rule."""
+    """Move the session's history into its archive, and the entries that have faded under ``decay``."""
     log = logs.log(session)
     if log.stat() is None:
         return Compacted()
@@ -187,16 +187,16 @@ def _append(
     written: Sequence[Written],
     new: tuple[Stat, Sequence[Record]] | None,
 ) -> Stat | None:
-    """Append lines and let the index know; return the log's new state if it is long. The lock is held.
+    """Append lines and update the index; return the log's new state if the log is long. The lock is held.
 
-    ``new`` is the log's state before and the entries that the lines make, where all of them are new.
+    ``new`` is the log's former state with the entries that the lines create, if all of them are new.
     """
     raw = list(map(attrgetter("raw"), written))
     begin, after = log.append(raw) if len(raw) == 1 else log.append_batch(raw := in_batch(raw))
-    # A program that takes no lock may have written in between: only reading shows what it wrote.
+    # A program that takes no lock may have written in between: only reading the log shows its lines.
     alone = after.size == begin + sum(map(len, raw))
     before, entries = new or (after, ())
-    # The next query opens the index and takes the lines in.
+    # The next query opens the index and reads the lines.
     if logs.leaves_index_closed:
         return after if after.size > rewrite.COMPACT_FROM else None
     try:
@@ -212,9 +212,9 @@ def _append(
 
 
 def compact_if_due(logs: AgentLogs, session: str, log: Log, stat: Stat) -> None:
-    """Compact a log after a write that left it in a state, when it is time and nobody else does so.
+    """Compact a log after a write, if it is due and no other process is compacting it.
 
-    The write has succeeded, even if this fails.
+    ``stat`` is the log's state after the write, which has succeeded even if the compaction fails.
     """
     if stat.size <= rewrite.COMPACT_FROM or not logs.follow(session, log, stat, within=_MOMENT):
         return
@@ -231,9 +231,9 @@ def compact_if_due(logs: AgentLogs, session: str, log: Log, stat: Stat) -> None:
 def _is_worth_it(logs: AgentLogs, session: str, size: int) -> bool:
     """Return whether a log is due for compaction and has something to fold away.
 
-    A log of live entries only would be rewritten for nothing, while other writers wait.
+    Rewriting a log of live entries only would have no benefit, while other writers wait.
     """
-    # A negative number is the size at which nothing was to be folded; it counts like a compaction.
+    # A negative number is a log size at which there was nothing to fold; it counts like a compaction.
     if not rewrite.is_due(size, abs(logs.query(Index.compacted, session))):
         return False
     if logs.query(Index.live_bytes, session) <= size * rewrite.WORTH_FOLDING:

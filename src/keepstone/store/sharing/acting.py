@@ -1,4 +1,4 @@
-"""For which other agent a call reads or writes, so that a database can enforce its grants once more."""
+"""The agent for which a call accesses another agent's memory, so that a database can check grants, too."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import NamedTuple
 
 
 class Acting(NamedTuple):
-    """The agent that accesses another agent's memory."""
+    """An agent's access to another agent's memory."""
 
     to: str
     is_writing: bool
     moment: datetime
-    """The time at which its grant was checked."""
+    """The time at which the grant was checked."""
 
 
 ACTING: ContextVar[Acting | None] = ContextVar("keepstone.store.sharing.acting", default=None)
-"""The agent and grant for which the store is called in this context; None for an agent's own memory."""
+"""The agent for which the store is called in this context; None for access to an agent's own memory."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Granting, revoking, and copies of entries for another agent."""
+"""Granting and revoking of access, and copies of entries for another agent."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def add_grant(
 
 
 def revoke(store: Store, agent: str, now: datetime, to: str) -> bool:
-    """Write that nothing is granted to an agent; False if nothing was."""
+    """Write a revocation of an agent's grants, if it has any; return whether one was in force."""
     store.check_agent(to)
     with naming_damage(agent):
         lines = store.grants(agent)
@@ -76,7 +76,7 @@ def grants_now(store: Store, agent: str, now: datetime) -> list[Grant]:
 def copy_of(entry: Entry) -> Record:
     """Return the record of a copy for another agent: the entry's content, and a link to it.
 
-    Its id follows from the entry's, so that there is one copy of it.
+    The copy's id is computed from the entry's, so that an entry is not copied twice.
     """
     kept = {key: value for key, value in entry.line.items() if key not in _NOT_COPIED}
     link = {"rel": "copy_of", "to": entry.id, "session": entry.session, "agent": entry.agent}
@@ -90,7 +90,7 @@ def _write(store: Store, agent: str, grant: Grant) -> None:
 
 @contextmanager
 def naming_damage(agent: str) -> Iterator[None]:
-    """Name the agent and the remedy where its grants are damaged."""
+    """Raise an error that names the agent and the remedy if the agent's grants are damaged."""
     try:
         yield
     except DamagedGrantsError as error:

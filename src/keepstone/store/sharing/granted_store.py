@@ -1,8 +1,8 @@
-"""The store as one agent sees it in another agent's memory: through a grant, or not at all.
+"""An agent's access to another agent's memory, limited by a grant.
 
-``Reach.check`` is the one check of grants; libraries, servers and commands call nothing else. It reads the
-grants each time, so that a revocation holds from the next call on, also for sessions, cursors and iterators
-that were made before. ``GrantedStore`` has the methods that a grant can cover, and refuses all others.
+``Reach.check`` is the only check of grants, for the library, the servers and the commands. It reads the
+grants each time, so that a revocation takes effect with the next call, also for existing sessions, cursors
+and iterators. ``GrantedStore`` has the methods that a grant can cover, and refuses all others.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ class Reach:
     store: Store
     now: Callable[[], datetime]
     to: str
-    """The agent that asks."""
+    """The agent that asks for access."""
     of: str
-    """The agent whose memory it is."""
+    """The agent that owns the memory."""
 
     def check(self, may: str = READ) -> Grant:
         """Return the grant that allows reading or writing now.
 
         Raises:
-            NotGrantedError: There is none, or no such agent; the error does not tell which.
+            NotGrantedError: There is no such grant or no such agent; the error does not reveal which.
         """
         try:
             grants = in_force(self.store.grants(self.of), self.now())
-        except DamagedGrantsError:  # The doctor tells.
+        except DamagedGrantsError:  # The doctor reports it.
             grants = []
         for grant in grants:
             if grant.to == self.to and grant.allows(may):
@@ -51,19 +51,19 @@ class Reach:
 
     @contextmanager
     def access(self, may: str = READ) -> Iterator[Grant]:
-        """Call the other agent's store inside the ``with``, if ``check`` allows it; a database checks too."""
+        """Check the grant, and have a database check it once more for calls inside the ``with``."""
         grant = self.check(may)
         with acting(self.to, self.now(), is_writing=may == WRITE):
             yield grant
 
     def unshared(self, subject: str) -> NotGrantedError:
-        """Return the error of a subject that no grant covers, for an agent that has a grant."""
+        """Return the error for an agent that has a grant, about a subject that no grant covers."""
         return NotGrantedError(
             f"agent {self.of!r} lets {self.to!r} access entries as they are now: no grant covers {subject}"
         )
 
     def refused(self, may: str) -> NotGrantedError:
-        """Return the error of a missing grant."""
+        """Return the error for a missing grant."""
         return NotGrantedError(
             f"agent {self.of!r} does not let {self.to!r} {may} its memory, or there is no such agent: "
             f"its owner may run keepstone grant {self.to} --agent {self.of}"
@@ -83,7 +83,7 @@ class GrantedStore:
         self.check_agent = reach.store.check_agent
 
     def __getattr__(self, name: str) -> NoReturn:
-        """Refuse every other method of a store."""
+        """Refuse every method of a store that is not defined here."""
         # Python looks for methods such as ``__deepcopy__``, and expects this error.
         if name.startswith("__"):
             raise AttributeError(name)
@@ -136,7 +136,7 @@ class GrantedStore:
         return [entry.line for entry in found]
 
     def session(self, agent: str, session: str) -> SessionInfo | None:
-        """Return a session that has covered entries, with the newest one's time; its size is not told."""
+        """Return a session that has covered entries, with the newest entry's time and without its size."""
         newest = self.select(Scope(agent, (session,)), 1, newest_first=True)
         return SessionInfo(session, newest[0].ts, 0) if newest else None
 
@@ -160,7 +160,7 @@ class GrantedStore:
     # Writing
 
     def create(self, agent: str, session: str) -> None:  # noqa: ARG002  The contract's signature.
-        """Make nothing: a session begins with its first entry."""
+        """Create nothing: a session begins with its first entry."""
         self._reach.check(WRITE)
 
     def append(self, agent: str, session: str, records: Sequence[Record]) -> list[Entry]:
@@ -168,8 +168,8 @@ class GrantedStore:
         with self._reach.access(WRITE) as grant:
             for record in records:
                 self._check_line(grant, record, None)
-                # An entry outside the grant is refused before the store compares it, which would show whether
-                # its content is known.
+                # Refuse an entry outside the grant before the store compares it with the record, as the
+                # result would show whether the contents are equal.
                 for existing in self._store.find(agent, record["id"], session):
                     self._check_existing(grant, existing)
             return self._store.append(agent, session, [*map(self._signed, records)])
@@ -207,7 +207,7 @@ class GrantedStore:
                 return [*map(self._signed, lines)]
 
             if self._store.session(agent, session) is None:
-                checked(_Empty())  # Refuses before anything is made.
+                checked(_Empty())  # Raises before anything is created.
                 self._store.create(agent, session)
             return self._store.revise(agent, session, checked, ids)
 
@@ -219,7 +219,7 @@ class GrantedStore:
         gone: list[Record] = []
 
         def hide(live: LiveSession) -> Sequence[Record]:
-            # Replaced as a whole, as the store may call this again.
+            # Replace the list's content, as the store may call this again.
             gone[:] = [
                 {"id": entry_id, "deleted": True, "ts": ts}
                 for entry_id in ids
@@ -238,12 +238,12 @@ class GrantedStore:
         return not self.select_count(Scope(agent, (session,)))
 
     def _check_existing(self, grant: Grant, entry: Entry) -> None:
-        """Raise for an entry that a writer would replace without seeing it."""
+        """Raise if a writer would replace an entry that it may not see."""
         if not grant.covers_entry(entry):
             raise EntryExistsError(f"entry {entry.id!r:.80} exists: choose another id, or none")
 
     def _check_line(self, grant: Grant, line: Record, existing: Entry | None) -> None:
-        """Raise unless a line leaves an entry that the grant covers, or hides one."""
+        """Raise unless a line results in an entry that the grant covers, or deletes one."""
         if existing is not None and is_tombstone(line):
             return
         kind = type_of(line) or (DEFAULT_TYPE if existing is None else existing.type)
@@ -261,7 +261,7 @@ class GrantedStore:
         if not is_put(line):
             return line
         given = line.get("origin") or {}
-        # The way comes last, so that no item can name another one.
+        # ``via`` comes last, so that a record cannot override it.
         return line | {"origin": {"by": "program", **given, "via": f"agent/{self._reach.to}"}}
 
 

@@ -1,6 +1,6 @@
-"""Grants: the lines by which an agent lets others read or write its memory.
+"""Grants: lines with which an agent lets others read or write its memory.
 
-Everything here fails closed: a line that is not understood makes all lines of its agent grant nothing.
+Everything here fails closed: if one line cannot be parsed, all lines of the agent grant nothing.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ class DamagedGrantsError(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A grant of an agent to another one on its entries."""
+    """An agent's grant to another agent of access to its entries."""
 
     to: str
-    """The slug of the agent that may."""
+    """The slug of the agent that gets access."""
     may: Literal["read", "write", "nothing"]
     """``"write"`` includes reading; ``"nothing"`` is a revocation."""
     types: tuple[str, ...] | None = None
-    """Only entries of these types; None for all."""
+    """Types of the covered entries; None for all types."""
     tags: tuple[str, ...] | None = None
-    """Only entries with all of these tags; None for all entries."""
+    """Tags that a covered entry must all have; None for no condition."""
     until: datetime | None = None
-    """When it expires: an aware datetime in UTC, or None."""
+    """Time at which the grant expires, an aware datetime in UTC; None if it does not expire."""
     by: str | None = None
-    """Who granted it, in words."""
+    """The person or program that granted it, in free text."""
     ts: datetime = field(kw_only=True)
-    """When it was granted: an aware datetime in UTC."""
+    """Time of the grant, an aware datetime in UTC."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the grant in the shape of its line."""
+        """Return the grant as the object in its line."""
         line: dict[str, Any] = {"to": self.to, "may": self.may}
         line |= {} if self.types is None else {"types": [*self.types]}
         line |= {} if self.tags is None else {"tags": [*self.tags]}
@@ -57,15 +57,15 @@ class Grant:
         return line | {"ts": format_time(self.ts)}
 
     def line(self) -> bytes:
-        """Return the line of a grants file, with its end."""
+        """Return the grant as a line of a grants file, with the newline."""
         return json.dumps(self.as_dict(), ensure_ascii=False).encode() + b"\n"
 
     def allows(self, may: str) -> bool:
-        """Return whether it allows reading or writing."""
+        """Return whether the grant allows reading or writing."""
         return self.may in ((READ, WRITE) if may == READ else (WRITE,))
 
     def covers(self, kind: str, tags: Iterable[str]) -> bool:
-        """Return whether it covers an entry of this type with these tags.
+        """Return whether the grant covers an entry of this type with these tags.
 
         Examples:
             >>> from datetime import UTC, datetime
@@ -76,11 +76,11 @@ class Grant:
         return (self.types is None or kind in self.types) and set(self.tags or ()) <= {*tags}
 
     def covers_entry(self, entry: Entry) -> bool:
-        """Return whether it covers an entry as it is now."""
+        """Return whether the grant covers an entry in its present state."""
         return self.covers(entry.type, entry.tags)
 
     def narrowed(self, scope: Scope) -> Scope:
-        """Return the part of a scope that it covers."""
+        """Return the part of a scope that the grant covers."""
         types = scope.types
         if self.types is not None:
             types = self.types if types is None else tuple(kind for kind in types if kind in self.types)
@@ -90,10 +90,10 @@ class Grant:
 
 @lru_cache(maxsize=64)
 def parsed(text: bytes) -> Sequence[Grant]:
-    """Return the grants of a file in the order of their lines. The same bytes are parsed once.
+    """Return the grants of a file in the order of their lines. The result is cached for the same bytes.
 
     Raises:
-        DamagedGrantsError: A line is not a grant; none of the others counts either.
+        DamagedGrantsError: A line is not a grant; then the other lines do not count either.
     """
     found = []
     for number, raw in enumerate(text.split(b"\n"), 1):
@@ -108,12 +108,12 @@ def parsed(text: bytes) -> Sequence[Grant]:
 def with_grant(text: bytes, new: Grant, *, drop_later: bool) -> bytes:
     """Return a file with another grant at its end.
 
-    ``drop_later`` removes those of a later time to the same agent, which would outlast a revocation.
+    ``drop_later`` removes grants to the same agent with a later time, which would outlast a revocation.
 
     Raises:
         DamagedGrantsError: As for ``parsed``.
     """
-    # Raises before a line is added to others that are damaged.
+    # Raises before a line is added to a damaged file.
     parsed(text)
     kept = without(text, lambda grant: drop_later and grant.to == new.to and grant.ts > new.ts)
     return kept + (b"\n" if kept and not kept.endswith(b"\n") else b"") + new.line()
@@ -132,13 +132,13 @@ def without(text: bytes, is_unwanted: Callable[[Grant], bool]) -> bytes:
 
 
 def in_force(grants: Iterable[Grant], now: datetime) -> list[Grant]:
-    """Return the grants that hold at a time: of each agent the newest one, unless it revokes or expired.
+    """Return each agent's grant in force at a time: its newest one, unless it revokes or has expired.
 
-    Grants of the future do not count yet; of two with the same time the later line counts.
+    Grants with a later time do not count yet. If two grants have the same time, the later line counts.
     """
     newest: dict[str, Grant] = {}
     past = (grant for grant in grants if grant.ts <= now)
-    # Sorting is stable: of two grants with one time the later line stays.
+    # Sorting is stable, so that of two grants with the same time the later line is kept.
     for grant in sorted(past, key=lambda grant: grant.ts):
         newest[grant.to] = grant
     return [

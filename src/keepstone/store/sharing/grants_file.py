@@ -17,7 +17,7 @@ from keepstone.store.sharing.grants import MOST_BYTES, DamagedGrantsError, Grant
 
 
 class GrantsFile:
-    """The grants of one agent. Each call reads the file, so that a revocation holds from the next call on.
+    """The grants of one agent. Each call reads the file, so that the next call notices a revocation.
 
     Raises:
         ValueError: The layout has only one agent.
@@ -32,32 +32,32 @@ class GrantsFile:
         """Return all grants in the order of their lines; none if there is no file.
 
         Raises:
-            DamagedGrantsError: A line is not a grant, or the file is not a regular one that may be read.
+            DamagedGrantsError: A line is not a grant, or the file is not a regular, readable file.
         """
         return [*parsed(self._bytes())]
 
     def add(self, grant: Grant, *, drop_later: bool) -> None:
-        """Add a grant, synced, in one step; errors as for ``read``."""
+        """Add a grant atomically and sync the file; errors as for ``read``."""
         self._change(lambda text: with_grant(text, grant, drop_later=drop_later), create=True)
 
     def revise(self, change: Callable[[bytes], bytes]) -> None:
-        """Replace the file by the result of a function, in one step; it may raise. Errors as for ``read``."""
+        """Replace the file atomically by a function's result; raises as ``read`` and as the function."""
         self._change(change, create=True)
 
     def forget(self, to: str) -> None:
-        """Remove all lines of grants to an agent; a file that is not a regular one stays as it is."""
+        """Remove all grants to an agent; a file that is a link, too large or unreadable is left unchanged."""
 
         def rest(text: bytes) -> bytes:
             return without(text, lambda grant: grant.to == to)
 
         with suppress(DamagedGrantsError):
             text = self._bytes()
-            # Most files have no grant to this agent, so no lock is taken for them.
+            # Most files have no grant to this agent, so the lock is taken only if needed.
             if rest(text) != text:
                 self._change(rest, create=False)
 
     def is_there(self) -> bool:
-        """Return whether there is a regular file."""
+        """Return whether a regular, readable file exists."""
         try:
             self._bytes()
         except DamagedGrantsError:
@@ -69,7 +69,7 @@ class GrantsFile:
             with Folder(self.path.parent, root=self._root) as folder:
                 fd = folder.open(self.path.name, os.O_RDONLY)
                 with os.fdopen(fd, "rb") as file:
-                    if os.fstat(fd).st_nlink > 1:  # Its other name may be outside of the home.
+                    if os.fstat(fd).st_nlink > 1:  # Its other name may be outside the home.
                         raise DamagedGrantsError(f"{self.path.name} is a hard link; put a copy in its place")
                     if len(text := file.read(MOST_BYTES + 1)) > MOST_BYTES:
                         raise DamagedGrantsError(f"more than {MOST_BYTES:,} bytes of grants")
@@ -93,13 +93,13 @@ class GrantsFile:
 
 
 def forget_grants_to(root: Path, layout: Layout, to: str) -> None:
-    """Remove the grants of all agents of a home to one."""
+    """Remove the grants of all agents in a home to one agent."""
     for agent in layout.agents(root) if layout.has_agents else ():
         GrantsFile(root, layout, agent).forget(to)
 
 
 def findings(root: Path, layout: Layout) -> Iterator[Finding]:
-    """Yield the grants files that are damaged."""
+    """Yield a finding for each damaged grants file."""
     for agent in layout.agents(root) if layout.has_agents else ():
         file = GrantsFile(root, layout, agent)
         try:

@@ -1,4 +1,4 @@
-"""Lists of an agent's own entries together with those that others share with it."""
+"""Lists of an agent's own entries together with entries that other agents share with it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from keepstone.store.sharing.granted_store import Reach, granted
 
 _KIND = "shared"
 _STREAMED = 1_000
-"""Entries that an iterator takes from each store at a time."""
+"""Number of entries that an iterator fetches from each store at a time."""
 
 
 class SharedLists:
-    """The entries that a scope selects of one agent, and of others that share them.
+    """The entries that a scope selects from one agent and from others that share theirs.
 
     Every call checks the grants; an iterator checks them again for each entry that it returns.
     """
@@ -32,10 +32,10 @@ class SharedLists:
         self._parts += [(granted(reach), replace(scope, agent=reach.of)) for reach in reaches]
 
     def select(self, limit: int, cursor: str | None, *, newest_first: bool) -> Page[Entry]:
-        """Return a page of all entries by time, ties by agent; see ``Store.select``.
+        """Return a page of all entries in order of time, then of agents; see ``Store.select``.
 
         Raises:
-            ValueError: The cursor is of another list.
+            ValueError: The cursor belongs to another list.
             NotGrantedError: An agent shares nothing.
         """
         places = self._places(cursor)
@@ -48,18 +48,18 @@ class SharedLists:
         following: list[str | None] = []
         for (store, scope), page, at in zip(self._parts, found, places, strict=True):
             count = counts[scope.agent]
-            if 0 < count < len(page):  # Only the part itself can make a cursor behind its last entry taken.
+            if 0 < count < len(page):  # Only the part itself can make a cursor after its last entry.
                 page = store.select(scope, count, at or None, newest_first=newest_first)  # noqa: PLW2901
             following.append(page.next if count == len(page) else at)
         is_last = not limit or all(at is None for at in following)
         return Page(taken, None if is_last else encode(_KIND, self._agents(), following))
 
     def count(self) -> int:
-        """Return how many entries there are."""
+        """Return the total number of entries."""
         return sum(store.select_count(scope) for store, scope in self._parts)
 
     def entries(self, *, newest_first: bool) -> Iterator[Entry]:
-        """Yield all entries by time."""
+        """Yield all entries in order of time."""
         streams = [
             pages(partial(_page, store, scope, newest_first=newest_first)) for store, scope in self._parts
         ]
@@ -72,7 +72,7 @@ class SharedLists:
         return [scope.agent for _, scope in self._parts]
 
     def _places(self, cursor: str | None) -> list[str | None]:
-        """Return where each part goes on: at a cursor, at its beginning (""), or nowhere (None)."""
+        """Return each part's cursor; "" is its beginning, and None means that it has no more entries."""
         if cursor is None:
             return [""] * len(self._parts)
         kind, agents, places = decode(cursor, str, list, list)

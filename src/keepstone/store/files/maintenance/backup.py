@@ -1,8 +1,8 @@
 """A consistent copy of a home while others write to it.
 
-A session is copied under its lock, so no write is half in the copy. Whatever was rewritten
-or removed after it was copied, as a purge does, is copied again or taken out before the copy
-gets its name. The copy is made beside its place, synced, read back, opened, and then renamed.
+A session is copied under its lock, so that no write is half in the copy. Files that are rewritten or removed
+after they were copied, as by a purge, are copied again or removed from the copy before it gets its final
+name. The copy is made beside its final place, read back, opened, synced and then renamed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _ROUNDS = 10
 """Maximum passes over files that were rewritten during the backup."""
 
 _AT_ONCE = 1_000
-"""Entries whose vectors are copied at a time."""
+"""Number of entries whose vectors are copied at a time."""
 
 Progress = Callable[[int, int], None]
 Opened = Callable[[Path], Store]
@@ -71,7 +71,8 @@ class BackupRun:
         target = self._checked(folder)
         with border(target.parent):
             target.parent.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
-            # Nobody may take half a copy for a whole one, so it has another name until it is done.
+            # The copy has a temporary name until it is complete, so that it is not mistaken for a complete
+            # one.
             made = Path(tempfile.mkdtemp(".partial", f".{target.name}.", target.parent))
         try:
             info = self._copied(made, progress, vectors=vectors)
@@ -83,7 +84,7 @@ class BackupRun:
         return replace(info, folder=target)
 
     def _copied(self, made: Path, progress: Progress | None, *, vectors: bool) -> BackupInfo:
-        # Before the files: the state of syncs may be older than the files, never newer.
+        # Copy this before the files: the state of syncs may be older than the files, never newer.
         self._copy_state(made, of_sync=True)
         for _ in range(_ROUNDS):
             self._copy_all(made, progress)
@@ -91,7 +92,7 @@ class BackupRun:
             if not vectors:
                 return info
             self._copy_vectors(made)
-            # Entries purged since must not stay in the indexes either: they are made again then.
+            # Entries purged during this must not stay in the indexes either: if any file changed, start over.
             if not self._copy_round(made, lambda _: None):
                 return info
         raise self._rewritten()
@@ -131,11 +132,11 @@ class BackupRun:
         """Copy new and rewritten files since the last round; return whether there were any."""
         agents = self._layout.agents(self._root)
         changed = [self._copy_agent(agent, made, tell) for agent in agents]
-        # A list and not a generator: each of them has to be done, whatever the others return.
+        # A list, not a generator, so that each is done whatever the others return.
         return any([*changed, self._copy_tests(made, tell), self._leave_only(agents, made)])
 
     def _leave_only(self, agents: Collection[str], made: Path) -> bool:
-        """Remove agents from the copy that were purged during it."""
+        """Remove agents from the copy that were purged during the backup."""
         gone = set(self._layout.agents(made)) - set(agents)
         for path in [path for agent in gone for path in self._layout.agent_folders(made, agent)]:
             shutil.rmtree(path, ignore_errors=True)
@@ -152,7 +153,7 @@ class BackupRun:
         if self._layout.has_agents:
             changed = self._copy_grants(agent, made, tell) or changed
         place = self._layout.files_folder(self._root, agent)
-        # Most agents have no files, and so no folder of them.
+        # Most agents have no files, and so no files folder.
         with suppress(FileNotFoundError, NotADirectoryError), Folder(place, root=self._root) as folder:
             copy = self._copy_at(self._layout.files_folder(made, agent), made, tell)
             unit = Unit(AgentFiles(place, root=self._root).list, lambda: locked_files(folder))
@@ -202,14 +203,14 @@ class BackupRun:
             files = sum(len(store.files(agent).list()) for agent in agents)
             findings = tuple(finding for finding in store.maintenance.doctor() if finding.level == "error")
         derived = self._layout.derived_folder(made)
-        # Opening the copy made indexes, which are no part of it.
+        # Opening the copy made indexes, which do not belong to it.
         shutil.rmtree(derived, ignore_errors=True)
         self._copy_state(made, of_sync=False)
         size = sum(copy.count()[1] for copy in self._copies.values())
         return BackupInfo(made, len(agents), len(sessions), entries, files, size, findings)
 
     def _copy_state(self, made: Path, *, of_sync: bool) -> None:
-        """Copy the home's state beside its memory, except its space, which is recorded again."""
+        """Copy the home's settings, or the state of its syncs; its vector space is recorded separately."""
         for path in sorted((self._root / STATE).rglob("*")):
             if path.is_relative_to(self._root / SYNC) != of_sync:
                 continue
@@ -217,13 +218,13 @@ class BackupRun:
                 place = (made / path.relative_to(self._root)).parent
                 with Folder(place, root=made, create=True) as folder:
                     replace_file(folder, path.name, [path.read_bytes()], temporary=path.name + TEMPORARY)
-        # The record names its home by the inode of the folder, so the copy gets one of its own.
+        # The record contains the inode of its home's folder, so the copy needs a new one.
         space = HomeSpace(self._root).get()
         if space is not None:
             HomeSpace(made).set(space)
 
     def _copy_vectors(self, made: Path) -> None:
-        """Give the indexes of the copy the vectors that were made of its texts."""
+        """Add the existing vectors of the copied texts to the indexes of the copy."""
         with closing(self._opened(made)) as store:
             for agent in store.agents():
                 for space in (space for space in self._source.spaces(agent) if not space.is_given):
@@ -234,8 +235,7 @@ class BackupRun:
     def _copy_vectors_of(self, store: Store, agent: str, session: str, space: str) -> None:
         now = {entry.id: entry.text for entry in self._source.entries(agent, session, None, None)}
         copied = store.entries(agent, session, None, None)
-        # The text may have changed since it was copied: a vector of the new one must not stand for the old
-        # one.
+        # The text may have changed since it was copied: the old text must not get the vector of the new one.
         same = [entry for entry in copied if now.get(entry.id) == entry.text]
         for begin in range(0, len(same), _AT_ONCE):
             batch = same[begin : begin + _AT_ONCE]
@@ -247,7 +247,7 @@ class BackupRun:
 
 
 def session_units(logs: AgentLogs) -> dict[str, Unit]:
-    """Return the files of an agent's folder of sessions that belong together."""
+    """Return the files of an agent's sessions folder, grouped in units that are copied together."""
     units = {}
     for session, name, _ in logs.files():
         units[f"session {session}"] = _session_unit(logs, session, name)
@@ -272,7 +272,7 @@ def _locked_session(log: Log) -> Iterator[None]:
     with log.locked():
         yield
         if log.stat() is None:
-            log.lock.remove()  # The session was removed during the copy, and its lock file with it.
+            log.lock.remove()  # The session was removed during the backup.
 
 
 def _others(logs: AgentLogs, taken: Collection[str]) -> list[str]:
@@ -291,7 +291,7 @@ def _marks(folder: Folder, name: str) -> AbstractContextManager[object]:
     try:
         folder.stat(name)
     except FileNotFoundError:
-        return nullcontext()  # Taking the lock would leave its file behind.
+        return nullcontext()  # Taking the lock would create a lock file.
     return _locked(folder, name + LOCK)
 
 
@@ -302,7 +302,7 @@ def _locked(folder: Folder, name: str) -> Iterator[None]:
 
 
 def _sync(made: Path) -> None:
-    """Bring the names of all that was copied to the disk; the files themselves are there."""
+    """Sync the folders of the copy; the files themselves are already synced."""
     for path in (made, *(path for path in made.rglob("*") if path.is_dir())):
         sync_folder(path)
 
@@ -310,6 +310,6 @@ def _sync(made: Path) -> None:
 def _rename(made: Path, target: Path) -> None:
     with border(target):
         if target.exists():
-            target.rmdir()  # It was empty; if it is no longer, this fails and nothing is lost.
+            target.rmdir()  # It was empty; if it no longer is, this fails and nothing is lost.
         made.rename(target)
     sync_folder(target.parent)

@@ -1,4 +1,4 @@
-"""The doctor's round: the home's place, then each agent; first mended, where that is asked for."""
+"""The doctor's checks of a home's place and of each agent, with repairs first if requested."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from keepstone.store.files.maintenance.repair import mend
 from keepstone.store.files.purge import Eraser
 
 Using = Callable[[str], AbstractContextManager[AgentLogs | None]]
-"""Gives an agent's logs inside a ``with``, None if it has none."""
+"""Leases an agent's logs inside a ``with``; None if there is no such agent."""
 
 
 class Checkup:
@@ -54,7 +54,7 @@ class Checkup:
                 self._has_vectors = self._has_vectors or bool(logs.index.spaces())
             return examine(logs, self._layout, deep=deep, progress=tell)
 
-        # Modes come last, because a repair may write a file again.
+        # Modes come last, because another repair may rewrite a file.
         mended = [*self._each(mending), *mend_home(self._root, self._layout)] if fix else []
         found = [*examine_home(self._root, self._layout), *self._each(examining)]
         return [*mended, *found, *(_faster_search() if self._has_vectors else ())]

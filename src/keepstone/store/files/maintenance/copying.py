@@ -1,7 +1,7 @@
-"""Copying files that belong together under their lock, and checking later that the copy still fits.
+"""Copies of files that belong together, made under their lock, and checks that they are still current.
 
 A lock is held for one unit only, such as a log with its archive, so writers need not wait for the backup. A
-later pass finds units that were rewritten since, and copies them again.
+later pass finds units that were rewritten after they were copied, and copies them again.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Files of one folder that are to be copied at one moment."""
+    """Files of one folder that must be copied together."""
 
     names: Callable[[], Sequence[str]]
-    """Says which, below the folder; asked while the lock is held. Those that are missing are left out."""
+    """Returns the files' paths below the folder; called under the lock. Missing files are left out."""
     lock: Callable[[], AbstractContextManager[object]]
-    """Keeps others from writing to them."""
+    """Returns the lock that keeps others from writing to the files."""
     log: str = ""
-    """Which of them is a log, to which lines may be added later."""
+    """Name of the file that is a log, to which lines may be added after the copy; empty if none is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """A file of the copy, and its source."""
+    """State of a copied file and of its source."""
 
     inode: int
     mtime: int
     size: int
     tail: int
-    """The checksum of the end of the copied bytes."""
+    """Checksum of the end of the copied bytes."""
     crc: int
-    """The checksum of all of it."""
+    """Checksum of all copied bytes."""
 
 
 class Copy:
-    """The copy of one folder, unit by unit; ``follow`` may be called again to bring it up to the source."""
+    """The copy of one folder, unit by unit; each further ``follow`` brings it up to date with the source."""
 
     def __init__(self, place: Path, root: Path, progress: Callable[[int], None]) -> None:
         self._place = place
@@ -58,9 +58,9 @@ class Copy:
         self._units: dict[str, dict[str, Copied]] = {}
 
     def follow(self, source: Folder, units: Mapping[str, Unit]) -> bool:
-        """Copy the units that are new or whose copy no longer fits, remove those that no longer exist.
+        """Copy units that are new or whose copy is outdated, and remove copies of units that no longer exist.
 
-        Returns whether there was anything to do. Lines added to a log since it was copied are nothing.
+        Returns whether anything was copied or removed. Lines added to a log do not make its copy outdated.
         """
         with Folder(self._place, root=self._root, create=True) as target:
             changed = False
@@ -86,7 +86,7 @@ class Copy:
                     os.close(fd)
 
     def count(self) -> tuple[int, int]:
-        """Return how many files were copied, and how many bytes they have."""
+        """Return the number of copied files, and of their bytes."""
         files = [copied for unit in self._units.values() for copied in unit.values()]
         return len(files), sum(copied.size for copied in files)
 
@@ -111,7 +111,7 @@ class Copy:
             os.close(fd)
 
     def _write(self, target: Folder, name: str, chunks: Iterator[bytes]) -> int:
-        """Write a file, synced, and return the checksum of its content."""
+        """Write and sync a file, and return the checksum of its content."""
         if "/" in name:
             target.make_folder(name.rpartition("/")[0])
         fd = target.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -151,7 +151,7 @@ def _is_there(source: Folder, name: str) -> bool:
 
 
 def _is_same(source: Folder, name: str, copied: Copied, *, is_log: bool) -> bool:
-    """Return whether a file is as it was, but for lines that were added to a log."""
+    """Return whether a file is unchanged, apart from lines added to a log."""
     try:
         fd = source.open(name, os.O_RDONLY)
     except FileNotFoundError:
@@ -164,7 +164,8 @@ def _is_same(source: Folder, name: str, copied: Copied, *, is_log: bool) -> bool
                 copied.mtime,
                 copied.size,
             )
-        # A rewritten or emptied log is copied again, as an entry purged during the copy must not stay in it.
+        # A rewritten or emptied log is copied again, so that entries purged during the backup are not in the
+        # copy.
         grew = status.st_ino == copied.inode and status.st_size >= copied.size
         return grew and checksum(fd, copied.size) == copied.tail
     finally:
@@ -179,17 +180,17 @@ def _crc(chunks: Iterator[bytes]) -> int:
 
 
 def length_of(fd: int, size: int) -> int:
-    """Return how much of a log is to be copied: all but the beginning of a batch whose writer was killed."""
+    """Return the number of bytes of a log to copy: all except the beginning of a torn batch at its end."""
     end = behind_last_newline(fd, size)
     torn = torn_batch(fd, end)
-    # The last line of a batch may lack only its newline; then the batch is whole.
+    # If the last line of the batch lacks only its newline, the batch is complete.
     if torn is not None and whole(os.pread(fd, min(size - end, MAX_LINE), end)) is None:
         return torn
     return size
 
 
 def chunks(fd: int, size: int) -> Iterator[bytes]:
-    """Yield the first bytes of a file, a piece at a time."""
+    """Yield the first ``size`` bytes of a file in pieces."""
     at = 0
     while at < size and (chunk := os.pread(fd, min(_CHUNK, size - at), at)):
         at += len(chunk)

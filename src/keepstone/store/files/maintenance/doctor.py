@@ -1,4 +1,4 @@
-"""Checks of an agent's logs and index. Nothing is changed."""
+"""Checks of an agent's logs and index, which change nothing."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from keepstone.store.suggestion_lines import unreadable_lines
 from keepstone.text.display import counted
 
 NEWEST = 1 << 20
-"""Bytes at the end of each log in which secrets are looked for, where not all are to be looked at."""
+"""Bytes at the end of each log that are searched for secrets if ``deep`` is false."""
 
 _MOST_SECRETS = 20
-"""Maximum number of entries with secrets that are named one by one; of others only the count is given."""
+"""Maximum number of entries with secrets that are listed one by one; further ones are only counted."""
 _MOST_PLACES = 5
-"""Unreadable lines of a log that are named one by one."""
+"""Maximum number of a log's unreadable lines that are listed one by one."""
 _CHUNK = 1 << 20
 _TIMED = 7
-"""The version of UUIDs that begin with the milliseconds from 1970 to when they were made."""
+"""The version of UUIDs that begin with their creation time in milliseconds since 1970."""
 _CONFLICT_MARKERS = (b"<<<<<<< ", b"=======\n", b">>>>>>> ", b"||||||| ")
 _FIX = "keepstone doctor --fix"
 _REBUILD = "keepstone index --rebuild"
@@ -61,7 +61,7 @@ def examine(
         try:
             fold, found = _log(f"{logs.agent}/{session}", logs.log(session), search.watching(session))
         except MovedError:
-            # The agent is gone as a whole, which is not a finding about this log.
+            # The whole agent was removed, which is not a finding about this log.
             raise
         except (KeepstoneError, OSError) as error:
             findings.append(_unreadable(f"{logs.agent}/{session}", error))
@@ -76,7 +76,7 @@ def examine(
         if deep:
             findings += _rows(logs, session)
             for original in originals(logs.folder, logs.log(session)):
-                _log("", original, archived)  # Its damage is why it is there.
+                _log("", original, archived)  # Its damage is known.
         progress(status.st_size)
     findings += search.findings()
     is_well = all(finding.level == "ok" for finding in findings)
@@ -99,7 +99,7 @@ def _looked_at(entries: int, *, deep: bool) -> str:
 
 
 Watch = Callable[[Iterable[Line], int], Iterable[Line]]
-"""Lets lines pass that are to be looked at on the way; the number is how long their file is."""
+"""Passes lines on and examines them on the way; the number is the size of their file in bytes."""
 
 
 def _unwatched(lines: Iterable[Line], _size: int) -> Iterable[Line]:
@@ -115,7 +115,7 @@ def _log(subject: str, log: Log, watch: Watch) -> tuple[Fold, list[Finding]]:
             return fold, []
         scan = Scan(fd, unfinished=True)
         fold.take(_noting(unreadable, watch(scan, stat.size)))
-        # A marker of git is eight bytes long with the space or line end after it.
+        # A conflict marker of git is eight bytes long, including the space or newline after it.
         markers = [at for at in unreadable if os.pread(fd, 8, at).startswith(_CONFLICT_MARKERS)]
         found = [_conflicted(subject, _places(fd, markers))] if markers else []
         return fold, [*found, *_counted(subject, fold, scan, partial(_places, fd, unreadable))]
@@ -142,7 +142,7 @@ def _conflicted(subject: str, places: str) -> Finding:
 
 
 def _put_back(subject: str, fold: Fold, dropped: datetime) -> Iterator[Finding]:
-    """Look for entries that a session of this name had before it was dropped."""
+    """Find entries from before a session of this name was dropped."""
     older = sum(_is_older(folded.record, dropped) for folded in fold.entries.values())
     if older:
         message = (
@@ -156,8 +156,8 @@ def _put_back(subject: str, fold: Fold, dropped: datetime) -> Iterator[Finding]:
 def _is_older(record: Record, moment: datetime) -> bool:
     """Return whether an entry was made before a moment.
 
-    Its ``ts`` alone does not prove it, since imported entries keep their times: an id of our own
-    has the time at which it was made, in milliseconds.
+    Its ``ts`` alone does not prove that, since imported entries keep their times. An id made by keepstone
+    contains its creation time in milliseconds.
     """
     try:
         made = UUID(record["id"])
@@ -179,7 +179,7 @@ def _noting(offsets: list[int], lines: Iterable[Line]) -> Iterator[Line]:
 
 
 def _places(fd: int, offsets: Sequence[int]) -> str:
-    """Return the places of the first of some lines: their numbers, as editors count, and byte offsets."""
+    """Return the places of the first lines as text: line numbers, as editors count them, and byte offsets."""
     named = offsets[:_MOST_PLACES]
     places = [f"line {number:,} (byte {at:,})" for number, at in zip(_numbers(fd, named), named, strict=True)]
     more = len(offsets) - len(named)
@@ -187,10 +187,10 @@ def _places(fd: int, offsets: Sequence[int]) -> str:
 
 
 def _numbers(fd: int, offsets: Iterable[int]) -> Iterator[int]:
-    """Yield which line of a file begins at each of some offsets, which come in order."""
+    """Yield the number of the line that begins at each offset; the offsets must be sorted."""
     number, at = 1, 0
     for offset in offsets:
-        # In pieces, as a log may be larger than the memory.
+        # Read in pieces, as a log may be larger than the memory.
         while at < offset and (chunk := os.pread(fd, min(_CHUNK, offset - at), at)):
             number += chunk.count(b"\n")
             at += len(chunk)
@@ -249,7 +249,7 @@ def _left_by_a_rewrite(subject: str) -> Finding:
 
 
 def _archives(logs: AgentLogs) -> Iterator[Finding]:
-    """Check the other files in the folder of archives; the archives of sessions are read with their logs."""
+    """Check the other files in the archive folder; sessions' archives are checked with their logs."""
     try:
         names = [entry.name for entry in logs.folder.scan(ARCHIVE)]
     except FileNotFoundError:
@@ -284,8 +284,8 @@ def _marks(logs: AgentLogs) -> list[Finding]:
 
 
 def _suggestions(logs: AgentLogs, layout: Layout) -> Iterator[Finding]:
-    """Find lines that are neither a suggestion nor a decision about one; they change nothing."""
-    # A home with a layout of one agent has no such file.
+    """Find lines that are neither a suggestion nor a decision about one, and are ignored."""
+    # A home whose layout has only one agent has no such file.
     if "{agent}" not in layout.sessions:
         return
     path = layout.beside(logs.root, logs.agent, SUGGESTIONS)
@@ -343,7 +343,7 @@ def _rows(logs: AgentLogs, session: str) -> list[Finding]:
 
 
 class SecretSearch:
-    """Looks for secrets in lines read elsewhere, and reports their places, never their values."""
+    """Searches lines that others read for secrets; reports the secrets' places, never their values."""
 
     def __init__(self, agent: str, *, deep: bool) -> None:
         self._agent = agent
@@ -351,7 +351,7 @@ class SecretSearch:
         self._found: dict[tuple[str, str], list[str]] = {}
 
     def watching(self, session: str) -> Watch:
-        """Return the function that checks the lines of a session's log."""
+        """Return a ``Watch`` that searches the lines of a session's log."""
 
         def watch(lines: Iterable[Line], size: int) -> Iterator[Line]:
             begin = 0 if self._deep else size - NEWEST
@@ -363,20 +363,21 @@ class SecretSearch:
         return watch
 
     def _note_secrets(self, session: str, line: Line) -> None:
-        # The bytes are searched first, as hardly any line has a secret: only then is each value looked at.
+        # Search the bytes first, as hardly any line has a secret; search each value only if the bytes contain
+        # one.
         kinds = kinds_in(line.raw.decode("utf-8", "replace"))
         if not kinds:
             return
         entry_id = id_of(line.record) if line.record is not None else None
         if line.record is not None:
-            # A secret that is spread over several values is in none of them: then the kinds in the bytes are
-            # reported.
+            # If a secret is spread over several values, no single value has it: report the kinds in the
+            # bytes.
             kinds = [secret.kind for secret in secrets_in(line.record)] or kinds
         known = self._found.setdefault((session, entry_id or ""), [])
         known += [kind for kind in dict.fromkeys(kinds) if kind not in known]
 
     def findings(self) -> Iterator[Finding]:
-        """Yield a warning for each entry that holds a secret, and at most one for all beyond twenty."""
+        """Yield a warning for each of the first twenty entries with a secret, and one for the rest."""
         cost = "anyone who can read the home, a copy of it or a prompt made from it has the secret"
         for (session, entry_id), kinds in list(self._found.items())[:_MOST_SECRETS]:
             subject = f"{self._agent}/{masked(session)}"

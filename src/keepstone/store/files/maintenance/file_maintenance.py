@@ -15,7 +15,7 @@ from keepstone.store.reader import HNSW_FROM
 
 
 class FileMaintenance:
-    """The ``Maintenance`` of a file store; its docstrings describe each method."""
+    """The ``Maintenance`` of a file store; the docstrings of ``Maintenance`` describe each method."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class FileMaintenance:
         fix: bool = False,
         progress: Callable[[int, int], None] | None = None,
     ) -> list[Finding]:
-        from keepstone.store.files.maintenance.checkup import Checkup  # Opening a home needs none of it.
+        from keepstone.store.files.maintenance.checkup import Checkup  # Opening a home does not need it.
 
         return Checkup(self._root, self._layout, self._using).run(deep=deep, fix=fix, progress=progress)
 

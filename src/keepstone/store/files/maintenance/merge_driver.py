@@ -1,4 +1,4 @@
-"""The merge driver in git's configuration: its command line, and a check for one that is not safe."""
+"""The merge driver in git's configuration: its registration, and a check for an unsafe command line."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from keepstone.filesystem.layout import GIT_ATTRIBUTES
 from keepstone.model import Finding
 
 DRIVER = "keepstone"
-"""The name of the merge driver in attributes and configuration."""
+"""Name of the merge driver in git's attributes and configuration."""
 _KEY = f"merge.{DRIVER}.driver"
 _ISOLATED = re.compile(r"-[A-Za-z]*[PI][A-Za-z]*")
-"""Options of Python that keep the working directory off the path of modules."""
+"""Options of Python that keep the working directory out of the module search path."""
 
 
 def register(root: Path) -> None:
-    """Write the driver into the configuration of the clone that holds a home, in place of any other line.
+    """Write the driver into the configuration of a home's clone, replacing any earlier registration.
 
     Raises:
         StoreError: git is not installed, or failed.
     """
-    # git starts it in the work tree. Without -P Python would import modules that others pushed there.
+    # git starts the driver in the work tree. Without -P, Python would import modules that others pushed
+    # there.
     command = f"{shlex.quote(sys.executable)} -P -m keepstone git merge-log %O %A %B %P"
     git(root, "config", "--replace-all", f"merge.{DRIVER}.name", "keepstone: union of log lines")
     git(root, "config", "--replace-all", _KEY, command)

@@ -1,8 +1,8 @@
 """Copies of logs before ``doctor --fix`` removed lines, and torn batches that a writer removed.
 
-An original lies in the folder of archives, under the log's name, the time and
-``.original``: it is part of a session without being one. A purge takes its entries' lines out of
-originals too, and they go with their session.
+An original is in the archive folder. Its name is the log's name, the time and ``.original``, so that it
+belongs to a session but is not read as one. A purge also removes its entries' lines from originals, and
+originals are removed together with their session.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ def original_names(folder: Folder) -> Iterator[str]:
 
 
 def log_of(name: str) -> str | None:
-    """Return the name of the log that a file is an original of, None if it is none."""
+    """Return the name of the log of an original; None if the file is not an original."""
     found = _ORIGINAL.fullmatch(name)
     return found and found[1]
 
 
 def keep_original(folder: Folder, log: Log) -> str:
-    """Copy a log, or an archive, as it is now, synced; return the copy's name. The lock is held.
+    """Copy a log or an archive and sync the copy; return the copy's name. The lock is held.
 
     Raises:
         StoreError: The disk is full or failed; no copy was made.

@@ -1,4 +1,4 @@
-"""Findings on the place of a home: its file system, its permissions, and foreign files in it."""
+"""Checks of the place of a home: its file system, permissions, links and leftover files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NETWORK = frozenset(
     "fuse.sshfs fuse.rclone fuse.glusterfs fuse.ceph fuse.davfs2 fuse.s3fs fuse.gcsfuse".split()
 )
 _OF_THE_HOST = frozenset("9p drvfs virtiofs fakeowner fuse.grpcfuse fuse.osxfs osxfs vboxsf prl_fs".split())
-"""Folders of the host in a virtual machine or container: WSL, Docker Desktop, VirtualBox, Parallels."""
+"""File systems of host folders in a guest system: WSL, Docker Desktop, VirtualBox, Parallels."""
 _SYNCED = (
     ("Dropbox", re.compile(r"dropbox(?:$| \(|-)")),
     ("OneDrive", re.compile(r"onedrive(?:$| - |-)")),
@@ -44,13 +44,13 @@ _SYNCED = (
 _SYNCTHING = ".stfolder"
 _OTHERS = 0o077
 _OF_GIT = 0o775
-"""Permissions that a checkout gives to files and folders, by the user's umask."""
+"""Permissions that a checkout may give to files and folders, depending on the user's umask."""
 _SHOWN = 3
 _FIX = "keepstone doctor --fix"
 
 
 def examine_home(root: Path, layout: Layout) -> list[Finding]:
-    """Return the problems of a home's place, or one finding that all is well. Changes nothing."""
+    """Return a summary and the problems of a home's place. Changes nothing."""
     checks: tuple[Callable[[], Iterator[Finding]], ...] = (
         partial(_ground, root),
         partial(_links, root, layout),
@@ -63,7 +63,7 @@ def examine_home(root: Path, layout: Layout) -> list[Finding]:
     )
     findings: list[Finding] = []
     for check in checks:
-        # Each check by itself, so that a folder that may not be read hides nothing of the others.
+        # Run each check separately, so that an unreadable folder does not hide the findings of other checks.
         try:
             findings += check()
         except PermissionError as error:
@@ -86,7 +86,7 @@ def _refused(error: PermissionError) -> Finding:
 
 
 def mend_home(root: Path, layout: Layout) -> list[Finding]:
-    """Remove the permissions of others, and the leftovers of killed processes."""
+    """Remove other users' permissions, and the leftovers of killed processes."""
     mended = []
     paths = list(open_to_others(root, layout))
     for path, mode in paths:
@@ -132,7 +132,7 @@ def _ground(root: Path) -> Iterator[Finding]:
 
 
 def _file_system(path: Path) -> str | None:
-    """Return the type of the file system that holds a path, None if it is one of this machine's disks."""
+    """Return the type of a path's file system; None if it is on a disk of this machine."""
     if sys.platform == "darwin":
         found = macos_mount.file_system(path)
         return found[0] if found and (not found[1] or found[0] in _NETWORK | _OF_THE_HOST) else None
@@ -142,12 +142,12 @@ def _file_system(path: Path) -> str | None:
 def _mounts() -> str:
     try:
         return MOUNTS.read_text("utf-8", "surrogateescape")
-    except OSError:  # Only Linux has it.
+    except OSError:  # Only Linux has this file.
         return ""
 
 
 def network_type(path: Path, mounts: str) -> str | None:
-    """Return the type of the file system that holds a path if other machines may write to it, else None.
+    """Return the type of a path's file system if other machines may write to it, else None.
 
     ``mounts`` is Linux's ``/proc/self/mountinfo``.
     """
@@ -156,16 +156,16 @@ def network_type(path: Path, mounts: str) -> str | None:
         before, _, after = line.partition(" - ")
         fields, kinds = before.split(), after.split()
         if len(fields) > 4 and kinds:  # noqa: PLR2004  The fifth field is the mount point: proc(5).
-            # Spaces and some other characters of a path are octal escapes there.
+            # Spaces and some other characters of a path are written as octal escapes.
             point = Path(re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[4]))
-            # Of two mounts on one point the later one is visible.
+            # If two mounts have the same mount point, the later one is visible.
             if len(point.parts) >= longest and (point == path or point in path.parents):
                 found, longest = kinds[0], len(point.parts)
     return found if found in _NETWORK | _OF_THE_HOST else None
 
 
 def sync_service(path: Path) -> str | None:
-    """Return the name of the service that copies this folder to other machines, None if none is known to."""
+    """Return the name of the service known to copy this folder to other machines; None if there is none."""
     for part in path.parts:
         for service, pattern in _SYNCED:
             if pattern.match(part.casefold()):
@@ -202,7 +202,7 @@ def _hard_links(root: Path, layout: Layout) -> Iterator[Finding]:
 
 
 def _way_points(root: Path, layout: Layout) -> Iterator[Path]:
-    """Yield the folders above agents' folders, and everything in the places of agents' folders."""
+    """Yield the folders above agents' folders, and all paths where an agent's folder may be."""
     for template in (layout.sessions, layout.files):
         reached = [root]
         for part in template.split("/"):
@@ -218,7 +218,7 @@ def _is_real(path: Path) -> bool:
 
 
 def tops(root: Path, layout: Layout) -> list[Path]:
-    """Return the folders right below a home that hold all of it; ``.index``, which is derived, is last."""
+    """Return the folders directly below a home that contain all of it, the derived ``.index`` last."""
     names = {template.partition("/")[0] for template in (layout.sessions, layout.files)}
     if "{agent}" in names:
         names = (names - {"{agent}"}) | set(layout.agents(root))
@@ -242,7 +242,7 @@ def _below(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 
 def open_to_others(root: Path, layout: Layout) -> Iterator[tuple[Path, int]]:
-    """Yield the paths in a home that others than its owner may read or write, with their modes."""
+    """Yield the paths in a home that users other than its owner may access, with their modes."""
     for path, status in chain.from_iterable(_below(top) for top in tops(root, layout)):
         if status.st_mode & _OTHERS:
             yield path, stat.S_IMODE(status.st_mode)
@@ -263,9 +263,9 @@ def _modes(root: Path, layout: Layout) -> Iterator[Finding]:
 
 
 def _is_of_git(root: Path, path: Path, mode: int) -> bool:
-    """Return whether a checkout made a file or folder with this mode, which git does not keep.
+    """Return whether a checkout may have set this mode, as git only records the executable bit.
 
-    Files that git ignores keep the mode that we gave them: the index, tokens and lock files.
+    Files that git ignores keep the mode that keepstone gave them: the index, tokens and lock files.
     """
     is_left_alone = INDEX in path.relative_to(root).parts or path.name.startswith(".tokens.")
     return not is_left_alone and not path.name.endswith(LOCK) and mode & ~_OF_GIT == 0
@@ -281,7 +281,7 @@ def _close(root: Path, path: Path, mode: int) -> None:
         if path.is_dir():
             path.chmod(mode)
             return
-        # By a descriptor, so that a link that was put in its place changes no file elsewhere.
+        # Use a descriptor, so that a link put in the file's place changes no file elsewhere.
         with Folder(path.parent, root=root) as folder:
             fd = folder.open(path.name, os.O_RDONLY)
             try:
@@ -291,7 +291,7 @@ def _close(root: Path, path: Path, mode: int) -> None:
 
 
 def left_over(root: Path, layout: Layout) -> Iterator[Path]:
-    """Yield the files and folders that killed processes left outside the folders of sessions."""
+    """Yield the files and folders outside sessions folders that killed processes or removed agents left."""
     agents = layout.agents(root)
     for agent in agents:
         temporary = layout.files_folder(root, agent) / FILES_TEMPORARY
@@ -344,6 +344,6 @@ def _remove(root: Path, path: Path) -> None:
 
 
 def _remove_temporary(root: Path, path: Path) -> None:
-    """Remove the temporary file of a write under the lock of such writes: it may be one that goes on."""
+    """Remove the temporary file of a write under the lock of such writes, as the write may be in progress."""
     with Folder(path.parent, root=root) as folder, locked_files(folder):
         pass  # The next holder of the lock removes it.

@@ -1,6 +1,6 @@
 """Repairs of the doctor's findings in an agent's logs and index.
 
-Each change of a log or an archive first keeps a copy of the original: see ``originals``.
+Before each change of a log or an archive, a copy of it is kept: see ``originals``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from keepstone.text.display import counted
 
 
 def mend(logs: AgentLogs, layout: Layout, *, deep: bool = False) -> list[Finding]:
-    """Mend an agent's logs, then its index; return the repairs, and those that failed."""
+    """Repair an agent's logs, then its index; return findings about the repairs and the failed ones."""
     mended = [*_left_over(logs), *_locks(logs, layout)]
     for session, _, _ in list(logs.files()):
         for log in (logs.log(session), logs.archive(session)):
@@ -34,7 +34,7 @@ def _done(subject: str, message: str) -> Finding:
 
 
 def _left_over(logs: AgentLogs) -> Iterator[Finding]:
-    """Remove the temporary files of rewrites, each under the lock of its log: it may be one that goes on."""
+    """Remove the temporary files of rewrites, each under its log's lock, as a rewrite may be in progress."""
     for sub in ("", ARCHIVE):
         for name in _names(logs, sub):
             log_name = name.removesuffix(PREPARED).removesuffix(TEMPORARY)
@@ -65,7 +65,7 @@ def _locks(logs: AgentLogs, layout: Layout) -> Iterator[Finding]:
         lock = Lock(logs.folder, name)
         try:
             with lock.hold():
-                # Another process may have made the log before the lock was ours.
+                # Another process may have created the log before this one got the lock.
                 if log not in _names(logs, ""):
                     lock.remove()
                     yield _done(f"{logs.agent}/{name}", "removed")
@@ -77,7 +77,7 @@ def _log(logs: AgentLogs, session: str, log: Log) -> list[Finding]:
     if not _damage(log):
         return []
     with logs.log(session).locked():
-        # Looked at again: another process may have mended the log before the lock was ours.
+        # Check again, as another process may have repaired the log before this one got the lock.
         damage = _damage(log)
         if not damage:
             return []
@@ -89,7 +89,7 @@ def _log(logs: AgentLogs, session: str, log: Log) -> list[Finding]:
 
 
 def _damage(log: Log) -> str:
-    """Return in words the damage that a rewrite of a log corrects; empty if there is none."""
+    """Return a text about the damage that a rewrite of a log corrects; empty if there is none."""
     with log.reading() as fd:
         if fd is None:
             return ""
@@ -113,7 +113,7 @@ def _index(logs: AgentLogs, *, deep: bool) -> list[Finding]:
             mended.append(_done(logs.agent, f"removed {len(files)} file(s) of vectors or graphs"))
         known = logs.index.known()
         if any(known.get(session) != (name, stat_of(status)) for session, name, status in logs.files()):
-            # With 0 no earlier refresh is recent enough.
+            # With age 0, no earlier refresh counts.
             logs.refresh(0)
             mended.append(_done(logs.agent, "brought the index up to the logs"))
     except (UnavailableError, DamagedError, KeepstoneError) as error:
