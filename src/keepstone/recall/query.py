@@ -178,7 +178,7 @@ class Period:
     day: int | None = None
 
     def holds(self, ts: datetime) -> bool:
-        """Return whether an instant is in the period, or on the day after a named day, as reports often are."""
+        """Return whether an instant is in the period, or on the day after, when people report a named day."""
         today = ts.date()
         if self.day is None or self._is(today):
             return self._is(today)

@@ -87,7 +87,7 @@ _HEX = "[a-f0-9]"
 _ALNUM = "[A-Za-z0-9]"
 _BASE64 = "[A-Za-z0-9+/]"
 KINDS: Sequence[Kind] = (
-    # docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html; keys in its examples end in EXAMPLE.
+    # docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html; its sample keys end in EXAMPLE.
     _token("AWS access key", "AKIA ASIA ABIA ACCA", r"(?![A-Z0-9]{9}EXAMPLE)[A-Z0-9]{16}"),
     _token("AWS Bedrock key", "ABSK", rf"{_BASE64}{{100,300}}={{0,2}}"),
     # The secret half is 40 characters of base64 without a prefix, so the name before it is required.

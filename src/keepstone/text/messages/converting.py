@@ -24,7 +24,7 @@ class Dialect:
     given: Callable[[Record], Record]
     """Returns a message of this form without keys that only a provider's responses have."""
     write: Callable[[Turn, Record | None], Iterator[Record]]
-    """Yields a turn as messages. The second argument is the original message if it has the form, else None."""
+    """Yields a turn as messages. The second argument is the turn's message if it has the form, else None."""
     merges_calls: bool = True
     """Whether consecutive calls must be in one message."""
     is_alternating: bool = False

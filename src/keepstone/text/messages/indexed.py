@@ -32,8 +32,8 @@ _BINARY = re.compile(r"(?=.*[0-9])(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9+/_-]{256,}={0
 def message_text(payload: Record, kind: object) -> str | None:
     """Return the text of a payload that is a message with content blocks or tool calls; None for any other.
 
-    The result has the texts, the reasoning after ``reasoning: ``, the names and argument values of tool calls, the
-    results of tools, and the names of files; never base64.
+    The result has the texts, the reasoning after ``reasoning: ``, the names and argument values of tool
+    calls, the results of tools, and the names of files; never base64.
 
     Args:
         payload: The message.
