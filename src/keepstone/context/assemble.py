@@ -89,7 +89,7 @@ def build(wanted: Contents, budget: int, counter: Counter | None = None) -> Cont
     share = min(budget // _NOTES_SHARE, int(budget * _PREFIX_SHARE) - count(INSTRUCTIONS))
     files = shelves(wanted.notes, max(0, share), count)
     prefix = _prefix(wanted, budget, filler, files)
-    # Only after the prefix, which must be the same for every query, as the window changes with each turn.
+    # Record the window only after the prefix is built: the window changes each turn, the prefix must not.
     filler.shown.send(wanted.window)
     rest = _rest(wanted, budget, filler, files, prefix.text)
     last = _last(wanted, below, budget, filler, (prefix.text, rest.text))

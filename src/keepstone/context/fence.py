@@ -42,7 +42,7 @@ def line_of(ref: str, entry: Entry, text: str, remarks: Sequence[str] = (), *, w
 
 
 def remarks_of(entry: Entry, *, is_untrusted: bool = False) -> list[str]:
-    """Return the remarks on an entry: where it comes from, and why it is stale."""
+    """Return the remarks on an entry: its origin if it is untrusted, and why it is stale."""
     stale = entry.stale
     return [*([f"from {entry.trust}"] if is_untrusted else []), *([f"stale: {stale}"] if stale else [])]
 

@@ -90,7 +90,7 @@ def shelves(sources: Sequence[Source], share: int, count: Counter) -> list[Shelf
 
 
 def _shelved(sources: Sequence[Source], share: int, count: Counter) -> list[Shelf]:
-    """Allocate to each file what it needs, at most an equal part of the rest, shortest first."""
+    """Allocate the tokens that each file needs, shortest first, at most an equal part of the rest."""
     found = []
     for place, source in enumerate(sorted(sources, key=lambda source: source.length)):
         part = share // (len(sources) - place)

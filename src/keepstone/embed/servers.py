@@ -16,7 +16,7 @@ from keepstone.filesystem.atomic import replace_file
 from keepstone.filesystem.confine import FILE_MODE, Folder
 
 OPENAI = "openai"
-"""The name of OpenAI's own server, or of the one in $OPENAI_BASE_URL."""
+"""The name of OpenAI's own server, or of the server in $OPENAI_BASE_URL."""
 _FILE = "embedding-servers.txt"
 _LONGEST = 300
 """Maximum characters of an address."""

@@ -84,7 +84,7 @@ class OneThread:
             # OpenBLAS is looked up at the first use, as this loads libraries.
             if self._blas is None:
                 self._blas = Blas()
-            # Only the first thread inside sees the number to restore; the others see 1.
+            # Only the first thread inside sees the number to restore; other threads see 1.
             if not self._inside:
                 self._before = self._blas.threads
                 self._blas.threads = 1

@@ -140,7 +140,7 @@ class Bullets:
         """Return the first bullet that duplicates ``content``, or None."""
         wanted = sameness(content)
         # Searching the whole text first usually avoids parsing the bullets. The pattern has only a few
-        # words, as compiling one of 100,000 takes seconds.
+        # words, as compiling 100,000 words takes seconds.
         words = wanted.split()
         end = r"\s*(?:\.\s*)?(?:\n|\Z)" if len(words) <= _SEARCHED else ""
         if not re.search(r"\s+".join(map(re.escape, words[:_SEARCHED])) + end, self.text.casefold()):

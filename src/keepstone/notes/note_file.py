@@ -60,7 +60,7 @@ class NotesFile:
 
         Raises:
             PathEscapeError: The file is a link out of the project's folder.
-            AccessDeniedError: The file is read-only, or permission is denied. It is unchanged.
+            AccessDeniedError: The file is read-only, or permission is denied. The file is unchanged.
             LockTimeoutError: Another process held the lock for 5 seconds. The file is unchanged.
         """
         with self._errors_translated():

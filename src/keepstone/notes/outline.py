@@ -246,7 +246,7 @@ class Outline:
         return len(self._text) if end < 0 else end
 
     def _after(self, end: int) -> int:
-        """Return the start of the line after the one that ends at ``end``."""
+        """Return the start of the line after the line that ends at ``end``."""
         return end + 1 if end < len(self._text) else end
 
     @staticmethod

@@ -50,7 +50,7 @@ def says_same(text: str, query: str) -> bool:
 
 
 def repeating(heads: Mapping[int, tuple[str, object]], query: str) -> Collection[int]:
-    """Return the keys of texts that repeat a question or quote memory; none if the query is no question."""
+    """Return the keys of texts that repeat a question or quote memory; none if the query asks nothing."""
     if not is_question(query):
         return ()
     return _same(heads, query) | {key for key, (head, _) in heads.items() if head.startswith(_QUOTING)}

@@ -49,8 +49,8 @@ FEW, SPARSE, MOST_RARE = 5, 20, 4
 """A single word is rare if at most FEW entries hold it and, unless it is an identifier, at most one entry in
 SPARSE. At most MOST_RARE words are checked."""
 MANY = 100
-"""If at most MANY entries hold an identifier of several parts, all of these come first; else only those that
-the lists found, as the order of the rest would be arbitrary."""
+"""If at most MANY entries hold an identifier of several parts, all of them come first; else only the entries
+that the lists found, as the order of the rest would be arbitrary."""
 
 BOOSTED = {
     "exact": "rare words found",

@@ -178,7 +178,10 @@ class Period:
     day: int | None = None
 
     def holds(self, ts: datetime) -> bool:
-        """Return whether an instant is in the period, or on the day after, when people report a named day."""
+        """Return whether an instant lies in the period.
+
+        The day after a named day counts, too, as people often report events on the next day.
+        """
         today = ts.date()
         if self.day is None or self._is(today):
             return self._is(today)
@@ -234,7 +237,7 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _GERMAN = {"mär": "mar", "mai": "may", "okt": "oct", "dez": "dec"}
 """Prefixes of German months that differ from the English ones."""
 # Months may be in lower case, except "may". They need a day, a year or a preposition next to them, which
-# verbs such as "march" do not have.
+# verbs such as "march" rarely have.
 _MONTH = (
     r"\b(?P<month>May|Mai|(?i:jan(?:uary?)?|feb(?:ruary?)?|mar(?:ch)?|märz|apr(?:il)?|jun[ei]?|jul[yi]?"
     r"|aug(?:ust)?|sept?(?:ember)?|o[ck]t(?:ober)?|nov(?:ember)?|de[cz](?:ember)?"

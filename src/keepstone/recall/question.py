@@ -33,7 +33,7 @@ class Question:
     as_of: datetime | None = None
     """Search the entries as they were at this time."""
     include_superseded: bool = False
-    """Whether to include entries that are not valid at that time: superseded, expired and future ones."""
+    """Whether to include entries not valid at the question's time: superseded, expired and future ones."""
 
     def moment(self) -> datetime:
         """Return the time at which loaded entries must be valid.

@@ -91,7 +91,7 @@ _BESIDE = 0.15
 """Minimum score from neighbours with which a less relevant hit still goes into a prompt."""
 
 WEAK = 5
-"""Number of hits that a model gets if none is clearly relevant: a note says so, and the model may judge."""
+"""Number of hits for a model if none is clearly relevant: a note says so, and the model may judge them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,8 @@ class _Model:
     """Weight of the cosine's place, see ``Cosines.place``."""
 
 
-# Fitted on conversations, see docs/decisions/0017 and 0029: a change of one weight needs these measurements
-# again.
+# Fitted on conversations, see docs/decisions/0017 and 0029: after a change of one weight, the measurements
+# must be repeated.
 _BOTH = _Model(-3.6, coverage=2.8, mass=1.1, unseen=-1.9, cosine=4.0)
 _WORDS = _Model(-4.15, coverage=3.5, mass=3.7, unseen=-1.8, length=-0.55)
 _VECTOR = _Model(-3.7, cosine=6.4)
@@ -242,8 +242,8 @@ class Relevance:
         """Return the words with the largest total weight in one window, and the words without a position."""
         if not places or places[-1][0] - places[0][0] < _TOGETHER:
             return words
-        # A window slides over the places. It counts how often it holds each word, so that a word leaves only
-        # with its last place.
+        # A window slides over the places and counts how often it holds each word: a word leaves the window
+        # only with its last place.
         inside = dict.fromkeys(words, 0)
         weight, most, best, end = 0.0, 0.0, (0, 0), 0
         for first, (begin, leaving) in enumerate(places):

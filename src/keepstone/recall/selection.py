@@ -307,7 +307,7 @@ def chosen(wanted: Any, reason: str, *, recorded: Space | None = None, name: str
         if remote and is_unnamed(made.id):
             made.id = embedder.id  # A server with a different answer is identified by its address.
         return Choice(Patient(made) if not remote else made, reason, remote)
-    # Embedders of third parties get a timeout for each call; a server's client has its own timeout.
+    # Third-party embedders get a timeout per call; local ones need none, and servers' clients have one.
     trusted = is_local(embedder) or is_remote(embedder)
     return Choice(embedder if trusted else Patient(embedder), reason, is_remote(embedder))
 

@@ -1,4 +1,4 @@
-"""Recall over an agent's own entries and those that others share with it."""
+"""Recall over an agent's own entries and the entries that other agents share with it."""
 
 from __future__ import annotations
 

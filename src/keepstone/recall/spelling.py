@@ -17,7 +17,7 @@ _CONSONANTS = 3
 
 
 def exchanged(word: str) -> list[str]:
-    """Return all words that exchanging two adjacent letters of a word makes.
+    """Return all words that differ from a word by one exchange of two adjacent letters.
 
     Examples:
         >>> exchanged("lmap")

@@ -19,7 +19,7 @@ class Kind:
 
     name: str
     marks: tuple[str, ...]
-    """Strings of which every such secret contains one. Searching for them first makes most texts cheap."""
+    """Every such secret contains one of these strings. Searching for them first makes most texts cheap."""
     pattern: re.Pattern[str]
     """Matches the secret, or its group ``secret`` if there is one."""
     is_free: bool = False
