@@ -35,12 +35,12 @@ class Contents:
     """The candidates for a context, most important first unless noted otherwise."""
 
     pinned: Sequence[Entry] = ()
-    """By creation, oldest first, which is their order in the context."""
+    """Pinned entries by creation, oldest first, which is their order in the context."""
     standing: Sequence[Entry] = ()
     """Preferences and decisions by creation, oldest first; the newest are most important."""
     recalled: Sequence[Entry] = ()
     passage: Callable[[Entry], str] = TEXT
-    """Returns the text that is shown of a recalled entry."""
+    """Returns the text to show for a recalled entry."""
     newest: Sequence[Entry] = ()
     """The last turns, oldest first; the last is most important."""
     notes: Sequence[Source] = ()
@@ -50,14 +50,14 @@ class Contents:
     with_ids: bool = False
     """Whether each entry is shown with its session and id."""
     trust: str = TRUSTED
-    """The least trust of entries outside the last fence."""
+    """Minimum trust of entries outside the last fence."""
     untrusted: Literal["fence", "omit"] = "fence"
-    """Whether the other entries are in the last fence, or left out."""
+    """Whether entries with less trust are in the last fence, or left out."""
     stale: Literal["omit", "mark"] = "omit"
     """Whether stale entries are left out, or marked."""
 
     def parted(self) -> tuple[Contents, Sequence[Entry]]:
-        """Return the contents with the trust, and the entries below it, the most important first."""
+        """Return the contents with at least the trust, and the entries below it, most important first."""
         kinds = {"pinned": self.pinned, "standing": self.standing, "newest": self.newest}
         kinds = {"recalled": self.recalled, **kinds}
         above: dict[str, Any] = {
@@ -89,7 +89,7 @@ def build(wanted: Contents, budget: int, counter: Counter | None = None) -> Cont
     share = min(budget // _NOTES_SHARE, int(budget * _PREFIX_SHARE) - count(INSTRUCTIONS))
     files = shelves(wanted.notes, max(0, share), count)
     prefix = _prefix(wanted, budget, filler, files)
-    # Only after the prefix, which must be the same for every query: the window changes with each turn.
+    # Record the window only after the prefix is built: the window changes each turn, the prefix must not.
     filler.shown.send(wanted.window)
     rest = _rest(wanted, budget, filler, files, prefix.text)
     last = _last(wanted, below, budget, filler, (prefix.text, rest.text))
@@ -104,7 +104,7 @@ def build(wanted: Contents, budget: int, counter: Counter | None = None) -> Cont
 
 @dataclass(slots=True)
 class _Half:
-    """The prefix of a context, the rest or the end: notes, then entries in one fence."""
+    """One section of a context (the prefix, the rest or the end): notes, then entries in one fence."""
 
     filler: Filler
     notes: Part | None

@@ -24,11 +24,11 @@ class LeftOut:
     """A source that a context leaves out, with the reason."""
 
     kind: str
-    """The part it would be in."""
+    """The part in which the source would be."""
     source: str
     """As ``Item.source``."""
     reason: str
-    """The reason, for people."""
+    """The readable reason."""
     count: int = 1
     """How many entries or passages are left out."""
 
@@ -59,7 +59,7 @@ class ContextSource:
     session: str
     id: str
     agent: str = ""
-    """The agent whose entry it is."""
+    """The agent that has the entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,8 @@ class Context:
     stable: int = 0
     """The length in characters of the prefix that is the same for every query.
 
-    It changes with notes, pinned entries, preferences and decisions. Put a provider's cache breakpoint after
-    it.
+    The prefix changes with notes, pinned entries, preferences and decisions. Put a provider's cache
+    breakpoint after the prefix.
     """
     left_out: tuple[LeftOut, ...] = ()
     """The sources that were left out, with the reason."""
@@ -83,7 +83,7 @@ class Context:
 
     @property
     def reason(self) -> str | None:
-        """Why the text is empty, for people; None if it is not."""
+        """The readable reason for an empty text; None if the text is not empty."""
         if self.text:
             return None
         if not self.left_out:

@@ -39,7 +39,7 @@ _SIXTHS = (
     | dict.fromkeys((b"a0", b"0a", b"A0", b"0A", b" 0"), 4)
     | dict.fromkeys((b"aAA", b"AAa"), 5)
 )
-"""Sixths of a token that a kind, or a change of kind, adds to the two sixths of every byte."""
+"""Sixths of a token that a byte's kind, or a change of kind, adds to the two sixths of every byte."""
 
 log = logging.getLogger("keepstone.context")
 
@@ -47,12 +47,12 @@ log = logging.getLogger("keepstone.context")
 def estimate_tokens(text: str) -> int:
     """Estimate the tokens of a text conservatively, by the kinds of its characters.
 
-    Words count one token per three bytes of UTF-8. Digits, punctuation, line ends and tabs count one each,
-    emoji four, and keys, hashes and base64, with their changes of case and kind, nearly one per letter.
+    Words count one token per three bytes of UTF-8. Digits, punctuation, line ends and tabs count one token
+    each, and emoji four. Keys, hashes and base64 count nearly one per letter, as case and kind change often.
 
     For digits, UUIDs, base64, code and JSON the estimate is at least nine tenths of the count of the
     tokenizers of Llama 2 and OpenAI, and at most about twice as much. Older tokenizers need more for
-    scripts such as Greek or Amharic: use a counter there.
+    scripts such as Greek or Amharic: pass a counter for these.
     """
     # ``translate`` and ``count`` run in C, as a context estimates each text several times.
     kinds = text.encode("utf-8", "replace").translate(_KINDS)
@@ -64,7 +64,7 @@ def counter_of(model: str) -> Counter:
     """Return a counter with a model's tokenizer if it is installed, else ``estimate_tokens``.
 
     Only OpenAI's tokenizer is supported (``pip install tiktoken``). If it is missing, or its vocabulary is
-    not on this machine and cannot be downloaded, ``estimate_tokens`` is returned, which is logged.
+    not on this machine and cannot be downloaded, ``estimate_tokens`` is returned, and this is logged.
 
     Args:
         model: ``"openai"``, ``"openai:MODEL"``, or any other name, which gives the estimate.
@@ -80,13 +80,13 @@ def counter_of(model: str) -> Counter:
 
 def _of_openai(model: str) -> Counter:
     try:
-        # It may not know the model (KeyError), or fail to download the vocabulary (OSError).
+        # tiktoken may not know the model (KeyError), or fail to download the vocabulary (OSError).
         tiktoken = importlib.import_module("tiktoken")
         encoding = tiktoken.encoding_for_model(model) if model else tiktoken.get_encoding(ENCODING)
     except (ImportError, KeyError, OSError) as error:
         log.info("tokens are estimated, not counted, for openai:%s: %r", model, error)
         return estimate_tokens
-    # Names of special tokens are ordinary text in memory; ``encode`` would refuse them.
+    # Names of special tokens are ordinary text in memory; ``encode`` would reject them.
     return lambda text: len(encoding.encode_ordinary(text))
 
 
@@ -94,8 +94,8 @@ def checked(counter: Counter | None) -> Counter:
     """Return a counter that validates its results; ``estimate_tokens`` for None.
 
     Raises:
-        TypeError: It is not callable; or, when called, it does not return a whole number.
-        ValueError: When called, it returns a negative number.
+        TypeError: The counter is not callable; or, when called, it does not return a whole number.
+        ValueError: When called, the counter returns a negative number.
     """
     if counter is None:
         return estimate_tokens

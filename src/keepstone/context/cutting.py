@@ -1,4 +1,4 @@
-"""Placing texts within a token budget, cutting those that are too long."""
+"""Placement of texts within a token budget; texts that are too long are cut."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MARK = f" {CUT}"
 LEAST = 40
 """Minimum tokens of a cut text."""
 _WIDEST = 64
-"""Maximum characters per token; longer texts are not counted."""
+"""Maximum characters per token: texts too long to fit even so are not counted."""
 _USUAL = 8
 """Characters per token that bound the search for a cut."""
 _WORTH = 0.4
@@ -69,7 +69,7 @@ def _shortened(text: str, dress: Callable[[str], str], room: int, count: Counter
         return Placed(shown, count(shown), is_cut=True)
 
     fits = _most(lambda length: placed(length).tokens <= room, min(len(text) - 1, room * _USUAL))
-    # Counted again, as some counters find more tokens in a shorter text.
+    # Both lengths are counted again, as some counters find more tokens in a shorter text.
     tries = [placed(length) for length in (_end(text, fits), fits) if length > 0]
     return next((attempt for attempt in tries if attempt.tokens <= room), None)
 
@@ -86,7 +86,7 @@ def _most(fits: Callable[[int], bool], most: int) -> int:
 def _end(text: str, most: int) -> int:
     """Return the last end of a sentence, a line or a word in the first ``most`` characters."""
     for pattern in (SENTENCE_END, _WORD_END):
-        # The white space after an end is part of the search, so it goes one character further.
+        # An end is followed by white space, so the search includes one more character.
         ends = [found.end() for found in pattern.finditer(text, int(most * _WORTH), most + 1)]
         usable = [end for end in ends if end <= most]
         if usable:

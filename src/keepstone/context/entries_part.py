@@ -21,11 +21,11 @@ _BY_TIME = ("standing", "newest")
 _LONGEST = 2
 """One of several entries may use the part's room divided by this."""
 _WHOLE = 120
-"""Tokens that an entry may always use."""
+"""Number of tokens that an entry may always use if the part has them."""
 _LONG = 4000
-"""Characters of a turn that count in the estimate of the newest turns' room."""
+"""Number of characters of a turn that count in the estimate of the newest turns' room."""
 _TELLING = 40
-"""Minimum characters of a text to be found inside another."""
+"""Minimum length, in characters, of a text that counts as a repetition inside another text."""
 
 
 @dataclass(slots=True)
@@ -35,10 +35,10 @@ class PlacedEntry:
     entry: Entry
     placed: Placed
     ref: str
-    """The reference in the placed text, a stand-in while the part is filled."""
+    """The reference in the placed text, a placeholder until the part is filled."""
 
     def text(self, ref: str) -> str:
-        """Return the line with its reference."""
+        """Return the line with its final reference."""
         return f"- [{ref}]{self.placed.text.removeprefix(f'- [{self.ref}]')}"
 
 
@@ -90,7 +90,7 @@ def source_of(entry: Entry) -> str:
 
 
 class AlreadyShown:
-    """The entries already in a context or in the prompt beside it."""
+    """The entries already in a context or elsewhere in the prompt."""
 
     def __init__(self) -> None:
         self.keys: set[tuple[str, str, str]] = set()
@@ -162,7 +162,7 @@ class Filler:
         returns the text that is shown of an entry.
         """
         section = Section(kind, len(self.shown.keys) + 1)
-        # As wide as the widest reference that the part may come to.
+        # The placeholder is as wide as the widest reference that the part can have.
         ref = str(len(self.shown.keys) + len(entries))
         room = self._room(section, entries, tokens)
         for entry in reversed(entries) if section.is_by_time else entries:
@@ -191,7 +191,7 @@ class Filler:
         )
         if placed is None:
             return f"no room: {min(room.left, room.longest)} tokens were left"
-        # A passage is only a part of its entry.
+        # A passage counts as cut, as it is only a part of its entry.
         placed = placed._replace(is_cut=placed.is_cut or text != entry.text)
         section.lines.append(PlacedEntry(entry, placed, ref))
         self.shown.add(entry, section.kind)

@@ -1,4 +1,4 @@
-"""The fence around recalled entries: tags whose name no entry contains, so that none can close it."""
+"""The fence around recalled entries: tags whose name no entry contains, so that no entry can close it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from keepstone.context.mentions import neutralised
 from keepstone.model import TRUST, Entry
 
 FRAME = "<memory-9>\n</memory-9>\n"
-"""A fence, to estimate its tokens."""
+"""An empty fence, to estimate the tokens of a fence."""
 _ENCODED = re.compile(r"[&%\\]")
 _ESCAPE = re.compile(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2}))")
 _LAYERS = 3
-"""Number of nested encodings that are decoded."""
+"""Maximum number of nested encodings that are decoded."""
 _SIGNS = "<\u2039/\\\u1735\u2041\u3033\u30ce\u31d3\u4e3f"
 """Brackets, slashes and look-alikes. Symbols and opening brackets beyond ASCII count as well."""
 _FILLERS = "\u115f\u1160\u3164\uffa0"
@@ -34,7 +34,7 @@ def line_of(ref: str, entry: Entry, text: str, remarks: Sequence[str] = (), *, w
 
     With ``with_id``, its session and id are included.
     """
-    # Also at U+2028 and the like, after which a text could pass for another entry's line.
+    # ``splitlines`` also splits at U+2028 and the like, after which text could pass for another entry.
     lines = "\n  ".join(text.splitlines())
     names = [entry.type, *([f"{entry.session}/{entry.id}"] if with_id else []), *remarks]
     head = ", ".join([f"{entry.ts:%Y-%m-%d}", *(" ".join(name.split()) for name in names)])
@@ -42,15 +42,15 @@ def line_of(ref: str, entry: Entry, text: str, remarks: Sequence[str] = (), *, w
 
 
 def remarks_of(entry: Entry, *, is_untrusted: bool = False) -> list[str]:
-    """Return the remarks on an entry: where it comes from, and why it is stale."""
+    """Return the remarks on an entry: its origin if it is untrusted, and why it is stale."""
     stale = entry.stale
     return [*([f"from {entry.trust}"] if is_untrusted else []), *([f"stale: {stale}"] if stale else [])]
 
 
 def untrusted(pieces: Sequence[str], words: Iterable[str]) -> str:
-    """Return texts in a fence of their own, below a sentence that says where they come from.
+    """Return texts in a separate fence, below a sentence that names their origins.
 
-    ``words`` are the trusts of the entries. The tags have a number, as the fences before may be ``<memory>``.
+    ``words`` are the trusts of the entries. The tags have a number, as earlier fences may be ``<memory>``.
     """
     fence = fenced(pieces, is_numbered=True)
     called = {"user": "users", "program": "programs", "model": "models", "import": "imports", "tool": "tools"}
@@ -77,7 +77,7 @@ def fenced(pieces: Sequence[str], *, is_numbered: bool = False) -> str:
 def announced(fence: str) -> str:
     """Return a fence below a sentence that names its tags, unless they are ``<memory>``.
 
-    The instructions of a context name those. Its prefix and its rest may have different fences.
+    The instructions of a context name ``<memory>``. Its prefix and its rest may have different fences.
     """
     tag = fence.partition("\n")[0]
     if tag in ("", "<memory>"):
@@ -86,21 +86,21 @@ def announced(fence: str) -> str:
 
 
 def _name_for(text: str) -> str:
-    """Return ``memory``, or with the first number that no tag-like part of the text has."""
+    """Return ``memory``; if the text has a similar tag, with the first number that no such tag has."""
     tails = [found[1].replace("<", "") for found in _TAG.finditer(_folded(text))]
     if not tails:
         return "memory"
     # </memory-25> might also be read as the end of memory-2.
     taken = {int(tail[:length]) for tail in tails for length in range(1, len(tail) + 1)}
-    # Not a random number, so that the prefix of a context stays the same.
+    # The number is not random, so that the prefix of a context stays the same.
     return f"memory-{next(number for number in count(2) if number not in taken)}"
 
 
 def _folded(text: str) -> str:
-    """Normalize a text to its look: ASCII letters, digits, ``<`` for signs, ``?`` for look-alikes.
+    """Normalize a text by its appearance: ASCII letters, digits, ``<`` for signs, ``?`` for look-alikes.
 
-    A letter that may look like a Latin one, such as a Cyrillic one, is ``?``. Invisible characters and other
-    punctuation are removed.
+    A letter that may look like a Latin letter, such as a Cyrillic one, is ``?``. Invisible characters and
+    other punctuation are removed.
     """
     for _ in range(_LAYERS if _ENCODED.search(text) else 0):
         text = unquote(html.unescape(_ESCAPE.sub(_unescaped, text)))

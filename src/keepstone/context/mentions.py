@@ -1,11 +1,11 @@
-"""Neutralizing ``@path``, by which some agents include a file."""
+"""Neutralization of ``@path``, with which some agents include a file."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 
-# Possessive quantifiers never try again, so that no text takes quadratic time.
+# Possessive quantifiers never backtrack, so that no text takes quadratic time.
 _FENCE = r"(?P<fence>`{3,}+(?![^`\r\n]*+`)|~{3,})"
 _OPENING = re.compile(rf"(?P<indent> {{0,3}}){_FENCE}")
 _IN_DOUBT = re.compile(rf"[ \t]*+(?:(?:[>*+-]|\d{{1,9}}[.)])[ \t]*+)*+(?:{_FENCE}|<[!?/A-Za-z])")
@@ -16,7 +16,7 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _TICKS = re.compile("`+")
 _ESCAPABLE_TICKS = re.compile(r"(\\?)(`+)")
 _MENTION = re.compile(r"(?<!\w)@(?=[^\s`])[^\s`|]?[^\s`|\"'<>()]*")
-"""Up to a delimiter of a tag, link target or table cell."""
+"""``@`` and a path, up to a delimiter of a tag, link target or table cell."""
 _CLOSING = ".,;:!?)]}>\"'"
 """Characters that end a sentence or bracket rather than a path."""
 
@@ -24,8 +24,8 @@ _CLOSING = ".,;:!?)]}>\"'"
 def neutralised(text: str) -> str:
     """Put each ``@path`` of a text in backticks, as code, which agents do not follow.
 
-    Text that is code in any context by CommonMark's rules is not changed, nor an ``@`` inside a word, as in
-    an email address. Takes linear time.
+    Text that is code in any context by CommonMark's rules is not changed. Neither is an ``@`` inside a word,
+    as in an email address. Takes linear time.
 
     Examples:
         >>> neutralised("Read @docs/style.md, or ask me@home.org")
@@ -42,7 +42,7 @@ def neutralised(text: str) -> str:
 
 
 def _unused_ticks(text: str) -> str:
-    """Return a run of backticks of a length that the text does not have, so that none can pair with it."""
+    """Return a run of backticks whose length no run of the text has, so that none can pair with it."""
     used = set()
     for escape, run in _ESCAPABLE_TICKS.findall(text):
         # After a backslash the first backtick is literal, unless the backslash is escaped itself.
@@ -75,7 +75,7 @@ def _code(text: str) -> Iterator[tuple[int, int]]:
     while place < len(lines):
         line = lines[place]
         opening = _OPENING.match(line)
-        # From this line on nothing is certainly code. Backticks too many do no harm, an included file does.
+        # From this line on nothing is certainly code. Needless backticks do no harm, an included file does.
         if opening is None and _IN_DOUBT.match(line):
             return
         after = place + 1
@@ -113,7 +113,7 @@ def _spans(line: str) -> tuple[list[tuple[int, int]], bool]:
     runs = list(_TICKS.finditer(line))
     partners: dict[int, int] = {}
     last: dict[int, int] = {}
-    # From the end, so that each run finds the next one of its length in one pass.
+    # Go backwards, so that each run finds the next run of its length in one pass.
     for number in reversed(range(len(runs))):
         length = len(runs[number][0])
         if length in last:
@@ -127,7 +127,7 @@ def _spans(line: str) -> tuple[list[tuple[int, int]], bool]:
             is_clear = False
         else:
             start, end = runs[number].start(), runs[partner].end()
-            if "|" in line[start:end]:  # In a table it ends the cell, and the span with it.
+            if "|" in line[start:end]:  # In a table ``|`` ends the cell, and the span with it.
                 return spans, False
             spans.append((start, end))
             number = partner

@@ -20,7 +20,7 @@ from keepstone.notes.prompt import Source, fitting, in_fence
 OWN = ("Project", "User")
 """The kinds of keepstone's own notes files; other agents' files come after them."""
 _WIDEST = 64
-"""Maximum characters per token; longer files are not counted."""
+"""Maximum characters per token: files too long to fit even so are not counted."""
 
 
 @dataclass(slots=True)
@@ -90,13 +90,13 @@ def shelves(sources: Sequence[Source], share: int, count: Counter) -> list[Shelf
 
 
 def _shelved(sources: Sequence[Source], share: int, count: Counter) -> list[Shelf]:
-    """Allocate to each file what it needs, at most an equal part of the rest, shortest first."""
+    """Allocate the tokens that each file needs, shortest first, at most an equal part of the rest."""
     found = []
     for place, source in enumerate(sorted(sources, key=lambda source: source.length)):
         part = share // (len(sources) - place)
         shelf = Shelf(source, part // 2)
         if source.length <= part * _WIDEST:
-            # ``block`` depends on it, so it is set before the file is counted.
+            # ``block`` depends on ``is_whole``, so it is set before the file is counted.
             shelf.is_whole = True
             shelf.is_whole = count(f"{shelf.block}\n") <= part
         if not shelf.is_whole:

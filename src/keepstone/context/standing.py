@@ -16,6 +16,6 @@ MOST = 50
 def standing(store: Store, agent: str, now: datetime | Callable[[Entry], bool]) -> list[Entry]:
     """Return the newest preferences and decisions by creation, oldest first.
 
-    ``now`` is when they hold, or a condition that they pass.
+    ``now`` is the time at which they must be valid, or a function that returns whether an entry is valid.
     """
     return newest_valid(lambda limit: store.standing(agent, limit or MOST), MOST, now)

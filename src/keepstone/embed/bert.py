@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _EPSILON = 1e-12
 _BLOCK = 16_384
-"""Numbers that ``gelu`` processes at a time, so that its temporaries stay in the processor's cache."""
+"""How many numbers ``gelu`` processes at a time, so that its temporaries stay in the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,9 @@ class Norm:
         """Return ``x``, changed in place."""
         import numpy as np
 
-        # Callers pass an array of their own, so nothing is copied.
+        # Callers pass an array that nothing else uses, so it is not copied.
         x -= x.mean(axis=-1, keepdims=True)
-        # The sums of squares, without an array of the squares themselves.
+        # ``einsum`` sums the squares without an array of the squares themselves.
         squares = np.einsum("...i,...i->...", x, x)[..., None]
         x *= 1 / np.sqrt(squares / x.shape[-1] + np.float32(_EPSILON))
         x *= self.weight
@@ -150,7 +150,7 @@ def _attention(made: Floats, bias: Floats | None, shape: tuple[int, int, int]) -
     scores *= np.float32(queries.shape[-1] ** -0.5)
     if bias is not None:
         scores += bias
-    # The largest becomes 0, as ``exp`` of large numbers overflows; the quotients stay the same.
+    # Subtract the largest score, as ``exp`` of large numbers overflows; the quotients stay the same.
     scores -= scores.max(axis=-1, keepdims=True)
     np.exp(scores, out=scores)
     scores /= scores.sum(axis=-1, keepdims=True)

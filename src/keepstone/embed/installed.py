@@ -22,7 +22,7 @@ def models_folder() -> Path:
     named = os.environ.get("KEEPSTONE_MODELS")
     if named:
         return Path(named).expanduser().absolute()
-    from platformdirs import user_data_path  # Only needed where no folder is named.
+    from platformdirs import user_data_path  # Only needed if no folder is named.
 
     return user_data_path("keepstone", appauthor=False) / "models"
 

@@ -25,7 +25,7 @@ _PROBE = "probe"
 _EMBEDDER_WAIT, _TEXT_WAIT = (1.0, 60.0), (60.0, 86_400.0)
 """Initial and maximum backoff in seconds, for a failed embedder and for a rejected text."""
 _QUICKEST = 1e-6
-"""Seconds that a text takes at least."""
+"""Minimum time that is assumed for a text, in seconds."""
 _MOST_REFUSED = 10_000
 """Maximum number of rejected texts that are remembered."""
 
@@ -42,7 +42,7 @@ class _Failure:
     def after(
         cls, before: _Failure | None, error: Exception, waits: tuple[float, float], now: float
     ) -> _Failure:
-        """Return the next failure, with twice the wait of the one before."""
+        """Return the next failure, with twice the wait of the previous failure."""
         wait = waits[0] if before is None else min(2 * before.wait, waits[1])
         return cls(str(error), wait, now + wait)
 
@@ -50,11 +50,11 @@ class _Failure:
 class Maker:
     """Makes vectors of entries' texts, with backoff after failures.
 
-    The embedder gets ``embedded_text`` of a text, which is also the key for kept vectors and failures.
+    The embedder gets ``embedded_text`` of a text, which is also the key of cached vectors and failures.
 
     A failed batch is halved until the rejected texts are found; they are left out and retried after a
     minute, then after twice as long each time. A failed embedder is retried after a second at first.
-    Vectors that were made are kept until they are stored.
+    Vectors that were made are cached until they are stored.
 
     Args:
         embedder: The embedder.
@@ -69,10 +69,10 @@ class Maker:
         self._failed: _Failure | None = None
         self._pace: float | None = None
         self.late: PendingCall[dict[str, Vector]] | None = None
-        """The last call of ``make`` that a recall waited for only so long."""
+        """The last call of ``make`` that a recall waited for only until a given time."""
 
     def fitting(self, seconds: float, unknown: int) -> int:
-        """Return how many texts can probably be embedded in some seconds; ``unknown`` before the first."""
+        """Return how many texts can probably be embedded in some seconds; ``unknown`` before any call."""
         if seconds <= 0:
             return 0
         return unknown if self._pace is None else int(seconds / max(self._pace, _QUICKEST))
@@ -82,12 +82,12 @@ class Maker:
 
         Args:
             texts: The texts.
-            must: Whether the caller needs the vectors now: the backoff is ignored, and the first call gets
-                a minute, as the embedder may have to load its model.
+            must: Whether the caller needs the vectors now: the backoff is ignored, and the first call has a
+                timeout of a minute, as the embedder may have to load its model.
 
         Raises:
             EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError: The embedder
-                failed, with other texts, too. The next call returns the vectors made before.
+                failed, not only with these texts. The next call returns the vectors made before the error.
         """
         cut = {text: embedded_text(text) for text in texts}
         # Long texts that begin alike are embedded once.
@@ -101,7 +101,7 @@ class Maker:
         if not missing:
             return made
         if not must and self._failed is not None and self._now() < self._failed.until:
-            # Vectors that were made before are of use although the embedder fails.
+            # Cached vectors are of use although the embedder fails.
             if made:
                 return made
             raise EmbedderUnavailableError(self._failed.words)
@@ -150,8 +150,8 @@ class Maker:
         try:
             return self._embed(texts, must=must)
         except FAILURES as error:
-            # The probe is embedded once for a failed batch, and again before a text is blamed, as the
-            # embedder may have failed since.
+            # The probe is embedded once for a failed batch, and again before a text counts as rejected, as
+            # the embedder may have failed in between.
             if not probed or len(texts) == 1:
                 self._check_usable(error)
             if len(texts) == 1:
@@ -173,7 +173,7 @@ class Maker:
             made = self._unstored.get(texts)
             if len(made) == len(texts):
                 return made
-            # Without ``must``, so that a second timeout is raised.
+            # ``must`` is False here, so that a second timeout is raised.
             if has_loaded:
                 return self._embed(texts, must=False)
             raise
@@ -192,14 +192,14 @@ class Maker:
             embed_texts(self.embedder, [_PROBE])
         except FAILURES:
             self._failed = _Failure.after(self._failed, error, _EMBEDDER_WAIT, self._now())
-            # Raised with its own cause, as Python would show the probe's error as the reason.
+            # The error keeps its own cause, as Python would show the probe's error as the cause.
             raise error from error.__cause__
         self._failed = None
 
     def _refuse(self, text: str, error: Exception) -> None:
         key = digest_of(text)
-        # Taken out and added again, so that the newest is last: ``refusal`` returns it, and the oldest is
-        # dropped.
+        # The key is removed and added again, so that the newest failure is last: ``refusal`` returns it, and
+        # the oldest failure is evicted.
         self._refused[key] = _Failure.after(self._refused.pop(key, None), error, _TEXT_WAIT, self._now())
         if len(self._refused) > _MOST_REFUSED:
             del self._refused[next(iter(self._refused))]

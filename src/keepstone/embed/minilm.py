@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 SPACE = "minilm:all-MiniLM-L6-v2"
-"""The id of its space. It is stored with the vectors, so it must never change."""
+"""The id of the embedder's space. It is stored with the vectors, so it must never change."""
 DIM = 384
 _HEADS = 12
 _TOKENS = 256
@@ -49,7 +49,7 @@ class MiniLM:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
         self._model: Lazy[_Model] = Lazy(self._load)
-        # A function, so that the first call loads the model.
+        # Pass a function, so that the model is loaded at the first call.
         self._vectors = MeanVectors(lambda: self._model()[1], DIM)
 
     def embed_documents(self, texts: list[str]) -> Matrix:
@@ -78,7 +78,7 @@ class MiniLM:
 
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         tokenizer.enable_truncation(_TOKENS)
-        # Whatever the file says: ``pooling`` pads each batch to its longest text.
+        # Override the file's padding: ``pooling`` pads each batch to its longest text.
         tokenizer.no_padding()
         return tokenizer, Bert(read_tensors(folder / "model.safetensors"), _HEADS)
 

@@ -53,7 +53,7 @@ class OpenAIEmbedder:
         self._model = model
         self._base_url = base_url
         self._key = _key_for(base_url)
-        # Known dimensions count for OpenAI only: another server may have another model of that name.
+        # Known dimensions apply to OpenAI only: another server may have a different model of that name.
         self._dim = Lazy(lambda: dim or (_DIMS.get(model) if base_url is None else None) or self._asked_dim())
         self._client = Lazy(lambda: self._connected(_TIMEOUT, _RETRIES))
         self._quick = Lazy(lambda: self._connected(_QUERY_TIMEOUT, _QUERY_RETRIES))
@@ -71,7 +71,7 @@ class OpenAIEmbedder:
         """Return the vectors of texts: float32 of shape ``(len(texts), dim)``.
 
         Raises:
-            EmbedderUnavailableError: The server cannot be reached, refuses, or times out.
+            EmbedderUnavailableError: The server cannot be reached, refuses the request, or times out.
             InvalidEmbeddingError, EmbeddingDimMismatchError: The response does not have such vectors.
         """
         import numpy as np
@@ -96,7 +96,7 @@ class OpenAIEmbedder:
 
         client = OpenAI(api_key=self._key, base_url=self._base_url, timeout=timeout, max_retries=retries)
         if self._base_url is not None:
-            # The package reads them from the environment, but they are for OpenAI only.
+            # The package reads organization and project from the environment, but they are for OpenAI only.
             client.organization = client.project = None
         return client
 
@@ -110,15 +110,15 @@ class OpenAIEmbedder:
         """Return the vectors of texts as the server sent them, in order."""
         from openai import OpenAIError
 
-        # Some servers reject an empty text, none rejects a space.
+        # Some servers reject an empty text; none rejects a space.
         words = [encodable(text[:_CHARACTERS]) or " " for text in texts]
         try:
             # By default the package asks for base64, which a compatible server may not know.
             answer = client.embeddings.create(model=self._model, input=words, encoding_format="float")
-            # Sorted by number, as a server may answer in another order.
+            # Sort by index, as a server may return vectors in another order.
             return [item.embedding for item in sorted(answer.data, key=lambda item: item.index)]
         except OpenAIError as error:
-            # The server's message, and chained errors, may contain the key.
+            # The server's message and chained errors may contain the key.
             raise self._failed(error) from None
         except (AttributeError, TypeError, ValueError) as error:
             raise InvalidEmbeddingError(
@@ -149,7 +149,7 @@ def server_named(address: str) -> OpenAIEmbedder:
     ``&dim=768`` sets the dimension. The default of ``model`` is $KEEPSTONE_EMBED_MODEL.
 
     Raises:
-        ValueError: The address has another form, or names no model.
+        ValueError: The address is malformed, or names no model.
         EmbedderUnavailableError: The package ``openai`` is not installed.
     """
     base_url = base_url_of(address)
@@ -161,20 +161,20 @@ def server_named(address: str) -> OpenAIEmbedder:
 
 
 def base_url_of(address: str) -> str:
-    """Return the server's part of an embedder's address: all but model and dimension.
+    """Return the server's part of an embedder's address, without model and dimension.
 
     Raises:
-        ValueError: The address has another form.
+        ValueError: The address is malformed.
     """
     parts = urlsplit(address)
     wanted = parse_qs(parts.query)
-    # The address becomes the id of a space, which homes keep and share, so it must have no password.
+    # The address becomes the id of a space, which homes store and share, so it must not contain a password.
     if not parts.hostname or "@" in parts.netloc or parts.fragment or not wanted.keys() <= {"model", "dim"}:
         raise ValueError(
             "an embedder's address must be http://HOST:PORT/v1?model=NAME, optionally with &dim=N; "
             "put a key into KEEPSTONE_EMBED_KEY"
         )
-    # With a slash at the end it is the same server, and so the same id.
+    # A slash at the end names the same server, so it must not change the id.
     return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/"), "", ""))
 
 

@@ -1,4 +1,4 @@
-"""Vectors of texts from the vectors of their tokens."""
+"""Mean pooling: vectors of texts from the vectors of their tokens."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from keepstone.vector import Matrix, Vector
 _AT_ONCE = 2048
 """Maximum tokens per batch, unless a single text has more."""
 _FEW, _MOST = 8, 32
-"""Maximum texts of a call that is combined with other threads' calls, and of the combined call."""
+"""Maximum number of texts in a call that is combined with other threads' calls, and in the combined call."""
 
 
 class MeanVectors:
     """The mean of each text's token vectors, normalized to unit length.
 
-    Calls of several threads with few texts run as one, which takes a fraction of their time.
+    Calls of several threads with few texts run as one call, which takes a fraction of their total time.
     """
 
     def __init__(self, bert: Callable[[], Bert], dim: int) -> None:
@@ -29,7 +29,7 @@ class MeanVectors:
         """Return the vectors of texts, given by their tokens: float32 of ``dim`` columns."""
         import numpy as np
 
-        # ``stack`` refuses an empty list.
+        # ``stack`` rejects an empty list.
         if 0 < len(tokens) <= _FEW:
             return np.stack(self._few(tokens))
         return mean_vectors(self._bert(), tokens, self._dim)
@@ -45,7 +45,7 @@ def mean_vectors(bert: Bert, tokens: Sequence[Sequence[int]], dim: int) -> Matri
     made = np.empty((len(tokens), dim), np.float32)
     batches = list(_batches([len(ids) for ids in tokens]))
     for batch in batches:
-        # Decided for each batch, as other programs may start to use the processors.
+        # The number of threads is chosen per batch, as other programs may start to use the processors.
         with fitting_threads(is_bulk=len(batches) > 1):
             made[batch] = _pooled(bert, [tokens[place] for place in batch])
     return made
@@ -69,11 +69,11 @@ def _pooled(bert: Bert, tokens: Sequence[Sequence[int]]) -> Matrix:
     import numpy as np
 
     lengths = np.array([len(ids) for ids in tokens])
-    # The number of padding does not matter, as the mask hides it.
+    # The token number of padding does not matter, as the mask hides padding.
     ids = np.zeros((len(tokens), lengths.max()), np.int64)
     mask = np.arange(lengths.max()) < lengths[:, None]
     ids[mask] = np.concatenate(tokens)
     sums = np.einsum("btw,bt->bw", bert(ids, mask), mask.astype(np.float32))
-    # The mean has the direction of the sum, and both the same unit vector.
+    # Mean and sum have the same direction, and so the same unit vector.
     made: Matrix = sums / np.linalg.norm(sums, axis=1, keepdims=True)
     return made

@@ -1,8 +1,8 @@
 """Identification of embedders by their answer to a fixed text.
 
 The name of a bound method or a lambda does not identify a model, and neither does the address of a server.
-Their vector of ``PROBE`` is kept with the space of a home. An embedder that gives almost the same vector is
-the same embedder.
+The vector that such an embedder returns for ``PROBE`` is stored with a home's space. An embedder that returns
+almost the same vector counts as the same embedder.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from keepstone.embed.embedder import LOADING_SECONDS, Embedder, ask_within, embe
 from keepstone.vector import F32, Matrix, Space, Vector
 
 PROBE = "Seven grey herons waited by the river while the ferry carried letters to the northern villages."
-"""The text. Another one would make all embedders without an id strangers to the homes that they made."""
+"""The fixed text. If it changed, embedders without an id would not match the homes that recorded them."""
 SAME = 0.99
-"""The cosine above which two answers are of the same embedder; quantization and hardware change less."""
+"""Cosine above which two answers are from the same embedder; quantization and hardware change less."""
 
 _UNNAMED = "unnamed:"
 _DECIMALS = 2
-"""Digits of the numbers that the id of a space without a name is made of."""
+"""Number of decimals of the answer that go into the id of an unnamed embedder's space."""
 
 
 def probed(embedder: Embedder) -> str:
-    """Return an embedder's answer to the text, as it is kept.
+    """Return an embedder's answer to the text, encoded for storage.
 
     Raises:
         EmbedderUnavailableError: The embedder failed or timed out.
@@ -38,30 +38,30 @@ def probed(embedder: Embedder) -> str:
 
 
 def cosine(left: str, right: str) -> float:
-    """Return how near two answers are, from -1 to 1; 0 if they cannot be compared."""
+    """Return the cosine of two answers, from -1 to 1; 0 if they cannot be compared."""
     a, b = _vector(left), _vector(right)
     # Both are of unit length, so this is their cosine.
     return 0.0 if a is None or b is None or a.shape != b.shape else float(a @ b)
 
 
 def unnamed(answer: str) -> str:
-    """Return the id of a new space for an embedder without one, made of its answer."""
+    """Return the id of a new space for an embedder without an id, derived from its answer."""
     import numpy as np
 
-    # Rounded, as the last digits differ between machines and would make another id.
+    # The numbers are rounded, as their last digits differ between machines and would change the id.
     rounded = np.round(np.frombuffer(base64.b64decode(answer), F32), _DECIMALS) + 0.0  # Never -0.0.
     return _UNNAMED + hashlib.sha256(rounded.astype(F32).tobytes()).hexdigest()[:16]
 
 
 def is_unnamed(space: str) -> bool:
-    """Return whether a space is of an embedder without an id."""
+    """Return whether a space belongs to an embedder without an id."""
     return space.startswith(_UNNAMED)
 
 
 def _vector(answer: str) -> Vector | None:
     import numpy as np
 
-    # A home's files can be damaged: an answer that cannot be read is near to no other.
+    # A home's files can be damaged: an answer that cannot be decoded is similar to none.
     with suppress(binascii.Error, ValueError):
         return np.frombuffer(base64.b64decode(answer, validate=True), F32)
     return None
@@ -69,7 +69,7 @@ def _vector(answer: str) -> Vector | None:
 
 @dataclass(slots=True)
 class Identified:
-    """An embedder under the id of its space, with its answer to the text, if that was asked for."""
+    """An embedder with the id of its space and, if it was requested, its answer to the text."""
 
     embedder: Embedder
     id: str
@@ -90,7 +90,7 @@ class Identified:
 
 
 def identified(embedder: Embedder, recorded: Space | None) -> Identified:
-    """Return an embedder under the id of the recorded space if it answers as that one's, else of its own.
+    """Return an embedder with the recorded space's id if the answers match, else with a new id.
 
     Raises:
         EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError: As for ``probed``.

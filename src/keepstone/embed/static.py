@@ -1,4 +1,4 @@
-"""The local embedder of averaged static word vectors: small and fast, less accurate than a model.
+"""The local embedder of averaged static word vectors: small and fast, but less accurate than a model.
 
 The vectors come from the package ``wordllama``, whose compiled code is not used.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 SPACE = "static:wordllama-0.4-l2_supercat_256"
-"""The id of its space, which names the vectors' release. It must never change."""
+"""The id of the embedder's space, which names the vectors' release. It must never change."""
 DIM = 256
 _CHARACTERS = 16_384
 """Maximum characters of a text; the rest is ignored."""
@@ -79,7 +79,7 @@ class Static:
         tokenizer = Tokenizer.from_file(str(folder / words.name))
         tokenizer.no_truncation()
         tokenizer.no_padding()
-        # Its cache takes whole texts as words and would hold 10,000 of them, some KB each, per thread.
+        # The cache treats whole texts as words and would hold 10,000 of them, some KB each, per thread.
         tokenizer.model._resize_cache(0)  # noqa: SLF001  The only way for a tokenizer from a file.
         return tokenizer, read_tensors(folder / weights.name)["embedding.weight"]
 
@@ -99,6 +99,6 @@ def _mean(vectors: NDArray[Any], tokens: list[int]) -> NDArray[np.float32]:
 
     if not tokens:
         return np.zeros(DIM, np.float32)
-    # The file has float16, in which a sum would lose digits.
+    # The file has float16 numbers; a sum in float16 would lose digits.
     made: Vector = vectors[tokens].mean(axis=0, dtype=np.float32)
     return made

@@ -36,7 +36,7 @@ def read_tensors(path: Path) -> dict[str, NDArray[Any]]:
         raise _invalid(path)
     try:
         header = json.loads(raw[_LENGTH:start].tobytes())
-        # The format allows a dict of notes under this name, beside the tensors.
+        # Besides tensors, the format allows a dict of notes under this name.
         header.pop("__metadata__", None)
         return {name: _view(raw[start:], **entry) for name, entry in header.items()}
     except (ValueError, TypeError, KeyError, AttributeError) as error:

@@ -1,9 +1,9 @@
 """Threads of NumPy's matrix multiplication: one, except for bulk work on an idle machine.
 
-More threads wait for each other in busy loops: on a busy machine one text takes several times the
-processor time, and is later. NumPy's OpenBLAS has one number of threads for the whole process.
-OpenBLAS is called directly: ``threadpoolctl`` lets only one thread of a process set the number,
-and that thread may be the user's.
+Several threads wait for each other in busy loops: on a busy machine one text then takes several times
+the processor time, and finishes later. NumPy's OpenBLAS has one number of threads for the whole
+process. OpenBLAS is called directly: ``threadpoolctl`` lets only one thread of a process set the
+number, and that thread may be the user's.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from threading import Lock
 from keepstone.filesystem.fork import hold_over_forks, reset_in_child
 
 _SPELLINGS = ("scipy_{}64_", "scipy_{}", "{}64_", "{}")
-"""Names of OpenBLAS's functions in NumPy's wheels, and in builds of others."""
+"""Patterns of OpenBLAS's function names, in NumPy's wheels and in other builds."""
 _PTHREADS = 1
-"""The result of ``openblas_get_parallel`` for threads that the whole process shares."""
+"""The result of ``openblas_get_parallel`` if the whole process shares the threads."""
 
 
 class Blas:
-    """The OpenBLAS that NumPy uses; without one that all threads share, the number is 1 and stays."""
+    """The OpenBLAS that NumPy uses. Without a process-wide OpenBLAS the number is always 1."""
 
     def __init__(self) -> None:
         self._functions: tuple[ctypes._NamedFuncPointer, ...] | None = _functions()
@@ -41,7 +41,7 @@ class Blas:
 
 
 def _functions() -> tuple[ctypes._NamedFuncPointer, ctypes._NamedFuncPointer] | None:
-    """Return the functions that get and set the number of threads."""
+    """Return the functions that get and set the number of threads; None if they do not exist."""
     for path in _libraries():
         library = ctypes.CDLL(path)
         for spelling in _SPELLINGS:
@@ -56,7 +56,7 @@ def _functions() -> tuple[ctypes._NamedFuncPointer, ctypes._NamedFuncPointer] | 
 
 
 def _libraries() -> list[str]:
-    """Return the files through which OpenBLAS is found: NumPy's own, else that in its wheel on Windows."""
+    """Return the files that give access to OpenBLAS: NumPy's extension, then the DLL in its Windows wheel."""
     numpy, extension = find_spec("numpy"), find_spec("numpy._core._multiarray_umath")
     if not (numpy and numpy.origin and extension and extension.origin):
         return []
@@ -75,16 +75,16 @@ class OneThread:
         self._inside = 0
         self._blas: Blas | None = None
         self._before = 1
-        # Held during a fork, so that no child begins while the number is half changed.
+        # The lock is held during a fork, so that no child starts while the number is being changed.
         hold_over_forks(self._lock)
         reset_in_child(self)
 
     def __enter__(self) -> None:
         with self._lock:
-            # Looked for at the first use, as it loads libraries.
+            # OpenBLAS is looked up at the first use, as this loads libraries.
             if self._blas is None:
                 self._blas = Blas()
-            # Only the first thread inside sees the number to restore; the others see 1.
+            # Only the first thread inside sees the number to restore; other threads see 1.
             if not self._inside:
                 self._before = self._blas.threads
                 self._blas.threads = 1
@@ -107,12 +107,12 @@ _ONE_THREAD = OneThread()
 
 
 def fitting_threads(*, is_bulk: bool) -> AbstractContextManager[None]:
-    """Return a context for multiplying matrices: with one thread, or for bulk with those NumPy has."""
+    """Return a context for multiplying matrices: with one thread, or with all for bulk work when idle."""
     return nullcontext() if is_bulk and _is_idle() else _ONE_THREAD
 
 
 def _is_idle() -> bool:
-    """Return whether at most half of the processors are in use; False where the system does not say."""
+    """Return whether at most half of the processors are in use; False if the system does not report it."""
     try:
         return os.getloadavg()[0] <= (os.cpu_count() or 1) / 2
     except (AttributeError, OSError):

@@ -14,7 +14,7 @@ _LARGEST = 16 << 20
 
 
 class Unstored:
-    """Keeps vectors by text, so that none is made twice because it could not be stored.
+    """Caches vectors by text, so that no vector is made twice because storing it failed.
 
     Safe to share between threads.
     """
@@ -29,7 +29,7 @@ class Unstored:
         self._vectors: dict[bytes, Vector] = {}
 
     def put(self, made: Iterable[tuple[str, Vector]]) -> None:
-        """Keep vectors with their texts."""
+        """Cache vectors under their texts."""
         with self._guard:
             for text, vector in made:
                 self._vectors[digest_of(text)] = vector
@@ -51,6 +51,6 @@ class Unstored:
 
 
 def digest_of(text: str) -> bytes:
-    """Return the digest of a text, as its key in caches."""
-    # Lone surrogates cannot be encoded otherwise.
+    """Return the digest of a text, its key in caches."""
+    # Lone surrogates cannot be encoded without ``surrogatepass``.
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

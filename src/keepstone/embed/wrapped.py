@@ -14,14 +14,14 @@ from keepstone.vector import Matrix, Vector
 
 
 class Wrapped:
-    """Embedder that calls third-party functions, first when its dimension is needed.
+    """Embedder that calls third-party functions. The first call is made when the dimension is needed.
 
     Args:
         name: The id of its space.
         is_named: Whether the name identifies the model.
         embed_many: Makes the vectors of documents.
         embed_one: Makes the vector of a query.
-        dim: Their dimension; default: the dimension of a test vector.
+        dim: The dimension of the vectors; default: the dimension of a test vector.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Wrapped:
 
         Raises:
             EmbedderUnavailableError: The function raised while making the test vector.
-            InvalidEmbeddingError: It did not return a vector.
+            InvalidEmbeddingError: The function did not return a vector.
         """
         return self._dim()
 
@@ -58,7 +58,7 @@ class Wrapped:
         import numpy as np
 
         shape = (len(texts), self.dim)
-        # Many functions return [] for no texts, which has another shape.
+        # For no texts many functions return [], which has the wrong shape.
         return (
             finite(self._embed_many(texts), self.id, shape).astype(np.float32)
             if texts
@@ -90,9 +90,9 @@ class Wrapped:
 def wrapped_function(function: Callable[[list[str]], Any]) -> Wrapped:
     """Return the embedder of a function from a list of texts to their vectors.
 
-    Its attributes ``id`` and ``dim`` are used if it has them. Otherwise its name is the id, so a
-    function whose vectors change must change its name or have an ``id``. The name of a lambda, a bound
-    method or a partial does not identify a model; ``probe.identified`` does.
+    The function's attributes ``id`` and ``dim`` are used if it has them. Otherwise its name is the id, so
+    a function whose vectors change needs another name or an ``id``. The name of a lambda, a bound method
+    or a partial does not identify a model; ``probe.identified`` does.
 
     Examples:
         >>> def lengths(texts):
@@ -108,7 +108,7 @@ def wrapped_function(function: Callable[[list[str]], Any]) -> Wrapped:
 
 
 def _identifies_a_model(function: Callable[[list[str]], Any]) -> bool:
-    # An object that is called has no name of its own, but its class has.
+    # A callable object has no name, but its class has one.
     kind = function if hasattr(function, "__qualname__") else type(function)
     # A built-in function is bound to its module; a method is bound to an object, which may be any model.
     is_bound = not isinstance(getattr(function, "__self__", None), ModuleType | None)

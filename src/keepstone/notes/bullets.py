@@ -56,7 +56,7 @@ class Bullet:
 
     @property
     def key(self) -> str:
-        """The key of equality: bullets with the same key are duplicates."""
+        """The key for comparison: bullets with the same key are duplicates."""
         return sameness(self.content)
 
 
@@ -112,7 +112,7 @@ class Bullets:
         body = self._raw.removeprefix(BOM)
         self._foreign_newlines = "\r" in body
         self.text = "\n" + (NEWLINE.sub("\n", body) if self._foreign_newlines else body)
-        """The text without byte order mark, with Unix newlines, and with one before its first line."""
+        """The text without byte order mark, with Unix newlines, and with a newline before its first line."""
 
     @property
     def body(self) -> str:
@@ -140,7 +140,7 @@ class Bullets:
         """Return the first bullet that duplicates ``content``, or None."""
         wanted = sameness(content)
         # Searching the whole text first usually avoids parsing the bullets. The pattern has only a few
-        # words, as compiling one of 100,000 takes seconds.
+        # words, as compiling 100,000 words takes seconds.
         words = wanted.split()
         end = r"\s*(?:\.\s*)?(?:\n|\Z)" if len(words) <= _SEARCHED else ""
         if not re.search(r"\s+".join(map(re.escape, words[:_SEARCHED])) + end, self.text.casefold()):
@@ -150,7 +150,7 @@ class Bullets:
     def with_added(self, content: str, line: int | None = None) -> tuple[bytes, int]:
         """Return the file's bytes with a new bullet, and its line.
 
-        The bullet is inserted at ``line`` if one can start there, and otherwise becomes the last one.
+        The bullet is inserted at ``line`` if a bullet can start there, and otherwise becomes the last one.
 
         Raises:
             ValueError: The bullet would close a fence or comment that the file leaves open.
@@ -170,7 +170,7 @@ class Bullets:
         edges = {edge for bullet in self.found for edge in (bullet.start, bullet.end)}
         edges |= {section.start for section in self._sections()}
         if at is None or not (at in edges or self.text.endswith("\n\n", 0, at)):
-            return None  # It would split existing text.
+            return None  # The bullet would split existing text.
         wanted = [bullet.content for bullet in self.found]
         wanted.insert(sum(bullet.start < at for bullet in self.found), content)
         return self._instead(at, at, content, "-", wanted)
@@ -218,8 +218,8 @@ class Bullets:
     def without(self, bullets: Collection[Bullet]) -> bytes:
         """Return the file's bytes without these bullets and their continuation lines.
 
-        Where the lines around it would otherwise change their meaning, such as a paragraph becoming a
-        heading, an empty line stays in place of a bullet, or the following text is less indented.
+        If the lines around a bullet would otherwise change their meaning, such as a paragraph that becomes
+        a heading, an empty line replaces the bullet, or the text below is indented less.
         """
         left = [bullet.content for bullet in self.found if bullet not in bullets]
         for instead, outdent in product(("", self._newline()), (False, True)):
@@ -337,7 +337,7 @@ class Bullets:
         return (before + (addition.lead + addition.lines).replace("\n", newline) + after).encode()
 
     def _is_kept(self, addition: Addition, content: str) -> bool:
-        """Return whether the file then has the bullet, and everything else is unchanged."""
+        """Return whether the file with the addition has the bullet, and everything else is unchanged."""
         place, at = addition.place, addition.at
         text = self.text[:at] + addition.lead + addition.lines + self.text[at:]
         start = self._clean_start(at)
@@ -389,7 +389,7 @@ def _starts(outline: Outline) -> list[int]:
 
 
 def _flush(text: str) -> str:
-    """Return a text whose indented lines at the beginning are less indented, the first of them not at all."""
+    """Return a text with its indented first lines outdented, so that the very first has no indentation."""
     return _INDENTED.sub(lambda at: re.sub(rf"(?<![^\r\n]) {{1,{len(at[1])}}}", "", at[0]), text)
 
 

@@ -56,7 +56,7 @@ def take(notes: Notes, chosen: Iterable[Offer]) -> list[SaveResult]:
     """Add offers to the project's notes, in order, unless they have become duplicates.
 
     Raises:
-        KeepstoneError: As ``Notes.add``. Notes added before stay.
+        KeepstoneError: As for ``Notes.add``. Notes that were already added stay.
     """
     return [notes.add(offer.content, PROJECT) for offer in chosen]
 

@@ -41,7 +41,7 @@ class NotesFile:
             IsAFolderError: The path names a folder.
             PathEscapeError: The file is a link out of the project's folder.
             AccessDeniedError: Permission to read the file is denied.
-            StoreError: It is not a regular file, or the disk failed.
+            StoreError: The path is not a regular file, or the disk failed.
         """
         with self._errors_translated():
             target = self._target()
@@ -54,13 +54,13 @@ class NotesFile:
     def edit(self, change: Callable[[bytes], tuple[bytes | None, T]]) -> T:
         """Replace the file's bytes by the first result of ``change``, and return the second.
 
-        If that is None, the file is not changed. ``change`` is called again if a program without the lock,
-        such as an editor, has saved the file in between. The replacement is atomic, unless the folder is
-        read-only or the file has another owner or hard links: then it is written in place.
+        If the first result is None, the file is not changed. ``change`` is called again if a program without
+        the lock, such as an editor, has saved the file in between. The replacement is atomic, unless the
+        folder is read-only or the file has another owner or hard links: then the file is written in place.
 
         Raises:
             PathEscapeError: The file is a link out of the project's folder.
-            AccessDeniedError: The file is read-only, or permission is denied. It is unchanged.
+            AccessDeniedError: The file is read-only, or permission is denied. The file is unchanged.
             LockTimeoutError: Another process held the lock for 5 seconds. The file is unchanged.
         """
         with self._errors_translated():
@@ -82,7 +82,7 @@ class NotesFile:
         """Return the resolved path, which need not exist.
 
         Raises:
-            PathEscapeError: It is outside the project's folder.
+            PathEscapeError: The path is outside the project's folder.
         """
         target = Path(os.path.realpath(self.path))
         if not self._private and not target.parent.is_relative_to(self._project()):
@@ -135,14 +135,14 @@ class NotesFile:
         _remove_left_over(folder, name)
         temporary = f"{_temporary_prefix(name)}{secrets.token_hex(8)}{_TEMPORARY}"
         # A new file of the project has the umask's mode. The copy of an existing file is private until it
-        # gets that one's mode.
+        # gets the mode of the original.
         mode = FILE_MODE if self._private or status else 0o666
         with temporary_file(folder, temporary, mode) as fd:
             write_all(fd, new, self.path)
             if status is not None:
                 _keep_owner_and_mode(fd, status)
             sync_file(fd, self.path)
-            # Compared right before the replacement, so that a save of an editor during the write is not lost.
+            # Compare right before the replacement, so that a save of an editor during the write is not lost.
             if self._bytes(folder, name) != old:
                 return False
             folder.replace(temporary, name)
@@ -155,7 +155,7 @@ class NotesFile:
                 return False
             file.seek(0)
             file.write(new)
-            # Cut after the write: a killed process leaves old text below the new, never an empty file.
+            # Truncate after the write: a killed process leaves old text after the new, never an empty file.
             file.truncate()
             file.flush()
             sync_file(file.fileno(), self.path)
@@ -165,7 +165,7 @@ class NotesFile:
     def _errors_translated(self) -> Iterator[None]:
         try:
             yield
-        # First, as some of Keepstone's errors are OSErrors, too, such as PathEscapeError.
+        # KeepstoneError comes first, as some of its subclasses are OSErrors, too, such as PathEscapeError.
         except KeepstoneError:
             raise
         except PermissionError as error:

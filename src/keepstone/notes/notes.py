@@ -124,7 +124,7 @@ class Notes:
         content = _checked_text(text)
         _check_type(type)
         limit_of(line, "line")
-        # Read without the other file's lock, as the result is only reported.
+        # The other file is read without its lock, as the result is only reported.
         twin = self._in_other_file(content, type)
 
         def change(raw: bytes) -> tuple[bytes | None, SaveResult]:
@@ -201,9 +201,10 @@ class Notes:
         return self._files[entry.type].edit(change) if self._is_of_here(entry) else None
 
     def deduplicate(self, type: str | None = None) -> list[MemoryEntry]:  # noqa: A002 - the name in MemoryEntry
-        """Remove every note that duplicates an earlier one of its file, and return the removed notes.
+        """Remove every note that duplicates an earlier note of its file, and return the removed notes.
 
-        Their lines are those before the removal. Notes that both files have are kept in both.
+        The returned notes have the line numbers from before the removal. Notes that both files have are kept
+        in both.
 
         Raises:
             ValueError: The type is neither ``"Project"`` nor ``"User"`` (TypeError: it is not a string).
@@ -215,14 +216,14 @@ class Notes:
     def prompt(self, budget: int | None = None, query: str | None = None) -> str:
         """Return both files as a text for a system prompt; they are read again at every call.
 
-        It contains both files, the project's first, each in a fence that its text cannot close. If that
-        exceeds the budget, it contains only notes, first those with words of ``query``, then the last ones of
-        each file, and a line that tells how many are left out.
+        The text has both files, the project's first, each in a fence that the file cannot close. If both
+        exceed the budget, the text has only notes: first notes with words of ``query``, then the last notes
+        of each file, and a line with the number of notes left out.
 
         Args:
             budget: Maximum number of tokens, at three bytes per token; None for no limit. If nothing fits,
                 the text is empty.
-            query: The user's question, to prefer notes by; used only if not everything fits.
+            query: The user's question: notes with its words are preferred if not everything fits.
 
         Raises:
             ValueError: The budget is negative (TypeError: it is not an integer, or the query not a string).
@@ -318,7 +319,7 @@ class Notes:
 
     def _kept(self, key: str, raw: bytes, make: Callable[[], Source]) -> Source:
         """Return the cached source while the bytes are unchanged, so that they are not parsed again."""
-        # Compared by bytes, as two writes in a row may have the same time.
+        # Compare bytes, as two writes in a row may have the same modification time.
         last = self._read_last.get(key)
         if last is None or last[0] != raw:
             last = raw, make()

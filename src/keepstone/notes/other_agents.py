@@ -1,6 +1,6 @@
 """Instruction files for other agents in a project's folder, read-only.
 
-Only the part that known agents read is read, too. Links are not followed: the text is sent to a model's
+Only as much of a file is read as known agents read. Links are not followed: the text is sent to a model's
 provider, and a link could expose any file of the machine.
 """
 
@@ -60,9 +60,9 @@ def _read(path: Path) -> OtherFile | None:
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             return None
-        # The file may be exchanged after the check. O_NONBLOCK keeps a pipe from waiting for its writer.
+        # The file may be replaced after the check. O_NONBLOCK keeps a pipe from waiting for its writer.
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            # A byte more shows whether the file is longer.
+            # One more byte shows whether the file is longer.
             raw = file.read(READ_LIMIT + 1)
     except FileNotFoundError:
         return None

@@ -1,6 +1,6 @@
 """The outline of a Markdown text: its headings, and its opaque parts, code and HTML, which contain no notes.
 
-A full Markdown parser takes half a second for a megabyte. This one examines only lines that can open a
+A full Markdown parser takes half a second for a megabyte. This module examines only lines that can open a
 construct, and their surroundings, so that adding a note to a large file takes milliseconds. It follows
 CommonMark with one exception: an unclosed fence or HTML comment is an ordinary line, where CommonMark would
 treat the rest of the file as code. It may also be wrong where an HTML tag of unknown name, or an underlined
@@ -82,7 +82,7 @@ def _html_kinds() -> list[tuple[re.Pattern[str], re.Pattern[str], bool]]:
 class Outline:
     """The headings and opaque parts of ``text``, in order.
 
-    The text must have Unix newlines, and one before its first line, so that every line follows a newline.
+    The text must have Unix newlines, and start with a newline, so that every line follows a newline.
 
     Attributes:
         headings: The headings outside lists, quotes, fences and HTML.
@@ -126,8 +126,8 @@ class Outline:
     def _fence(self, found: re.Match[str], start: int) -> int:
         marker = found["fence"]
         kind, length = marker[0], len(marker)
-        # A fence of this length or less was looked for in vain, so the rest of the file is not searched
-        # again.
+        # An earlier search found no closing fence of this length or more, so the rest of the file is not
+        # searched again.
         if length >= self._never_closed.get(kind, length + 1):
             return self._hide(start, self._line_end(start))
         closing = _closing_fence(kind, length).search(self._text, found.end())
@@ -144,7 +144,7 @@ class Outline:
 
     def _html_end(self, found: re.Match[str], closes: re.Pattern[str]) -> int:
         own_end = self._line_end(found.end())
-        # The pattern that markdown-it has for blocks that end at a blank line.
+        # This is the pattern of markdown-it for blocks that end at a blank line.
         if closes.pattern == "^$":
             blank = BLANK_LINE.search(self._text, own_end)
             return blank.start() if blank else len(self._text)
@@ -207,7 +207,7 @@ class Outline:
 
     def _in_item(self, start: int, indent: int) -> bool:
         """Return whether the line at ``start`` with this indentation belongs to a list item above it."""
-        # The answer for a line further up, so that no line is examined twice.
+        # Start from the answer for a line further up, so that no line is examined twice.
         cached = self._asked.get(indent, (0, False))
         floor, answer = max(cached if cached[0] <= start else (0, False), (self._floor, False))
         below: tuple[int, str] | None = None
@@ -219,7 +219,7 @@ class Outline:
                 answer = column <= indent or self._is_within_item(at, line)
                 break
             breaks = RULE.match(line) or BREAKS_PARAGRAPH.match(line)
-            # Less indented text continues an item only without a blank line or other block between.
+            # Less indented text continues an item only if no blank line or other block is between.
             if (below and (blank or breaks)) or (shallow and breaks):
                 answer = self._is_within_item(*(below or (at, line)))
                 break
@@ -246,7 +246,7 @@ class Outline:
         return len(self._text) if end < 0 else end
 
     def _after(self, end: int) -> int:
-        """Return the start of the line after the one that ends at ``end``."""
+        """Return the start of the line after the line that ends at ``end``."""
         return end + 1 if end < len(self._text) else end
 
     @staticmethod

@@ -64,14 +64,14 @@ class Passages(Sequence[Passage]):
         return [passage for passage in self._all if passage.note is not None]
 
     def about(self, query: str | None) -> list[Passage]:
-        """Return the passages with words of a query, best first, then last first.
+        """Return the passages with words of a query, best first; of equally good ones the last first.
 
         At most 500 are returned.
         """
         import numpy as np  # Only a file that does not fit is searched, and numpy takes long to load.
 
         words = set(words_of(query or ""))
-        # A query of stop words alone is answered by these.
+        # If a query has only stop words, these are searched.
         wanted = {stem for word in words - STOP_WORDS or words for stem in stems_of(word)}
         found = [numbers for stem in wanted if len(numbers := self._index.with_stem(stem))]
         if not found:
@@ -112,7 +112,7 @@ class _Index:
             found = stems_of(text)
             stems.extend(map(self._stems.__getitem__, found))
             counts.append(len(found))
-        # The numbers of each stem's texts side by side, as in a sparse matrix of compressed rows.
+        # The numbers of each stem's texts are contiguous, as in a compressed sparse row matrix.
         of_stems = np.frombuffer(stems, dtype=np.intc)
         order = np.argsort(of_stems, kind="stable")
         self._texts = np.repeat(np.arange(len(texts)), np.frombuffer(counts, dtype=np.intc))[order]
@@ -144,7 +144,7 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 
 def _best(scores: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the numbers of the best passages, best first, then last first."""
+    """Return the numbers of the best passages, best first; of equally good ones the last first."""
     import numpy as np
 
     matching = np.flatnonzero(scores)
@@ -152,7 +152,7 @@ def _best(scores: NDArray[np.float64]) -> NDArray[np.int64]:
         # Sorting is much faster than partitioning here, as many scores are equal.
         least = np.sort(scores[matching])[-_MOST]
         above = np.flatnonzero(scores > least)
-        # Of the passages with the least score the last ones are kept.
+        # Among passages with the lowest score, the last ones are kept.
         matching = np.append(above, np.flatnonzero(scores == least)[len(above) - _MOST :])
     # ``lexsort`` takes the most important key last.
     return matching[np.lexsort((-matching, -scores[matching]))]

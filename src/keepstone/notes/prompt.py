@@ -17,7 +17,7 @@ from keepstone.notes.passages import Passages, as_bullet
 
 SHORTEST_FENCE = 3
 MOST_MISSES = 24
-"""Number of consecutive notes or passages without room after which a selection ends."""
+"""Number of consecutive notes or passages that do not fit after which a selection ends."""
 
 T = TypeVar("T")
 Placed = TypeVar("Placed")
@@ -38,9 +38,9 @@ class Source:
 
     def named(self, label: str) -> str:
         """Return a header line that names the file as a source."""
-        # Bytes of a path that are not UTF-8 are lone surrogates in Python, which a prompt cannot have.
+        # Bytes of a path that are not UTF-8 are lone surrogates in Python, which a prompt cannot contain.
         path = self.path.encode("utf-8", "backslashreplace").decode()
-        # In quotes, as a folder's name with line breaks could look like lines of the prompt.
+        # The path is quoted, as a folder's name with line breaks could look like lines of the prompt.
         return f"{label}, from {json.dumps(path, ensure_ascii=False)}:\n"
 
     @cached_property
@@ -60,7 +60,7 @@ class Source:
 
 
 def fitting(wanted: Iterable[T], place: Callable[[T], Placed | None]) -> Iterator[tuple[T, Placed]]:
-    """Yield the first notes or passages that fit a budget, each as ``place`` placed it; None: no room."""
+    """Yield the notes or passages that fit, each with the result of ``place``, which is None without room."""
     misses = 0
     for candidate in wanted:
         placed = place(candidate)
@@ -103,7 +103,7 @@ def _fence_for(text: str) -> int:
 
 
 def _ranked(sources: Sequence[Source], query: str | None) -> Iterable[tuple[int, Bullet]]:
-    """Return the notes, each with its source's number: those about the query, then the last ones."""
+    """Return notes with their source's number: first notes with words of the query, then the last notes."""
     lasts = [
         [(number, bullet) for bullet in reversed(source.bullets.found)]
         for number, source in enumerate(sources)
@@ -131,7 +131,7 @@ class _Selection:
         self._budget = budget
         self._sources = sources
         self._fences = [0] * len(sources)
-        """The fence length of each source, 0 as long as it has no note here."""
+        """The fence length of each source; 0 until a note of the source is placed."""
         self._total = sum(len(source.bullets.found) for source in sources)
         self._room = budget * BYTES_PER_TOKEN - _size(self._left_out(self._total))
 
@@ -155,7 +155,7 @@ class _Selection:
             return None
         text, fence = as_bullet(bullet) + "\n", self._fences[number]
         longer = max(fence, _fence_for(text))
-        # All that a fence adds except its backticks, which are counted as ``longer``.
+        # The size of a fence without its backticks, which are counted as ``longer``.
         header = 0 if fence else _size("\n" + self._sources[number].header + "markdown\n\n")
         cost = _size(text) + header + 2 * (longer - fence)
         if cost > self._room:

@@ -19,7 +19,7 @@ _SECTION = re.compile(
 
 
 def teach(folder: Path, name: str, lesson: str | None, *, dry_run: bool = False) -> bool:
-    """Write the section into a file of a project, or take it out, and return whether that changes the file.
+    """Write the section into a project's file, or remove it, and return whether that changes the file.
 
     An existing section is replaced in place, and a new one comes last.
 

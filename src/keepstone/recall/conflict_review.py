@@ -13,11 +13,11 @@ from keepstone.store.protocol import Store
 from keepstone.store.validity import is_valid
 
 _PAGE = 200
-"""Entries that are read at a time."""
+"""Number of entries read at a time."""
 _EXAMINED = 500
-"""Entries of an agent, the newest, that ``findings`` examines."""
+"""Number of an agent's newest entries, chat aside, that ``findings`` examines."""
 _SHOWN = 5
-"""Pairs that a finding names."""
+"""Maximum number of pairs that a finding names."""
 
 
 def pairs(
@@ -27,9 +27,10 @@ def pairs(
     since: datetime | None = None,
     kinds: Collection[str] | None = None,
 ) -> Iterator[ConflictingPair]:
-    """Yield the pairs of an agent's entries that hold now and are in conflict, each once; chat aside.
+    """Yield each pair of an agent's currently valid entries that are in conflict, once.
 
-    With ``since`` one entry of each pair was made then or later.
+    Conflicts of chat entries are not searched for. With ``since``, at least one entry of each pair
+    was made at that time or later.
     """
     now, seen = instant(clock(), "the clock's time"), set[frozenset[tuple[str, str]]]()
     scope, cursor = Scope(agent, since=since, valid_at=now), None
@@ -57,7 +58,7 @@ def _other(store: Store, agent: str, conflict: Conflict) -> Entry | None:
 
 
 def findings(store: Store, clock: Clock) -> Iterator[Finding]:
-    """Yield the conflicts and repetitions among each agent's newest entries, except chat."""
+    """Yield the contradictions and duplicates of each agent's newest entries, except chat."""
     now = instant(clock(), "the clock's time")
     for agent in store.agents():
         pairs: dict[str, set[tuple[str, str]]] = {"contradiction": set(), "duplicate": set()}

@@ -1,7 +1,8 @@
-"""Entries that repeat or contradict one another, found without a model, reported and never resolved.
+"""Conflict search: entries that repeat or contradict one another, found without a model.
 
-Candidates come from the index by words, in a bounded number. Two entries are compared by their
-fields where these name a subject or a field, else by their texts.
+Conflicts are reported and never resolved. A word search in the index returns a bounded number of
+candidates. Two entries are compared by their payloads if these name a subject or a field, else by
+their texts.
 """
 
 from __future__ import annotations
@@ -28,27 +29,27 @@ from keepstone.text.tokenizer import STOP_WORDS, stem, words_of
 Kind = Literal["duplicate", "contradiction"]
 
 CANDIDATES = 24
-"""Entries that each search for conflicts compares at most."""
+"""Maximum number of entries that each search for conflicts compares."""
 _MOST = 64 * CANDIDATES
-"""Entries among which such a search looks for those that hold now."""
+"""Number of candidates up to which a search that finds too few valid entries is widened."""
 _TERMS = 6
-"""Words that such a search looks for at most: the longest, which are rare."""
+"""Maximum number of words in such a search: the longest words, which are usually rare."""
 _LONGEST = 2000
-"""Characters of a text that are compared; longer texts are not sentences."""
+"""Number of characters of a text that are compared; longer texts are not single sentences."""
 _SENTENCE = 60
-"""Content words up to which two texts that differ are compared."""
+"""Maximum number of content words in texts that may differ and still be alike."""
 _SHORTEST = 3
-"""Words of a sentence that says something about a number: "page 2" contradicts no "page 1"."""
+"""Minimum words of a sentence that can contradict by a number: "page 2" does not contradict "page 1"."""
 _ALIKE = 0.7
-"""How much of the order of their words two texts must share, from 0 to 1."""
+"""Minimum similarity of the word order of two alike texts, from 0 to 1."""
 
 _FIELDS = frozenset("field attribute property predicate relation key setting".split())
 _IDENTITY = _FIELDS | frozenset("subject entity name topic who person user project scope".split())
-"""Keys of a payload that name its subject; entries about other subjects are never in conflict."""
+"""Keys of a payload that name its subject; entries about different subjects are never in conflict."""
 _PROSE = frozenset("preference content text message note description summary decision value".split())
-"""Keys whose values are sentences; without a field that they belong to they are compared as texts."""
+"""Keys whose values are sentences, compared as texts unless the payload names the field of the value."""
 _ASIDE = frozenset("id ts time timestamp created_at updated_at source by author role confidence".split())
-"""Keys that say nothing about the fact itself."""
+"""Keys that are not part of the fact itself."""
 
 _WORD = re.compile(r"[^\W_]+(?:[.,:/'-][^\W_]+)*")
 _NUMBER = re.compile(r"[v$€£]?\d[\d.,:/-]*(?:st|nd|rd|th|am|pm|%|[a-z]{1,2})?")
@@ -57,7 +58,7 @@ _DATE = re.compile(r"(?:19|20)\d\d-\d\d-\d\d")
 _SAYING = frozenset(
     "is was are be until till by due from since ends expires begins starts ist bis ab seit".split()
 )
-"""Words before a date that is the statement itself, not the time of an event."""
+"""Words that make a date after them the statement itself, not the time of an event."""
 _NAMING = frozenset(
     """
     worker workers invoice order ticket issue case version build release room floor page chapter step
@@ -74,9 +75,9 @@ _NAMING = frozenset(
 _KEYS = frozenset(
     "id ids uuid code ref reference url link path date day time when hash sha serial email phone".split()
 )
-"""Keys, or their last words, whose values tell things apart."""
+"""Keys, or last words of keys, whose values identify things."""
 _SHORT_VALUE = 6
-"""Words of a value that can be exchanged for another one; longer values are texts."""
+"""Maximum number of words of a value that counts as a setting; longer values are texts."""
 _VALUES = frozenset(
     """
     january february march april june july august september october november december jan feb mar apr jun
@@ -84,7 +85,7 @@ _VALUES = frozenset(
     five six seven eight nine ten eleven twelve twenty thirty hundred thousand
     """.split()
 )
-"""Words that name a number or a date as digits do."""
+"""Words for numbers, months and weekdays, which are compared like digits."""
 _NEGATIONS = frozenset(
     """
     not no never neither nor without none nobody nothing cannot nicht kein keine keinen keiner keinem nie
@@ -104,14 +105,14 @@ class ConflictFinder:
         self._judge = judge
 
     def attach(self, entries: list[Entry]) -> list[Entry]:
-        """Let entries that were just added or changed find their conflicts, and return them."""
+        """Attach the finder to entries that were just added or changed, and return the entries."""
         for entry in entries:
             # Entries are frozen; the finder is not part of their value.
             object.__setattr__(entry, "_conflicts", self)
         return self._judge.attach(entries)
 
     def __call__(self, entry: Entry) -> tuple[Conflict, ...]:
-        """Return the entries that an entry is in conflict with now, contradictions first."""
+        """Return an entry's current conflicts, contradictions first."""
         return conflicts_of(self._store, entry, self._clock)
 
     def __reduce__(self) -> tuple[type[tuple[Conflict, ...]], tuple[()]]:
@@ -120,18 +121,18 @@ class ConflictFinder:
 
 
 class NoConflicts(ConflictFinder):
-    """Finds none. Used for memory of other agents, as conflicts may be with entries that are not shared."""
+    """Finds no conflicts. Used for other agents' memory, where a conflict could name an unshared entry."""
 
     def __init__(self) -> None:
-        """Need nothing."""
+        """Create a finder without a store."""
 
     def attach(self, entries: list[Entry]) -> list[Entry]:
-        """Return the entries as they are."""
+        """Return the entries unchanged."""
         return entries
 
 
 def conflicts_of(store: Store, entry: Entry, clock: Clock) -> tuple[Conflict, ...]:
-    """Return the entries of an agent that repeat or contradict an entry and hold now."""
+    """Return the conflicts of an entry with the currently valid entries of its agent."""
     now = instant(clock(), "the clock's time")
 
     def near(reader: Reader) -> list[Entry]:
@@ -150,12 +151,12 @@ def conflicts_of(store: Store, entry: Entry, clock: Clock) -> tuple[Conflict, ..
         kind = compared(entry, other)
         if kind is not None:
             found.append(Conflict(other.id, other.session, kind))
-    # By the names of the kinds contradictions come before duplicates.
+    # Contradictions come before duplicates, as kinds sort by name.
     return tuple(sorted(found, key=lambda conflict: (conflict.kind, conflict.session, conflict.id)))
 
 
 def _valid(reader: Reader, terms: list[str], scope: Scope, now: datetime) -> list[Entry]:
-    """Return the best entries for some words that hold now: those that do not take no places."""
+    """Return the best currently valid entries for some words; invalid ones do not count toward the limit."""
     most, known = CANDIDATES, dict[int, Entry]()
     while True:
         keys = [candidate.key for candidate in reader.search(terms, scope, most)]
@@ -163,12 +164,12 @@ def _valid(reader: Reader, terms: list[str], scope: Scope, now: datetime) -> lis
         valid = [known[key] for key in keys if key in known and is_valid(known[key].line, now)]
         if len(valid) >= CANDIDATES or len(keys) < most or most > _MOST:
             return valid[:CANDIDATES]
-        # Entries that no longer hold took places, so a longer list is asked for.
+        # Entries that are no longer valid took up the list, so search for a longer one.
         most *= 4
 
 
 def _searches(entry: Entry) -> Iterator[tuple[list[str], Scope]]:
-    """Yield words and scope of each search for entries that may be in conflict with an entry."""
+    """Yield the words and the scope of each search for possible conflicts of an entry."""
     if terms := _terms(entry.text[:_LONGEST]):
         yield terms, Scope(entry.agent)
     # Texts on one subject may share no word, so subject and keys are searched, too.
@@ -184,7 +185,7 @@ def _terms(text: str) -> list[str]:
 
 
 def compared(new: Entry, old: Entry) -> Kind | None:
-    """Return whether an entry repeats or contradicts another one, None if it does neither."""
+    """Return the kind of conflict between two entries; None if there is no conflict."""
     if new.data and old.data and not _IDENTITY.isdisjoint(new.data.keys() | old.data.keys()):
         about = _IDENTITY & (new.data.keys() | old.data.keys())
         if any(_plain(new.data.get(key)) != _plain(old.data.get(key)) for key in about):
@@ -220,12 +221,12 @@ def _of_settings(new: Mapping[str, Any], old: Mapping[str, Any]) -> Kind | None:
         return None
     changed = [key for key in settings if _plain(new[key]) != _plain(old[key])]
     if not changed:
-        return None  # The texts say whether they say the same.
+        return None  # The texts decide whether they are duplicates.
     return "contradiction" if len(changed) == 1 and not _is_name(changed[0], new[changed[0]]) else None
 
 
 def _is_name(key: str, value: Any) -> bool:
-    """Return whether a value of a payload names a thing, or is not a single value."""
+    """Return whether a payload's value identifies a thing, or is not a single short value."""
     last = words_of(key.replace("_", " "))[-1:]
     if not last or last[0] in _NAMING or last[0] in _KEYS or not isinstance(value, str | int | float):
         return True
@@ -242,21 +243,21 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Sentence:
-    """A text as it is compared."""
+    """The features of a text that are compared."""
 
     words: tuple[str, ...]
-    """The stems of its content words in order; a number or a date is ``#``."""
+    """The stems of its content words in order; a number, date or identifier is ``#``."""
     values: tuple[str, ...]
     """Its numbers and dates in order."""
     names: tuple[str, ...]
-    """Those of its numbers that name a thing, as in "worker 7": texts on different things never conflict."""
+    """Numbers and identifiers that name a thing ("worker 7"): texts on different things never conflict."""
     is_negated: bool
     length: int
-    """How many words it has beside numbers and dates, stop words included."""
+    """Number of its words other than numbers and dates, including stop words."""
 
 
 def compared_texts(new: str, old: str) -> Kind | None:
-    """Return whether a text repeats another one, or differs only by a negation, a number or a date.
+    """Return how two texts conflict: they say the same, or differ only by a negation, a number or a date.
 
     Examples:
         >>> compared_texts("Ada doesn't drink coffee", "Ada drinks coffee.")
@@ -268,7 +269,7 @@ def compared_texts(new: str, old: str) -> Kind | None:
     """
     a, b = _sentence(new), _sentence(old)
     if not a.words or not b.words or 1 in (a.length + len(a.values), b.length + len(b.values)):
-        return None  # A word alone says nothing that another entry could repeat or contradict.
+        return None  # A single word is not a statement that could be repeated or contradicted.
     if Counter(a.names) != Counter(b.names) or not _is_alike(a, b):
         return None
     if a.is_negated != b.is_negated:
@@ -279,24 +280,24 @@ def compared_texts(new: str, old: str) -> Kind | None:
 
 
 def _is_alike(a: _Sentence, b: _Sentence) -> bool:
-    """Return whether two texts have the same content words, but for a few that one of them adds."""
+    """Return whether two texts have the same content words, except a few that one of them adds."""
     if a.words == b.words:
         return True
     if max(len(a.words), len(b.words)) > _SENTENCE:
         return False
     if set(a.words) - set(b.words) and set(b.words) - set(a.words):
-        return False  # The quick way out of nearly all comparisons: see below.
+        return False  # A quick check that ends nearly all comparisons; the exact one is below.
     more, fewer = Counter(a.words) - Counter(b.words), Counter(b.words) - Counter(a.words)
     if more and fewer:
-        return False  # A word in the place of another one is another fact.
+        return False  # With one word replaced by another, it is another fact.
     if (more + fewer).total() > min(len(a.words), len(b.words)) // 4:
         return False
-    # Without the heuristic of difflib, which leaves frequent words out of long texts.
+    # Without autojunk: this heuristic of difflib ignores frequent words of long texts.
     return SequenceMatcher(None, a.words, b.words, autojunk=False).ratio() >= _ALIKE
 
 
 def _names(tokens: list[str], place: int, before: list[str]) -> bool:
-    """Return whether a number belongs to the word before it, or is a version or the day of an event."""
+    """Return whether a number names a thing (after a word or as a version) or is the day of an event."""
     token, last = tokens[place], tokens[place - 1] if place else ""
     if _VERSION.fullmatch(token) or last in _NAMING:
         return True
@@ -325,7 +326,7 @@ def _sentence(text: str) -> _Sentence:
             values.append(token)
             if _names(tokens, place, words):
                 names.append(token)
-            # Several numbers in a row are one place in the text.
+            # Several numbers in a row count as one word.
             if not words or words[-1] != "#":
                 words.append("#")
         elif any(map(str.isdigit, token)) and token not in skipped:

@@ -1,7 +1,7 @@
-"""Entries that only repeat: a question that was asked before, and an answer that quotes memory.
+"""Echoes: entries that only repeat an earlier question, or an answer that quotes memory.
 
-They say nothing that memory does not have elsewhere, so they come after the entries that they ask for or
-quote. An entry with just the words of the query that is no question comes first.
+Echoes add nothing that memory does not have elsewhere, so they are ranked after the entries that they ask
+for or quote. If the query is not a question, an entry with exactly its words comes first.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from keepstone.store.reader import Candidate
 from keepstone.text.tokenizer import words_of
 
 QUOTES, ANSWERED = "quotes", "answered"
-"""The relation of an answer's links to the entries that it quotes, and of a question's to such an answer."""
+"""Link relations: from an answer to the entries that it quotes, and from a question to such an answer."""
 
 _ASKS = re.compile(
     r"\W*(?:who|whom|whose|what|which|when|where|why|how|is|are|was|were|do|does|did|can|could|will|would|should"
@@ -23,12 +23,12 @@ _ASKS = re.compile(
     re.IGNORECASE,
 )
 OFFLINE = "(offline, no model)"
-"""How an answer begins that quotes memory."""
+"""The prefix of an answer that quotes memory."""
 _QUOTING = f"assistant: {OFFLINE}"
 _ROLE = 80
-"""Characters that a speaker before a text has at most."""
+"""Maximum length, in characters, of a speaker's name before a text."""
 _KNOWN = 64
-"""Characters that are known of a longer text."""
+"""Number of characters that are available of a longer text."""
 _MARKS = ("?", "\uff1f", "\u061f")
 _TOKENS = re.compile(r"\w+")
 
@@ -44,20 +44,20 @@ def is_question(text: str) -> bool:
 
 
 def says_same(text: str, query: str) -> bool:
-    """Return whether a text, without a speaker before it, has just the words of a query."""
+    """Return whether a text, with or without its speaker, has exactly the words of a query."""
     words = words_of(query)
     return bool(words) and any(words_of(said) == words for said in (text, text.partition(": ")[2]))
 
 
 def repeating(heads: Mapping[int, tuple[str, object]], query: str) -> Collection[int]:
-    """Return the keys of the texts that repeat a question: the same one, and answers that quote memory."""
+    """Return the keys of texts that repeat a question or quote memory; none if the query asks nothing."""
     if not is_question(query):
         return ()
     return _same(heads, query) | {key for key, (head, _) in heads.items() if head.startswith(_QUOTING)}
 
 
 def verbatim(heads: Mapping[int, tuple[str, object]], query: str) -> Collection[int]:
-    """Return the keys of texts that are a query, if it asks nothing; 64 characters of each are known."""
+    """Return the keys of texts equal to a query that is not a question; only 64 characters are compared."""
     return () if is_question(query) else _same(heads, query)
 
 
@@ -65,7 +65,7 @@ def _same(heads: Mapping[int, tuple[str, object]], query: str) -> set[int]:
     words = words_of(query)
     if not words:
         return set()
-    # Short texts in plain letters are compared without cutting words as the index does: there are many.
+    # There are many short ASCII texts, so they are compared without the index's slower tokenizer.
     tokens = _TOKENS.findall(query.lower()) if query.isascii() else None
     begin = words[0] if words[0].isascii() else ""
     found = set()
@@ -81,7 +81,7 @@ def _same(heads: Mapping[int, tuple[str, object]], query: str) -> set[int]:
 
 
 def _begins(words: list[str], head: str) -> bool:
-    """Return whether a text has just these words; the last word of a cut head is ignored."""
+    """Return whether a text has exactly these words or, if its head is cut, begins like them."""
     said = [words_of(part) for part in (head, head.partition(": ")[2])]
     if words in said:
         return True
@@ -90,18 +90,18 @@ def _begins(words: list[str], head: str) -> bool:
 
 
 def leaving_out(echoes: Collection[int], found: Sequence[Candidate]) -> Sequence[Candidate]:
-    """Return the hits of a list without echoes."""
+    """Return the candidates of a list without echoes."""
     return [candidate for candidate in found if candidate.key not in echoes]
 
 
 def lowered(echoes: Sequence[Hit], others: Sequence[Hit]) -> list[Hit]:
-    """Return echoes as hits that come after the others: none is about the question."""
+    """Return echoes with relevance 0 and scores not above the other hits', as they answer nothing."""
     least = min([hit.score for hit in others], default=0.0)
     return [replace(hit, score=min(hit.score, least), relevance=0.0) for hit in echoes]
 
 
 def is_echo(entry: Entry, query: str) -> bool:
-    """Return whether an entry is a question, or quotes from memory, and so says nothing about a query."""
+    """Return whether an entry quotes memory, or is the query itself or a question answered from memory."""
     if "links" in entry.line:
         relations = {link.get("rel") for link in entry.links if isinstance(link, dict)}
         if QUOTES in relations or (ANSWERED in relations and is_question(entry.text)):

@@ -1,8 +1,8 @@
-"""Recall in files and notes: their paragraphs and bullets, ranked beside the entries that were found.
+"""Recall in files and notes: paragraphs and bullets, ranked together with the entries found.
 
-They are not indexed, as an agent's files are small, and a person's edits are found at once. Each recall
-that includes them reads and scores them, up to a size. An excerpt and an entry compare by scores
-that both have: BM25 over the excerpts and the entries found, and a cosine where an embedder is at hand.
+Excerpts are not indexed: an agent's files are small, and this way a person's edits are found at once. Each
+recall that includes excerpts reads and scores them, up to a size. Excerpts and entries are compared by scores
+that both have: BM25 over the excerpts and the entries found, and a cosine if an embedder is available.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from keepstone.text.tokenizer import Matcher, stems_of, with_name_parts
 from keepstone.vector import Vector
 
 LARGEST = 1 << 20
-"""Bytes of files that a recall reads in all."""
+"""Maximum total size of the files that a recall reads, in bytes."""
 _LONGEST = 1000
-"""Characters of an excerpt, beyond which a paragraph is cut."""
+"""Maximum length of an excerpt, in characters; longer paragraphs are split."""
 _SATURATION, _BY_LENGTH = 1.2, 0.75
-"""How soon more of the same word counts less, and how much a long text's words count less, in BM25."""
+"""BM25 parameters: k1, the saturation of repeated words, and b, the penalty for long texts."""
 _FEWEST = 8
-"""Number of excerpts with vectors that suffice to estimate usual cosines if the agent has too few entries."""
+"""Minimum number of excerpts from which typical cosines are estimated if the agent has too few entries."""
 _LEAST = 0.1
-"""Minimum score of the best entry beside excerpts, so that scores stay bounded if none fits."""
+"""Lower bound for the best entry's score among excerpts; it bounds scaled scores if no entry matches."""
 
 _NEWLINE = re.compile(r"\r\n?|\n")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]")
@@ -60,20 +60,20 @@ class Section:
 
     @property
     def searched(self) -> str:
-        """The text that is searched, with the name of the file, which tells its subject."""
+        """The searched text: the excerpt with its heading and its file's name, which tells the subject."""
         name = self.excerpt.path if self.excerpt.kind == "file" else ""
         return "\n".join(filter(None, (name, self.heading, self.excerpt.text)))
 
 
 def sections_of(path: str, text: str) -> Iterator[Section]:
-    r"""Yield the bullets and paragraphs of a file, those without a word left out.
+    r"""Yield the bullets and paragraphs of a file, without headings and empty lines.
 
     Examples:
         >>> [(found.excerpt.line, found.excerpt.text) for found in sections_of("a", "# Tea\n\nGreen\n- Oat")]
         [(3, 'Green'), (4, '- Oat')]
     """
     heading, lines, begin, is_code, length = "", list[str](), 1, False, 0
-    # An empty line at the end, so that the last paragraph is ended like the others.
+    # An empty line at the end finishes the last paragraph like the others.
     for number, line in enumerate((*_NEWLINE.split(text), ""), 1):
         is_heading = not is_code and _HEADING.match(line) is not None
         length += len(line)
@@ -103,7 +103,7 @@ KINDS = ("entries", "files", "notes")
 
 
 def kinds_of(include: Iterable[str], *, has_notes: bool) -> frozenset[str]:
-    """Return the kinds that a recall searches, checked."""
+    """Validate and return the kinds that a recall searches."""
     kinds = frozenset(names_of(include, "include") or ())
     unknown = sorted(kinds.difference(KINDS))
     if unknown:
@@ -125,17 +125,17 @@ def with_excerpts(
     language: str,
     reranker: Reranker | None = None,
 ) -> Hits:
-    """Return hits of entries, files and notes together, the best first, as many as the question asks for.
+    """Return hits of entries, files and notes together, best first, at most the question's limit.
 
     Args:
         hits: The hits of entries.
         files: Texts of the agent's files by their paths; None if one could not be read.
-        notes: The notes.
-        question: The question. Of its bounds only the minimum relevance applies to excerpts.
-        scope: The agent's, for entries.
-        vectors: The agent's.
-        language: The home's.
-        reranker: Scores excerpts as it scored the entries.
+        notes: The excerpts of notes.
+        question: The question; of its filters only the minimum relevance applies to excerpts.
+        scope: The scope of the agent's entries.
+        vectors: The agent's vectors.
+        language: The home's language.
+        reranker: The reranker for the excerpts; it has already scored the entries.
 
     Raises:
         ValueError: The question is about another time: files and notes have no versions.
@@ -164,7 +164,7 @@ def with_excerpts(
 
 
 class _Search:
-    """A question on its way through excerpts."""
+    """The search for one question in excerpts."""
 
     def __init__(
         self,
@@ -192,7 +192,7 @@ class _Search:
         self.reason = ""
 
     def _holders_of(self, words: Sequence[str]) -> dict[str, int]:
-        """Return how many excerpts hold each word; of a word in no excerpt, how many entries do."""
+        """Return how many excerpts hold each word; for a word in no excerpt, how many entries hold it."""
         stems = [set(found) for found in self._stems]
         forms = {word: set(stems_of(word, self._language)) for word in words}
         holders = {word: sum(form <= found_stems for found_stems in stems) for word, form in forms.items()}
@@ -204,8 +204,8 @@ class _Search:
         return holders
 
     def found(self) -> list[Hit]:
-        """Return the excerpts that fit, with scores on the scale of the entries' ones."""
-        # Entries have numbers below nothing, so that they are told from sections.
+        """Return the matching excerpts, with scores on the scale of the entries' scores."""
+        # Entries have negative numbers, which distinguish them from sections.
         entries = dict(zip(range(-len(self._hits), 0), self._hits, strict=True))
         stems = {
             number: stems_of(with_name_parts(hit.text), self._language) for number, hit in entries.items()
@@ -244,7 +244,7 @@ class _Search:
         """
 
         def counted(reader: Reader) -> tuple[Matches, Cosines | None]:
-            # For its counts only, so one hit is enough.
+            # Only the counts are needed, so one hit is enough.
             found = reader.search(self._terms, self._scope, 1) if self._terms else Matches()
             if self._vector is None or self.space is None:
                 return found, None
@@ -253,7 +253,7 @@ class _Search:
         found, cosines = self._vectors.with_reader(counted)
         rows = found.rows + len(self._sections)
         if cosines is None and len(near) >= _FEWEST:
-            # The highest come first, so these are the median and the upper quartile.
+            # The cosines are in descending order, so these are the median and the upper quartile.
             cosines = estimated(near[len(near) // 2], near[len(near) // 4], rows)
         holders = {term: excerpt_holders[term] + found.holders.get(term, 0) for term in self._terms}
         speakers = speakers_of([hit.text for hit in self._hits])
@@ -265,15 +265,15 @@ class _Search:
     def _parts(self, words: Mapping[int, float], cosines: dict[int, float], chosen: Sequence[int]) -> Parts:
         if self._terms:
             return fuse(words, cosines, chosen, ())
-        return {"vectors": cosines}  # As for entries that a vector alone asks for.
+        return {"vectors": cosines}  # As for entries if the query has a vector only.
 
     def _cosines(self, first: Sequence[int]) -> dict[int, float]:
-        """Return the cosines of entries that have one and of excerpts, those found by words first."""
+        """Return the known cosines of entries and excerpts; excerpts found by words are embedded first."""
         try:
             vector, space, self.reason = self._vectors.query(self._question.text, self._question.vector)
             if vector is None or space is None:
                 return {}
-            # In this order, as the time may not suffice for all vectors.
+            # Word matches come first, as the time may not suffice for all vectors.
             order = dict.fromkeys([*first, *range(len(self._sections))])
             texts = {n: self._sections[n].excerpt.text for n in order}
             made = filling.of_texts(self._vectors, list(dict.fromkeys(texts.values())), SECONDS)
@@ -310,7 +310,7 @@ class _Search:
         )
 
     def _best_line(self, text: str) -> int:
-        """Return the first of the lines, from 0, that have the most words of the query."""
+        """Return the index, from 0, of the first line with the most words of the query."""
         counts = [len(self._matcher.matched(line)) for line in text.split("\n")] if self._terms else [0]
         return counts.index(max(counts))
 
@@ -326,7 +326,7 @@ def _bm25(
     counts = {n: Counter(filter(wanted.__contains__, found)) for n, found in stems.items()}
     frequencies = Counter(stem for count in counts.values() for stem in count)
     average = sum(map(len, stems.values())) / len(stems) or 1.0
-    # With 1 added the weight is never negative: among few texts many words are in half of them.
+    # Adding 1 keeps weights positive: among few texts, many words are in more than half of them.
     weights = {stem: math.log(1 + (len(stems) - n + 0.5) / (n + 0.5)) for stem, n in frequencies.items()}
 
     def score(number: int) -> float:
@@ -339,9 +339,9 @@ def _bm25(
 
 
 def _scale(entries: Mapping[int, Hit], parts: Parts) -> float:
-    """Return the factor from scores beside excerpts to scores among entries.
+    """Return the factor that converts scores among excerpts to scores among entries.
 
-    It is taken from the entry with the best score for its own words and vector.
+    The factor is the ratio of the two scores of the best entry, from its own words and vector.
     """
     if not entries:
         return 1.0

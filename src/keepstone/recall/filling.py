@@ -1,4 +1,4 @@
-"""Making the vectors of entries that have none: for a recall, a call that waits, and the background."""
+"""Embedding of entries without a vector: during a recall, for a call that waits, and in the background."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 AT_ONCE = 64
-"""Texts in one call of an embedder if the caller waits for all; also the most texts for one recall."""
+"""Number of texts in one call of an embedder if the caller waits for all; also the maximum for one recall."""
 FEW = 8
-"""Texts in one call of an embedder during a recall, or while another call waits for its turn."""
+"""Number of texts in one call of an embedder during a recall, or while another call waits for its turn."""
 _STEP, _LONG_STEP = 0.02, 0.25
-"""Seconds that background work keeps the turn while calls ask for it now and then, and while none does."""
+"""Seconds that background work keeps its turn: while other calls also ask for turns, and while none does."""
 _MOMENT = 0.01
-"""Seconds that a recall waits at least for its turn."""
+"""Minimum time, in seconds, that a recall waits for its turn."""
 _PAGE = 64 * AT_ONCE
-"""Keys that are read at a time where the vectors of all entries are made."""
+"""Number of keys read at a time when all entries are embedded."""
 _PATIENCE = 0.25
-"""Seconds that a recall waits for its turn; without one it answers with the vectors that there are."""
+"""Seconds that a recall in excerpts waits for its turn; without a turn it embeds no excerpts."""
 
 
 def fill(vectors: Vectors, embedder: Embedder, reader: Reader, scope: Scope) -> None:
@@ -43,7 +43,7 @@ def fill(vectors: Vectors, embedder: Embedder, reader: Reader, scope: Scope) -> 
 
 
 def catch_up(vectors: Vectors, seconds: float) -> None:
-    """Let a server make the vectors of the newest entries that have none: of up to 64, in some seconds.
+    """Have a server embed up to 64 of the newest entries without a vector, within some seconds.
 
     Raises:
         KeepstoneError: The server failed or took too long, or the index cannot be used now.
@@ -59,7 +59,7 @@ def catch_up(vectors: Vectors, seconds: float) -> None:
         keys = reader.pending(server.id, Scope(vectors.agent), AT_ONCE, newest_first=True)
         if not keys:
             return
-        ask_within(seconds, server.id, lambda: server.dim)  # It may have to ask the server.
+        ask_within(seconds, server.id, lambda: server.dim)  # Reading ``dim`` may ask the server.
         with vectors.meaning.turns.soon(max(0.0, until - time.monotonic())) as mine:
             # Another call may have changed the embedder during the wait.
             if not mine or vectors.embedder() is not server:
@@ -76,12 +76,12 @@ def catch_up(vectors: Vectors, seconds: float) -> None:
 def fill_quickly(
     vectors: Vectors, reader: Reader, scope: Scope, first: Iterable[int], until: float
 ) -> tuple[int, str]:
-    """Make vectors for a recall: of up to 64 entries, and no longer than until a time.
+    """Embed up to 64 entries for a recall, until a given time.
 
-    ``first`` are the keys of those that matter most; then come the newest. Of an embedder that comes with
-    keepstone, and is quick, at least one is made where no more are left, however late it is; others are not
-    waited for any longer. Returns how many entries are left without, and why the embedder refuses some of
-    these. Errors are those of ``Vectors.fill``.
+    ``first`` are the keys of the entries that matter most; the newest entries follow. If at most 64 entries
+    lack a vector, an embedder that comes with keepstone embeds at least one of them, however late it is. The
+    recall stops waiting for any other embedder at the given time. Returns how many entries still lack a
+    vector, and why the embedder refuses some of them. Errors are those of ``Vectors.fill``.
     """
     from keepstone.embed.embedder import Patient
 
@@ -92,13 +92,13 @@ def fill_quickly(
     is_foreign = isinstance(embedder, Patient)
     with vectors.meaning.turns.soon(max(until - time.monotonic(), _MOMENT)) as mine:
         left = reader.pending_count(embedder.id, scope)
-        # Refused texts stay pending, so as many more are asked for.
+        # Refused texts stay pending, so ask for that many more.
         most = AT_ONCE + len(vectors.meaning.refused)
         wanted = reader.pending(embedder.id, scope, keys=list(first))
         newest = reader.pending(embedder.id, scope, most, newest_first=True)
         chosen = _refused_last(vectors, list(dict.fromkeys((*wanted, *newest))))[:AT_ONCE]
         if maker.late is not None and maker.late.thread.is_alive():
-            chosen = []  # One call that is late is enough.
+            chosen = []  # Start no further call while one is late.
         seconds = until - time.monotonic()
         if left <= AT_ONCE:
             count = maker.fitting(max(seconds, _STEP), FEW) or (0 if is_foreign else 1)
@@ -139,7 +139,7 @@ def of_texts(vectors: Vectors, texts: Sequence[str], seconds: float) -> dict[str
 
 
 def fill_some(vectors: Vectors, scope: Scope) -> bool:
-    """Make a few vectors, the oldest first, unless a call waits for its turn; False if none are left.
+    """Embed a few entries, the oldest first, unless a call waits for its turn; return False if none are left.
 
     Errors are those of ``Vectors.fill``.
     """
@@ -150,7 +150,7 @@ def fill_some(vectors: Vectors, scope: Scope) -> bool:
     def make(reader: Reader) -> bool:
         seconds = _STEP if turns.is_busy else _LONG_STEP
         count = max(1, min(vectors.meaning.maker(embedder).fitting(seconds, FEW), AT_ONCE))
-        most = count + 1 + len(vectors.meaning.refused)  # One more than are made says that some are left.
+        most = count + 1 + len(vectors.meaning.refused)  # One more than are made shows whether some are left.
         pending = _refused_last(vectors, reader.pending(embedder.id, scope, most))
         made = _make(vectors, embedder, reader, pending[:count])
         turns.are_wanted = made.any and made.kept < len(pending)
@@ -175,12 +175,12 @@ def _make(
     must: bool = False,
     until: float | None = None,
 ) -> _Made:
-    """Make and keep vectors; the maker keeps those that are not there at a given time, for a later call."""
+    """Make and store vectors; the maker caches vectors that are late for ``until``, for a later call."""
     from keepstone.embed.embedder import PendingCall
 
     maker = vectors.meaning.maker(embedder)
     entries = reader.load(keys) if keys else {}
-    # Refused before: only a new refusal shows that asking for more may help.
+    # Texts refused earlier: only a new refusal shows that another call may help.
     known = {text for entry in entries.values() if maker.refuses(text := entry.text)}
     texts = [entry.text for entry in entries.values()]
     try:
@@ -200,7 +200,7 @@ def _make(
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """How many vectors were stored and texts refused, and why the first of those, now or before."""
+    """Numbers of stored vectors and newly refused texts, and the reason of the first refusal, new or old."""
 
     kept: int
     refused: int
@@ -208,14 +208,14 @@ class _Made:
 
     @property
     def any(self) -> bool:
-        """Whether asking for more may help."""
+        """Whether another call may help."""
         return bool(self.kept or self.refused)
 
 
 def pending_slices(
     reader: Reader, space: str, scope: Scope, last: Collection[int] = ()
 ) -> Iterator[Sequence[int]]:
-    """Yield the keys of entries without a vector, some at a time for an embedder, the oldest first.
+    """Yield the keys of entries without a vector in batches, the oldest first.
 
     ``last`` are keys that come after all others.
     """

@@ -1,11 +1,11 @@
 """Scores of entries from their words, vectors and neighbours, and from hints in the question.
 
-Scores by words reach from 0 to the best of the list. Cosines have no such beginning,
-and their range differs from one embedder to another: they are stretched from the
-lowest of the candidates to the highest. Entries right before and after often answer
-a question in other words, so candidates share two parts with their neighbours: the
-scores of their words, and the difference of their vectors' scores from the average
-candidate's. docs/decisions has the measurements.
+Word scores are scaled from 0 to the best of the list. Cosines have no natural zero, and
+their range differs between embedders, so they are stretched from the lowest candidate to
+the highest. Entries right before and after a candidate often answer a question in other
+words, so candidates share two parts of their score with their neighbours: the word score,
+and the difference of the vector score from the average candidate's. docs/decisions has
+the measurements.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from keepstone.recall.query import Period, speaker_of
 from keepstone.store.reader import Candidate
 
 WORDS, VECTORS, STATIC = 1.0, 1.5, 1.0
-"""Weights of the two lists; anything from 1 : 1 to 1 : 2 measures alike. Averaged word vectors know names and
-identifiers less well, and weigh less."""
+"""Weights of the word list, and of the vector list with a contextual and with a static embedder. Ratios from
+1 : 1 to 1 : 2 measure alike. Averaged word vectors represent names and identifiers less well, so they weigh
+less."""
 SHARES, SHARES_ALONE = (0.3, 0.15), (0.4, 0.2)
-"""Fraction of its score that an entry shares with those one and two places away in its session: with
+"""Fractions of its score that an entry shares with the entries one and two places away in its session: with
 vectors, and with words alone, which find fewer answers by themselves."""
 LONG_VECTORS, LONG_SHARES = 1.6, 0.5
 """Factors of the vectors' weight and of the neighbours' shares for long entries: such an entry holds
@@ -32,24 +33,24 @@ _SHORT, _LONG = 50.0, 200.0
 """Mean entry length, in words, below which the factors for long entries are off, and above which they apply
 in full."""
 SPEAKER, DATE, USER = 0.5, 2.0, 0.4
-"""Boosts of an entry for a speaker whom the question names, for a date, and for being said by the user in a
-question about the user: long answers of an assistant contain more of any question's words."""
+"""Boosts of an entry: for a speaker whom the question names, for a date that it names, and for being said by
+the user if the question is about the user: an assistant's long answers hold more words of any question."""
 LONG_TIME, NEXT_DAY = 0.3, 0.2
 """Boosts for a named time of more than a quarter, as questions about a year are often answered later,
-and for the day after a named one, when people tell of it."""
+and for the day after a named day, when people often report events."""
 _QUARTER = timedelta(days=100)
 _TIMELY, _LIFTED = 3.3, 0.5
-"""How many times as likely an entry is about a question that names its time, and up to which relevance."""
+"""Factor for the odds that an entry of a named time is relevant, and the maximum relevance that it gives."""
 
 EXACT = 5.0
-"""Boost of an entry for an identifier of the question, or for all rare words that the question is about:
-more than all other parts of a score together."""
+"""Boost of an entry for an identifier of the question, or for all rare words that the question is about;
+higher than all other parts of a score together."""
 FEW, SPARSE, MOST_RARE = 5, 20, 4
 """A single word is rare if at most FEW entries hold it and, unless it is an identifier, at most one entry in
 SPARSE. At most MOST_RARE words are checked."""
 MANY = 100
-"""An identifier of several parts puts all entries that hold it first if at most MANY do, else only those that
-the lists found: which of the others come first would be chance."""
+"""If at most MANY entries hold an identifier of several parts, all of them come first; else only the entries
+that the lists found, as the order of the rest would be arbitrary."""
 
 BOOSTED = {
     "exact": "rare words found",
@@ -57,7 +58,7 @@ BOOSTED = {
     "date": "date named",
     "user": "said by the user, who asks",
 }
-"""The reasons for a boost, for people."""
+"""The readable reasons for a boost."""
 
 _USERS = ("user: ", "human: ")
 
@@ -76,13 +77,13 @@ def fuse(
     """Return the scores ``"words"``, ``"vectors"`` and ``"neighbours"`` of candidates and their neighbours.
 
     Args:
-        words: BM25 of the entries in the list by words; none if there was no word to look for.
-        cosines: Those of the candidates and, if known, of their neighbours; none without
-            vectors. A candidate without one, which has no vector yet, has its words alone on the full scale.
-        candidates: All that are in the list by words or in the one by vectors.
-        links: A candidate, its neighbour, and their distance from 1, as ``Store.neighbours`` gives them.
+        words: BM25 scores of the entries in the word list; empty if there was no word to search for.
+        cosines: Cosines of the candidates and, if known, of their neighbours; empty without
+            vectors. A candidate that has no vector yet gets its word score as its vector score, too.
+        candidates: All entries in the word list or in the vector list.
+        links: A candidate, its neighbour, and their distance (1 is adjacent), from ``Reader.neighbours``.
         weight: The weight of vectors, see ``weight_of``.
-        length: Number of words of an entry, on average.
+        length: Average number of words of an entry.
 
     Examples:
         >>> fuse({1: 4.0, 2: 1.0}, {}, [1, 2], [(1, 7, 1)])
@@ -118,7 +119,7 @@ def _of_best(words: Mapping[int, float]) -> dict[int, float]:
 
 
 def _stretched(cosines: Mapping[int, float], candidates: Collection[int]) -> dict[int, float]:
-    """Return cosines so that the candidates' lowest is 0 and their highest 1, and others within that."""
+    """Scale cosines so that the candidates' lowest is 0 and their highest 1; clamp others to this range."""
     known = [cosines[key] for key in candidates if key in cosines]
     if not known:
         return {}
@@ -131,7 +132,7 @@ def _stretched(cosines: Mapping[int, float], candidates: Collection[int]) -> dic
 
 
 def _offers(parts: Parts, candidates: Collection[int]) -> dict[int, float]:
-    """Return the score that each candidate shares; negative if its vector is worse than the average."""
+    """Return the score that each candidate shares; negative if its vector score is far below the average."""
     words, vectors = parts.get("words", {}), parts.get("vectors", {})
     average = sum([vectors.get(key, 0.0) for key in candidates]) / len(candidates) if vectors else 0.0
     return {key: words.get(key, 0.0) + vectors.get(key, average) - average for key in candidates}
@@ -156,10 +157,10 @@ def boosts(
     """Return the scores ``"speaker"``, ``"date"`` and ``"user"`` of entries that match hints in the question.
 
     Args:
-        heads: How the text of each entry begins, at least 64 characters, and when it was made.
-        speakers: Those whom the question names, see ``named``.
-        periods: The dates and times that it names, see ``periods_of`` and ``times_of``.
-        is_of_user: Whether it is about the person who asks, see ``is_of_user``.
+        heads: The beginning of each entry's text, at least 64 characters, and the entry's time.
+        speakers: The speakers whom the question names, see ``named``.
+        periods: The dates and times that the question names, see ``periods_of`` and ``times_of``.
+        is_of_user: Whether the question is about the person who asks, see ``is_of_user``.
     """
     said = {key: SPEAKER for key, (text, _) in heads.items() if speaker_of(text) in speakers}
     made = {
@@ -172,7 +173,7 @@ def boosts(
 
 
 def _dated(ts: datetime, periods: Sequence[Period | Span]) -> float:
-    """Return the score of an instant in one of the periods."""
+    """Return the boost of an instant that lies in at least one of the periods."""
     return max(_worth(period, ts) for period in periods if period.holds(ts))
 
 
@@ -186,15 +187,15 @@ def _worth(period: Period | Span, ts: datetime) -> float:
 
 _DIGITS = 9
 _EQUAL = 10**-_DIGITS
-"""Scores that differ by less are equal: the order of additions makes such differences."""
+"""Maximum difference between scores that count as equal: the order of additions causes such differences."""
 _TIED = 64
-"""How many entries more are looked at that have the score of the last one, so that their times decide."""
+"""Maximum number of further entries with the score of the last one, included so that their times decide."""
 
 
 def in_order(parts: Parts, most: int | None = None) -> list[tuple[int, float]]:
-    """Return the keys with their scores, the sums of their parts, best first; of equals the lower key.
+    """Return keys with their total scores, best first; keys with equal scores are in ascending order.
 
-    With ``most`` at most that number of them: most keys are then not sorted at all.
+    With ``most``, return at most that number of keys. Most of the other keys are then not sorted at all.
     """
     lists = iter(parts.values())
     total = dict(next(lists, {}))
@@ -203,7 +204,7 @@ def in_order(parts: Parts, most: int | None = None) -> list[tuple[int, float]]:
             total[key] = total.get(key, 0.0) + value
     keys = list(total)
     if most is not None and 0 < most < len(keys):
-        # Few of many keys are wanted, so only those that can be among them are sorted.
+        # Few of many keys are wanted, so only keys that can be among the best are sorted.
         least = nlargest(most, total.values())[-1]
         keys = [key for key, value in total.items() if value >= least]
     # Sorting is stable: keys of equal scores stay in their own order.
@@ -213,7 +214,7 @@ def in_order(parts: Parts, most: int | None = None) -> list[tuple[int, float]]:
 
 
 def with_equals(parts: Parts, size: int) -> int:
-    """Return how many entries are the best ones, with some more that have the score of the last."""
+    """Return ``size`` plus the number of next entries that have the same score as the last of the best."""
     best = in_order(parts, size + _TIED)
     return max(
         [size, *(at + 1 for at, (_, score) in enumerate(best) if best[:size][-1][1] - score <= _EQUAL)]
@@ -221,20 +222,20 @@ def with_equals(parts: Parts, size: int) -> int:
 
 
 def by_time(scored: Iterable[tuple[int, float]], entries: Mapping[int, Entry]) -> list[tuple[int, float]]:
-    """Return scored entries, best first; of equal ones the older first, then by id and session."""
+    """Return scored entries, best first; at equal scores the oldest first, then by id and session."""
 
     def place(scored: tuple[int, float]) -> tuple[float, datetime, str, str]:
         entry = entries[scored[0]]
-        # Rounded, as sums of the same parts in another order differ in the last digits.
+        # Scores are rounded, as sums of the same parts in another order differ in the last digits.
         return -round(scored[1], _DIGITS), entry.ts, entry.id, entry.session
 
     return sorted(scored, key=place)
 
 
 def in_blocks(parts: Parts, size: int) -> Iterator[list[tuple[int, float]]]:
-    """Yield the result of ``in_order`` in blocks, each four times as long as the one before it.
+    """Yield the result of ``in_order`` in blocks, each four times as long as the previous block.
 
-    Only when a second one is asked for all keys are sorted.
+    All keys are sorted only if a second block is requested.
     """
     block = in_order(parts, size)
     if block:
@@ -248,14 +249,14 @@ def in_blocks(parts: Parts, size: int) -> Iterator[list[tuple[int, float]]]:
 
 
 def joined(left: Sequence[Candidate], right: Sequence[Candidate]) -> Sequence[Candidate]:
-    """Return the candidates of two lists, best first."""
+    """Merge two candidate lists, best first."""
     known = {candidate.key for candidate in left}
     new = [candidate for candidate in right if candidate.key not in known]
     return sorted([*left, *new], key=lambda candidate: -candidate.score) if new else left
 
 
 def lifted(relevance: float, date: float) -> float:
-    """Return the relevance of an entry that gets this for its date: of a named time it needs less beside it.
+    """Raise the relevance of an entry with a full date boost, which needs fewer other signs of relevance.
 
     Example:
         >>> round(lifted(0.15, DATE), 2), lifted(0.9, DATE), lifted(0.15, NEXT_DAY)

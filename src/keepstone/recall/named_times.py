@@ -1,7 +1,7 @@
 """The periods that a question names, and whether it asks for nothing else.
 
 Entries of a named period are candidates, whatever their words. A question that is only a period, such as
-"what happened last week?", lists it.
+"what happened last week?", lists its entries.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from keepstone.store.protocol import Store
 from keepstone.text.tokenizer import STOP_WORDS, stem, stems_of
 
 ONLY_TIME = "the question names a time and asks for nothing else"
-"""The reason for hits that are the entries of a time, newest first."""
+"""The reason of a result that lists the entries of a named time, newest first."""
 
 _MOST = 3
-"""Periods of a question whose entries are looked for."""
+"""Maximum number of a question's periods whose entries are searched for."""
 
 _LIGHT = """
         happen happened happening do did done doing go going gone went say said tell told talk talked discuss
@@ -34,7 +34,7 @@ _LIGHT = """
         passiert geschah geschehen gemacht machten machte gesagt besprochen notizen notiz eintrag neues los
         alles zusammenfassung was war wir haben hat ich gab zeige liste gewesen erledigt gestern getan taten
 """
-"""Words of questions for anything at all, in English and German."""
+"""Words that name no subject, as in "what happened?", in English and German."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,9 @@ class NamedTimes:
 
     periods: Sequence[Period | Span]
     rest: str
-    """The question without times in plain words; dates are in it."""
+    """The question without times in words, such as "last week"; dates remain."""
     spans: Sequence[Span]
-    """Where entries of these periods are."""
+    """The time spans in which entries are searched for."""
     is_all: bool
     """Whether the question asks for nothing else."""
 
@@ -87,15 +87,16 @@ def named_times(text: str, now: datetime) -> NamedTimes:
 def _span(date: Period, now: datetime) -> Span | None:
     try:
         return Span(date.begins(now), date.ends(now))
-    except ValueError:  # No calendar has it: 30 February.
+    except ValueError:  # The date does not exist, as 30 February.
         return None
 
 
 def entries_of_time(store: Store, question: Question, scope: Scope, *, only: bool) -> list[Hit]:
     """Return the entries of the time that a question names, newest first.
 
-    With ``only`` none unless it asks for nothing else, and they are relevant; else they are not, as they have
-    nothing else of the question. A question that needs more than a list is searched as any other.
+    With ``only``, there are none unless the question asks for nothing else; their relevance is 1. Without it
+    their relevance is 0, as they share only the time with the question. There are none for a question that
+    needs more than a list, such as one with a vector.
     """
     plain = question.vector is None and question.as_of is None and not question.neighbours
     times = named_times(question.text[:LONGEST], question.now) if plain else None
@@ -105,7 +106,7 @@ def entries_of_time(store: Store, question: Question, scope: Scope, *, only: boo
     if not question.limit or relevance < question.min_relevance:
         return []
     now = None if question.include_superseded else question.now
-    # The newest entries of all periods are among the newest of each.
+    # The newest entries of all periods are among the newest of each period.
     pages = [
         store.select(replace(dated, valid_at=now), question.limit, None, newest_first=True)
         for dated in times.scopes(scope)

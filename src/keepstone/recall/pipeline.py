@@ -1,10 +1,10 @@
-"""From a query to hits.
+"""The recall pipeline, from a query to hits.
 
-It starts with two lists: the entries that hold the query's words, and those
-whose vectors are nearest to the query's. Neither filters the other. Entries
-right before and after a fitting entry often answer the question in other
-words, so each entry shares its score with its neighbours in the session, and an
-entry may be found through its neighbours alone.
+A recall starts with two lists: the entries that hold the query's words, and the entries
+whose vectors are nearest to the query's vector. Neither list filters the other. Entries
+right before and after a matching entry often answer the question in other words, so each
+entry shares its score with its neighbours in the session, and an entry may be found
+through its neighbours alone.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ from keepstone.text.passage import passage_of
 from keepstone.text.tokenizer import Matcher, Places
 
 CANDIDATES, CANDIDATES_ALONE = 50, 100
-"""Entries that are taken from each of the two lists, or from the one by words where it is alone;
-or four times the limit if that is more."""
+"""Minimum number of entries taken from each of the two lists, and from the word list if it is the only one;
+four times the limit is taken if that is more."""
 
 REACH = 2
-"""Places in the session within which entries share their scores."""
+"""Maximum distance in a session, in entries, at which entries share their scores."""
 
 _SPEAKERS, _BOOSTED = 20, 60
 """How many of the best word matches are searched for speakers, and how many candidates for boosts."""
@@ -84,7 +84,7 @@ def recall(
             search = _Search(reader, question, scope, dense, reranker, store.language)
             return search.hits() if question.limit else [], dense
         finally:
-            stale = stale or reader.stale  # At any moment: another try may have mended the index.
+            stale = stale or reader.stale  # Keep True: a later try may have repaired the index.
 
     with vectors.meaning.turns.ahead() if vectors and vectors.meaning.turns.are_wanted else nullcontext():
         hits, dense = with_reader(store, scope.agent, answer, question.as_of)
@@ -108,16 +108,16 @@ class _Found:
     """The candidates of the lists, with the parts of their scores."""
 
     ranks: Mapping[str, Mapping[int, int]]
-    """The place of entries in each list that found them."""
+    """The rank of each entry in each list that found it."""
     cosines: Mapping[int, float]
     parts: Parts
     relevance: Relevance
     whole: bool
-    """Whether the lists hold all there is."""
+    """Whether longer lists would add no entries."""
 
 
 class _Search:
-    """One question on its way through the lists."""
+    """The search for one question."""
 
     def __init__(
         self,
@@ -138,12 +138,12 @@ class _Search:
         """The neighbours of all candidates; filled if hits are returned with their neighbours."""
         self._around: dict[int, tuple[Entry, ...]] = {}
         self._dense = dense
-        """None if only words are compared, from the start or because vectors cannot be."""
+        """None if only words are compared: from the start, or because vectors cannot be compared."""
         self._verbatim: Collection[int] = ()
         self._echoes: Collection[int] = ()
-        """The entries that are the text, if it is no question, or else repeat it."""
+        """The entries that repeat the query: ``_verbatim`` if it is not a question, else ``_echoes``."""
         self._refused = False
-        """Whether anything was left out after it was loaded."""
+        """Whether the filters dropped an entry after it was loaded."""
         self._reach = max(REACH, question.neighbours)
 
     def _read(self, text: str) -> None:
@@ -168,13 +168,13 @@ class _Search:
             hits = self._fitting(found, most)
             if len(hits) == most or found.whole or not self._refused:
                 return hits
-            more *= 4  # Candidates that are refused after loading make room for others further down.
+            more *= 4  # Entries dropped after loading make room for entries further down the lists.
 
     def _candidates(self, most: int, more: int) -> _Found:
-        """Return the entries that the lists find, with their total scores."""
+        """Return the entries that the lists find, with the parts of their scores."""
         alone, per_list = more * max(CANDIDATES_ALONE, 4 * most), more * max(CANDIDATES, 4 * most)
         if not self._terms:
-            per_list = more * most  # Scores of a vector alone get no additions: its best are the best.
+            per_list = more * most  # Nothing is added to a cosine then: the nearest entries are the best.
         matches = self._by_words(alone, again=more > 1) if self._terms else Matches()
         words: Sequence[Candidate] = matches
         whole = len(words) < alone
@@ -205,12 +205,12 @@ class _Search:
             return _Found(ranks, cosines, {"vectors": dict(cosines)}, relevance, whole)
         cosines, parts = self._fused(words, near, matches.length)
         parts |= self._boosts(parts, speakers, made) | self._exact(matches, relevance, (*words, *near))
-        if self._echoes:  # They come last.
+        if self._echoes:  # Echoes score 0, so they come last.
             parts["words"] = dict.fromkeys(self._echoes, 0.0) | parts.get("words", {})
         return _Found(ranks, cosines, parts, relevance, whole)
 
     def _by_words(self, limit: int, *, again: bool) -> Matches:
-        """Return the entries that hold the question's words, typing errors in unknown ones corrected once."""
+        """Return the entries that hold the question's words; correct typing errors in unknown words once."""
         matches = self._reader.search(self._terms, self._scope, limit, self._names)
         unknown = [term for term in self._terms if not again and not matches.holders.get(term)]
         if not unknown:
@@ -229,7 +229,7 @@ class _Search:
             return matches
         self._read(text)
         held_words = {word for word, count in widened.holders.items() if count}
-        # Of each unknown word one exchange is held at most: the same words were searched.
+        # If no other exchanged words are in entries, the widened search found the same entries.
         if held_words <= {*self._terms} <= {*widened.holders, *unknown}:
             return widened
         return self._reader.search(self._terms, self._scope, limit)
@@ -237,21 +237,21 @@ class _Search:
     def _nearest(
         self, dense: Dense, words: Sequence[Candidate], speakers: frozenset[str], limit: int
     ) -> Sequence[Candidate]:
-        """Return the entries with the nearest vectors, after those by words got vectors if they had none."""
+        """Return the entries with the nearest vectors. Word matches without a vector are embedded first."""
         dense.take_query(without(self._text, speakers) if speakers else self._text, self._question.vector)
         near: Sequence[Candidate] = ()
         if dense.space is not None:
             keys = [candidate.key for candidate in words]
             ahead = Ahead(keys, self._reach if self._terms else self._question.neighbours)
             near = dense.nearest(ahead, limit)
-        if dense.space is None:  # There is no vector, or it turned out that vectors cannot be compared.
+        if dense.space is None:  # The query has no vector, or vectors cannot be compared.
             self._dense = None
         return near
 
     def _of_period(
         self, words: Sequence[Candidate], near: Sequence[Candidate], limit: int
     ) -> tuple[Sequence[Candidate], Sequence[Candidate], set[int]]:
-        """Return both lists with the best entries of the named periods in them, and the keys of these."""
+        """Add the best entries of named periods to both lists; return the lists and these entries' keys."""
         made: set[int] = set()
         for scope in self._times.scopes(self._scope):
             said: Sequence[Candidate] = self._reader.search(self._terms, scope, limit)
@@ -270,7 +270,7 @@ class _Search:
         return Relevance(words, matches.rows, matches.holders, cosines)
 
     def _who_speaks(self, words: Sequence[Candidate]) -> set[str]:
-        """Return those who speak in the best entries by words."""
+        """Return the speakers in the best word matches, and record which of these repeat the query."""
         heads = self._reader.heads([candidate.key for candidate in words[:_SPEAKERS]])
         self._verbatim, self._echoes = verbatim(heads, self._text), repeating(heads, self._text)
         return speakers_of([text for text, _ in heads.values()])
@@ -278,7 +278,7 @@ class _Search:
     def _fused(
         self, words: Sequence[Candidate], near: Sequence[Candidate], length: float
     ) -> tuple[Mapping[int, float], Parts]:
-        """Return the cosines of entries, and their scores by the two lists and by neighbours."""
+        """Return the cosines of entries, and their scores from both lists and from neighbours."""
         scores = {candidate.key: candidate.score for candidate in words}
         cosines = {candidate.key: candidate.score for candidate in near}
         keys = list(scores | cosines)
@@ -304,8 +304,8 @@ class _Search:
     def _exact(self, matches: Matches, relevance: Relevance, found: Sequence[Candidate]) -> Parts:
         """Return the bonus of entries that hold an identifier of the question, or all its rare subject words.
 
-        An identifier of several parts is searched as a whole; of one that many entries hold, only those in
-        the lists get it. A single word counts if few entries hold it.
+        An identifier of several parts is searched as a whole; if many entries hold it, only entries in the
+        lists get the bonus. A single word counts if few entries hold it.
         """
         holders, rarely = matches.holders, min(FEW, matches.rows // SPARSE)
         if echoes := len(self._echoes):
@@ -323,7 +323,7 @@ class _Search:
         return {"exact": dict.fromkeys(exact, EXACT)} if exact else {}
 
     def _fitting(self, found: _Found, most: int) -> list[Hit]:
-        """Return the best entries that the filters let through."""
+        """Return the best entries that pass the filters."""
         hits: list[Hit] = []
         echoes: list[Hit] = []
         size = 4 * most if self._scope.where else most
@@ -342,7 +342,7 @@ class _Search:
         return [*hits, *lowered(echoes, hits)][:most]
 
     def _loaded(self, keys: Sequence[int]) -> Mapping[int, Entry]:
-        """Return entries; those around them are loaded with them if hits are to have their neighbours."""
+        """Return entries; their neighbours are loaded with them if the question asks for neighbours."""
         if not self._question.neighbours:
             return self._reader.load(keys)
         if self._links is None:
@@ -362,7 +362,7 @@ class _Search:
     def _explained(
         self, found: _Found, scored: Sequence[tuple[int, float]], entries: Mapping[int, Entry]
     ) -> list[Hit]:
-        """Return entries with the reasons why they were found, without those that are not relevant enough."""
+        """Return hits for entries, with the reasons; entries below the minimum relevance are left out."""
         chosen = [entries[key] for key, _ in scored]
         matched: Sequence[tuple[tuple[str, ...], Places]] = [((), [])] * len(chosen)
         if self._terms:
@@ -390,7 +390,7 @@ class _Search:
                 if self._terms:
                     ranks = {name: given[key] for name, given in found.ranks.items() if key in given}
                     parts = {name: given[key] for name, given in found.parts.items() if key in given}
-                else:  # All come from the one list.
+                else:  # All hits come from the vector list.
                     ranks, parts = {"vectors": found.ranks["vectors"][key]}, {"vectors": score}
                 boosted = tuple([BOOSTED[name] for name in boosting if name in parts]) if boosting else ()
                 supersedes = entry.supersedes if "links" in entry.line else ()

@@ -15,16 +15,16 @@ MOST_TERMS = 64
 _LONGEST_RUN = 3
 """Maximum length of a run that is searched for as a whole, in a language without spaces between words."""
 _LONGEST = 2000
-"""Characters of a query that are looked through for dates."""
+"""Number of characters at the start of a query that are searched for dates, identifiers and pronouns."""
 _LONGEST_NAME = 60
-"""Characters that a speaker's name has at most."""
+"""Maximum length of a speaker's name, in characters."""
 
 
 def terms_of(query: str) -> list[str]:
-    """Return the words to look for, stop words left out unless there is nothing else.
+    """Return the words to search for, without stop words unless the query has no other words.
 
-    In languages without spaces between words all pairs of characters of a long run are searched, or where
-    characters are letters all three in a row.
+    In languages without spaces between words, a long run is searched by all its pairs of characters, or by
+    all its triples if its characters are letters.
 
     Examples:
         >>> terms_of("What did we decide about OAuth?")
@@ -45,7 +45,7 @@ _SINGLE = re.compile(
 )
 """Letters with digits (``kz07f2``), long numbers, error codes in capitals, camelCase."""
 _HINT = re.compile(r"\d|[_.:/#@+\\]\w|[a-z][A-Z]|[A-Z]{2}")
-"""Parts of identifiers: each identifier has one of them."""
+"""Pattern for parts of identifiers; each identifier contains one."""
 _MOST_IDENTIFIERS, _SHORTEST = 8, 3
 """Maximum identifiers of a query, and minimum letters and digits of an identifier of several parts."""
 
@@ -62,14 +62,14 @@ def identifiers_of(query: str) -> list[str]:
     if _HINT.search(text) is None:
         return []
     joined = [name for name in _JOINED.findall(text) if _is_identifier(name)]
-    # A query that is all in capitals stresses nothing.
+    # If the whole query is in capitals, they do not mark a code.
     alone = () if text.isupper() else _SINGLE.findall(_JOINED.sub(" ", text))
     single = [name for name in alone if name.lower() not in STOP_WORDS]  # "ONLY" is stressed, not a code.
     return list(dict.fromkeys((*joined, *single)))[:_MOST_IDENTIFIERS]
 
 
 def _is_identifier(joined: str) -> bool:
-    """Tell an identifier from words that are joined in prose: ``sign-in``, ``and/or``, a date."""
+    """Return whether joined words are an identifier, unlike ``sign-in``, ``and/or`` or a date in prose."""
     parts = words_of(joined)
     if (
         not STOP_WORDS.isdisjoint(parts)
@@ -117,7 +117,7 @@ def is_of_user(query: str) -> bool:
 
 
 def named(query: str, speakers: Collection[str]) -> frozenset[str]:
-    """Return the speakers whom a query calls by any part of their name, in small letters or large.
+    """Return the speakers whom a query names by any part of their name, ignoring case.
 
     Examples:
         >>> named("what does ann's sister do?", ["Ann Lee", "Bob"])
@@ -166,7 +166,7 @@ def _parts(speaker: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A day, a month or a year, as people name it; a part that they leave out is None.
+    """A day, a month or a year named in a text; parts that are not named are None.
 
     Examples:
         >>> Period(2023, 5).holds(datetime(2023, 5, 31, 23, 59))
@@ -178,7 +178,10 @@ class Period:
     day: int | None = None
 
     def holds(self, ts: datetime) -> bool:
-        """Return whether an instant lies in it, or on the day after a named day, when people tell of it."""
+        """Return whether an instant lies in the period.
+
+        The day after a named day counts, too, as people often report events on the next day.
+        """
         today = ts.date()
         if self.day is None or self._is(today):
             return self._is(today)
@@ -186,10 +189,10 @@ class Period:
         return self._is(date.fromordinal(max(1, today.toordinal() - 1)))
 
     def begins(self, now: datetime) -> datetime:
-        """Return its beginning; without a year, the last one before now.
+        """Return the beginning of the period; without a year, its last beginning before now.
 
         Raises:
-            ValueError: There is no such day.
+            ValueError: The day does not exist.
         """
         year = now.year if self.year is None else self.year
         if self.year is None and (self.month or 1, self.day or 1) > (now.month, now.day):
@@ -197,7 +200,7 @@ class Period:
         return datetime(year, self.month or 1, self.day or 1, tzinfo=UTC)
 
     def ends(self, now: datetime) -> datetime:
-        """Return when it ends; errors as for ``begins``."""
+        """Return the exclusive end of the period; errors as for ``begins``."""
         begin = self.begins(now)
         if self.day is not None:
             return begin + timedelta(days=1)
@@ -232,8 +235,9 @@ _ELSEWHERE = {
 """Months in French, Spanish, Italian, Portuguese, Dutch, Swedish and Russian."""
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _GERMAN = {"mär": "mar", "mai": "may", "okt": "oct", "dez": "dec"}
-"""Where German months begin otherwise than English ones."""
-# Months may be in small letters, except "may", and only beside words that no verb would have there.
+"""Prefixes of German months that differ from the English ones."""
+# Months may be in lower case, except "may". They need a day, a year or a preposition next to them, which
+# verbs such as "march" rarely have.
 _MONTH = (
     r"\b(?P<month>May|Mai|(?i:jan(?:uary?)?|feb(?:ruary?)?|mar(?:ch)?|märz|apr(?:il)?|jun[ei]?|jul[yi]?"
     r"|aug(?:ust)?|sept?(?:ember)?|o[ck]t(?:ober)?|nov(?:ember)?|de[cz](?:ember)?"
@@ -247,7 +251,7 @@ _IN = (
 _DATE_HINT = re.compile(
     rf"\d|(?i:jan|feb|m[aä]r|apr|ma[iy]|ju[nl]|aug|sep|o[ck]t|nov|de[cz]|{'|'.join(_ELSEWHERE)})"
 )
-"""Parts of dates: each date has one of them."""
+"""Pattern for parts of dates; each date contains one."""
 # Complete dates come before parts of them, as a match is taken out before the next pattern is tried.
 _DATES = [
     re.compile(pattern)
@@ -266,7 +270,7 @@ _DATES = [
 def periods_of(query: str) -> list[Period]:
     """Return the days, months and years that a query names: in English or German, or as ISO dates.
 
-    A month without a day or a year counts after words such as "in"; so does a year alone.
+    A month without a day or a year counts only after words such as "in"; so does a year alone.
 
     Examples:
         >>> periods_of("Who came on 3 May, 2023 and who in June?")
@@ -284,7 +288,7 @@ def _dates_of(query: str) -> tuple[Sequence[Period], str]:
 
     def take(match: re.Match[str]) -> str:
         found.append(_period(**match.groupdict()))
-        return "\n"  # No pattern reaches across the match of another one.
+        return "\n"  # Patterns do not match across a newline, and so not across a removed date.
 
     rest = query
     for pattern in _DATES:

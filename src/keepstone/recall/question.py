@@ -13,17 +13,17 @@ from keepstone.store.validity import is_valid
 from keepstone.vector import Vector
 
 LONGEST = 20_000
-"""Characters of a query that are looked at: longer texts are no questions."""
+"""Number of characters of a query that are read: longer texts are not questions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question of a recall, checked."""
+    """The validated arguments of one recall."""
 
     text: str
     limit: int
     now: datetime
-    """The time at which priorities are compared, and which words such as "yesterday" mean."""
+    """The time at which priorities are compared, and to which words such as "yesterday" refer."""
     clock: Callable[[], datetime]
     vector: Vector | None = None
     """The vector to compare with, instead of the text's own."""
@@ -31,14 +31,14 @@ class Question:
     min_relevance: float = 0.0
     neighbours: int = 0
     as_of: datetime | None = None
-    """Search the entries as they were then."""
+    """Search the entries as they were at this time."""
     include_superseded: bool = False
-    """Whether entries count that do not hold at that time: superseded, expired and future ones."""
+    """Whether to include entries not valid at the question's time: superseded, expired and future ones."""
 
     def moment(self) -> datetime:
-        """Return the time at which entries that were just loaded have to hold.
+        """Return the time at which loaded entries must be valid.
 
-        It is checked after loading, so that entries that a supersede closed in between do not count as valid.
+        The clock is read after entries are loaded, so that entries superseded during the search do not pass.
         """
         return self.as_of or max(self.now, self.clock())
 
@@ -49,9 +49,9 @@ def filtering(question: Question, scope: Scope) -> Callable[[Entry], bool]:
 
 
 def allows(question: Question, scope: Scope, entry: Entry, moment: datetime) -> bool:
-    """Return whether an entry passes the filters that the index does not know, and once more the others.
+    """Return whether an entry passes the filters that the index cannot apply, and the others once more.
 
-    It has to hold at a moment, see ``Question.moment``.
+    The entry must be valid at ``moment``, see ``Question.moment``.
     """
     line = entry.line
     if not (question.include_superseded or BOUNDS.isdisjoint(line) or is_valid(line, moment)):

@@ -20,15 +20,15 @@ from keepstone.text.display import counted
 logger = logging.getLogger("keepstone.recall")
 
 Progress = Callable[[int, int], None]
-"""Called with how many vectors were made, and how many there are to make."""
+"""Called with the number of entries done so far, and the number of entries to embed."""
 
 
 def embed_all(
     store: Store, choice: Choice, progress: Progress | None = None, maker: Maker | None = None
 ) -> int:
-    """Make the vectors that entries lack in the space of an embedder; return how many were made.
+    """Make the vectors that are missing in an embedder's space; return how many were made.
 
-    Agents whose vectors are their callers' own are left alone.
+    Agents with vectors that callers gave are skipped.
 
     Raises:
         EmbedderUnavailableError: No embedder is available, or it failed. Vectors made so far are kept.
@@ -47,8 +47,8 @@ def reembed(store: Store, wanted: Any, progress: Progress | None = None) -> int:
     embedder = _wanted(choice)
     space, agents = check_embedder(embedder), store.agents()
     made = _embed(store, Maker(embedder), agents, progress)
-    # Recorded once all vectors are made, and the old ones go after that: until then a killed run leaves the
-    # home as it was.
+    # The space is recorded once all vectors are made, and old vectors are deleted after that: a run that is
+    # killed earlier leaves the home usable as it was.
     store.set_home_space(with_probe(space, choice))
     for agent in agents:
         for other in store.spaces(agent):
@@ -77,7 +77,7 @@ def _embed(store: Store, maker: Maker, agents: list[str], progress: Progress | N
 
 @dataclass
 class _Run:
-    """The vectors that are made for all agents, and how many."""
+    """The progress of embedding the entries of all agents."""
 
     store: Store
     maker: Maker

@@ -1,11 +1,11 @@
-"""How sure it is that an entry is about a question, from 0 to 1, comparable across questions and homes.
+"""Relevance: how likely an entry is about a question, from 0 to 1, comparable across questions and homes.
 
-Two things count: how much of the information in the question's words the entry holds, and how near its
-vector is. A word weighs by how few of the agent's entries hold it (IDF), as a part of the weight of a word
-that none holds, so that small homes and large ones compare. A cosine counts by its place between the cosines
-of unrelated texts and of an entry that fits, which differ from one embedder to another. An entry that says it
-all in other words is relevant by its cosine alone, if that is higher than the highest cosine of as many
-unrelated entries would be: the more entries, the higher. docs/decisions/0017 and 0029 have the measurements.
+Two signals count: the share of the information in the question's words that the entry holds, and the cosine
+of their vectors. The weight of a word is its IDF among the agent's entries, relative to the IDF of a word
+that no entry holds, so that small and large homes compare. A cosine counts by its place on a scale from that
+of unrelated texts to the cosine of a relevant entry, as both differ between embedders. An entry that answers
+in other words is relevant by its cosine alone, if that exceeds the highest cosine to expect among the same
+number of unrelated entries; the more entries, the higher. docs/decisions/0017 and 0029 have the measurements.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from keepstone.vector import Vector
 
 @dataclass(frozen=True, slots=True)
 class Cosines:
-    """Where an embedder's cosines lie: of unrelated texts, and of an entry that fits a question."""
+    """The typical cosines of an embedder: of unrelated texts, and of an entry relevant to a question."""
 
     unrelated: float
     fitting: float
     is_measured: bool = True
-    """Whether relevant and unrelated texts were compared, and not only a sample of an agent's entries."""
+    """Whether the cosines were measured on such texts, not estimated from a sample of an agent's entries."""
     alone: float = 0.04
-    """The place from which a cosine says by itself that an only entry is relevant."""
+    """The minimum place from which a cosine by itself makes an agent's only entry relevant."""
     tenfold: float = 0.19
-    """How much higher that place is for each ten times as many entries."""
+    """Increase of that minimum place for each tenfold number of entries."""
 
     def least(self, rows: int) -> float:
-        """Return the place from which a cosine alone makes one of ``rows`` entries relevant."""
+        """Return the minimum place from which a cosine by itself makes one of ``rows`` entries relevant."""
         return self.alone + self.tenfold * math.log10(max(rows, 1))
 
     def place(self, cosine: float) -> float:
-        """Return where a cosine lies: 0 for unrelated texts, 1 for those that fit, or beyond."""
+        """Return a cosine's place on a scale: 0 for unrelated texts, 1 for relevant ones; clamped to ±2."""
         place = (cosine - self.unrelated) / (self.fitting - self.unrelated)
         return min(max(place, -_FARTHEST), _FARTHEST)
 
@@ -59,39 +59,39 @@ KNOWN: Mapping[str, Cosines] = MappingProxyType(
 """Embedders that were measured, by the ids of their spaces."""
 
 _FARTHEST = 2.0
-"""How far below and above a cosine counts."""
+"""Maximum absolute value of a cosine's place."""
 _FITTING, _HIGHEST = 0.5, 0.7
 """Defaults for an unmeasured embedder: minimum distance of a relevant cosine above the median, as a fraction
-of (1 - median), and the place of the highest cosine of as many unrelated texts."""
+of (1 - median), and the place of the highest cosine among unrelated entries."""
 _QUARTILE = 0.674
 """Standard deviations from the median to the upper quartile."""
 _ALIKE = 0.99
-"""The median from which cosines distinguish nothing."""
+"""Median cosine from which cosines do not distinguish texts."""
 _USUAL_ROWS = 1000
-"""How many entries are assumed where they were not counted."""
+"""Number of entries that is assumed if they were not counted."""
 
 _WHOLE = 0.999
 """Coverage from which a question counts as fully answered; below 1 because of rounding."""
 _MAIN = 0.75
-"""The part of a question's information that its main words have."""
+"""Minimum fraction of a question's information in its main words."""
 _COMMON = Path(__file__).with_name("common_words.txt")
-"""The words that English texts use most, one of each stem, in the order of their frequency."""
+"""File of the most frequent words of English texts, one for each stem, most frequent first."""
 _TOGETHER = 40
 """Window in words. Query words farther apart in a long entry do not count together."""
 _SHORT = 200
-"""Characters. In a text of at most this length all words count together."""
+"""Length, in characters, up to which all words of a text count together."""
 _CHARACTERS = 50
-"""Characters by which the length of an entry is counted."""
+"""Unit in which the length of an entry is measured, in characters."""
 _LONGEST = 1000
-"""Characters. Longer entries count as this long: they are documents, not turns."""
+"""Maximum length that counts, in characters: longer entries are documents, not turns."""
 
 SECOND = 0.03
-"""The relevance from which a hit goes into a prompt beside one that is relevant."""
+"""Minimum relevance of the further hits in a prompt once one hit is relevant."""
 _BESIDE = 0.15
-"""Minimum contribution of its neighbours to the score of a hit that goes into a prompt because of them."""
+"""Minimum score from neighbours with which a less relevant hit still goes into a prompt."""
 
 WEAK = 5
-"""Hits that a model gets where none is clearly about its question: a note says so, and it may judge them."""
+"""Number of hits for a model if none is clearly relevant: a note says so, and the model may judge them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,28 +102,28 @@ class _Model:
     coverage: float = 0.0
     """Weight of the part of the question's information that the entry holds."""
     mass: float = 0.0
-    """Weight of the square root of that information, in rare words that no other entry holds."""
+    """Weight of the square root of that information; a rare word that no other entry holds counts about 1."""
     unseen: float = 0.0
     """Weight of the part of the question's information in words that no entry holds."""
     length: float = 0.0
     """Weight of the logarithm of the entry's length: a long one holds more of any question's words."""
     cosine: float = 0.0
-    """Weight of the place of the cosine."""
+    """Weight of the cosine's place, see ``Cosines.place``."""
 
 
-# Fitted on conversations, see docs/decisions/0017 and 0029: a change of one weight needs these measurements
-# again.
+# Fitted on conversations, see docs/decisions/0017 and 0029: after a change of one weight, the measurements
+# must be repeated.
 _BOTH = _Model(-3.6, coverage=2.8, mass=1.1, unseen=-1.9, cosine=4.0)
 _WORDS = _Model(-4.15, coverage=3.5, mass=3.7, unseen=-1.8, length=-0.55)
 _VECTOR = _Model(-3.7, cosine=6.4)
 _MEANING = _Model(math.log(RELEVANT / (1 - RELEVANT)), cosine=5.0)
-"""Model of the distance of a cosine above the least that is relevant by itself."""
+"""Model for a cosine by itself: for the difference between its place and the least relevant place."""
 
 
 def calibrated(reader: Reader, vector: Vector, space: str, rows: int) -> Cosines | None:
-    """Return where the cosines of a query's vector lie among ``rows`` entries; None if it is unknown.
+    """Return the typical cosines of a query's vector among ``rows`` entries; None if they are unknown.
 
-    Those of an embedder that was not measured are learned from a sample of the agent's entries.
+    For an unmeasured embedder they are estimated from a sample of the agent's entries.
     """
     if space in KNOWN:
         return KNOWN[space]
@@ -132,7 +132,7 @@ def calibrated(reader: Reader, vector: Vector, space: str, rows: int) -> Cosines
 
 
 def estimated(median: float, upper: float, rows: int) -> Cosines | None:
-    """Return the range of cosines if the cosines of unrelated texts have this median and upper quartile.
+    """Estimate the typical cosines from the median and the upper quartile of unrelated texts' cosines.
 
     The more entries there are, the higher is the highest cosine of an unrelated entry.
     """
@@ -154,22 +154,22 @@ def asked_words(
     Args:
         terms: The words of the query.
         rest: The query without times in words, see ``times_of``.
-        speakers: Those whom it names.
-        holders: How many entries hold each word. If the query names nothing but times, words that nobody used
-            say nothing.
+        speakers: The speakers whom the query names.
+        holders: Number of entries that hold each word. If the query has no subject words, its words that no
+            entry holds are left out.
     """
     subject = set(subject_of(rest, speakers))
     return [term for term in terms if term in subject] or [term for term in terms if holders.get(term)]
 
 
 class Relevance:
-    """Tells how relevant entries are to one question.
+    """Measures how relevant entries are to one question.
 
     Args:
-        terms: The words of the question that count; none if only a vector was asked about.
+        terms: The words of the question that count; empty if the question is a vector only.
         rows: How many entries the agent has.
-        holders: How many of them hold each word.
-        cosines: Where cosines lie; None if they say nothing.
+        holders: Number of these entries that hold each word.
+        cosines: The typical cosines; None if they are unknown.
 
     Examples:
         >>> relevance = Relevance(["walnut", "tree"], 100, {"walnut": 1, "tree": 5}, None)
@@ -196,7 +196,7 @@ class Relevance:
         self._unseen = unseen / self._total if self._total else 0.0
 
     def main_words(self) -> list[str]:
-        """Return the fewest words that carry nearly all of the question's information."""
+        """Return the fewest words that carry at least 75 % of the question's information."""
         rarest = sorted(self._weights, key=self._weights.__getitem__, reverse=True)
         sums = list(accumulate(map(self._weights.__getitem__, rarest)))
         return rarest[: 1 + bisect_left(sums, _MAIN * self._total)]
@@ -208,17 +208,17 @@ class Relevance:
         text: str = "",
         places: Places = (),
     ) -> float:
-        """Return the relevance of an entry; of its words only those near one another count.
+        """Return the relevance of an entry; in a long text only words near one another count.
 
         Args:
-            words: The words of the question that it holds.
-            cosine: That of its vector and the question's.
-            text: Its text.
-            places: Where it holds them, see ``Matcher.matched_each``.
+            words: The words of the question that the entry holds.
+            cosine: The cosine of the entry's and the question's vectors.
+            text: The entry's text.
+            places: The positions of the words in the text, see ``Matcher.matched_each``.
         """
         place = None if cosine is None or self._cosines is None else self._cosines.place(cosine)
         if not self._total:
-            # Without words, and without a scale of cosines, only the cosine itself is left.
+            # Without words only the cosine counts: by its place or, without a scale, by its value.
             return _logistic(_VECTOR, place=(cosine or 0.0) if place is None else place)
         if len(words) > 1 and len(text) > _SHORT:
             words = self._together(words, places)
@@ -234,16 +234,16 @@ class Relevance:
             )
             if self._cosines.is_measured or coverage < _WHOLE:
                 return both
-        # An embedder that was not measured may know little: it does not outweigh all words of the question.
+        # An unmeasured embedder may be poor: a low cosine does not outweigh all words of the question.
         long = math.log1p(min(len(text), _LONGEST) / _CHARACTERS)
         return max(both, _logistic(_WORDS, coverage, root, self._unseen, long))
 
     def _together(self, words: Sequence[str], places: Places) -> Sequence[str]:
-        """Return the heaviest group of words within one window, and the words without a place."""
+        """Return the words with the largest total weight in one window, and the words without a position."""
         if not places or places[-1][0] - places[0][0] < _TOGETHER:
             return words
-        # A window slides over the places. It counts how often it holds each word, so that a word leaves only
-        # with its last place.
+        # A window slides over the places and counts how often it holds each word: a word leaves the window
+        # only with its last place.
         inside = dict.fromkeys(words, 0)
         weight, most, best, end = 0.0, 0.0, (0, 0), 0
         for first, (begin, leaving) in enumerate(places):
@@ -266,7 +266,7 @@ def _common_words() -> Mapping[str, int]:
 
 
 def _idf(rows: int, holders: int) -> float:
-    # Counts of two moments may say that more entries hold the word than there are.
+    # The counts may be from different moments, with more entries that hold the word than rows.
     return math.log(1 + (max(rows, holders) - holders + 0.5) / (holders + 0.5))
 
 
@@ -284,10 +284,10 @@ def _logistic(
 
 
 def worth_telling(hits: Collection[Hit]) -> list[Hit]:
-    """Return the hits that are worth a place in a prompt, where nothing is better than noise.
+    """Return the hits for a prompt, where no hits are better than irrelevant ones.
 
-    There are none unless the best is relevant. Beside it a hit may be less relevant, or answer its neighbour
-    in the session in other words.
+    There are none unless at least one hit is relevant. The other hits may be less relevant, or answer a
+    neighbour in the session in other words.
     """
     if not any(hit.relevance >= RELEVANT for hit in hits):
         return []

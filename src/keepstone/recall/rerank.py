@@ -11,19 +11,19 @@ from keepstone.model import Hit
 
 Reranker: TypeAlias = Callable[[str, list[str]], Sequence[float]]
 """Scores texts for a query, higher is better: called with the query and the texts of the best hits,
-it returns one number a text, in their order."""
+it returns one number for each text, in their order."""
 
 RERANKED = 50
-"""Hits that a reranker gets to see, or the limit if that is more."""
+"""Number of hits passed to a reranker, or the limit if that is more."""
 
 
 def reranked(reranker: Reranker, query: str, hits: Sequence[Hit]) -> list[Hit]:
     """Return hits in the order that a reranker gives them, with its scores.
 
-    Its errors are passed on rather than answered with another order.
+    The reranker's errors are raised; there is no fallback to another order.
 
     Raises:
-        ValueError: It returned another number of scores than there are texts, or NaN or infinity.
+        ValueError: It did not return exactly one finite score for each text.
     """
     if not hits:
         return []

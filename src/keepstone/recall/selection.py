@@ -23,20 +23,20 @@ logger = logging.getLogger("keepstone.recall")
 
 AUTO, NONE = "auto", "none"
 _SERVERS = ("http://", "https://")
-"""How ids of embedders begin that name the address of a server."""
+"""Prefixes of embedder ids that are the address of a server."""
 UNWANTED = "no embedder was wanted"
-"""The reason when the caller asked for none."""
+"""The reason if the caller asked for no embedder."""
 
 MANY_GIVEN = 4096
-"""Vectors given with entries of an agent after which its index is improved in the background."""
+"""Number of vectors given with an agent's entries after which its index is improved in the background."""
 
 _MOST_HELD = 1024
-"""Agents whose spaces are remembered."""
+"""Maximum number of cached spaces; the cache is cleared when it is full."""
 
 SpaceKey = tuple[str | None, str, int | None]
 """The id of the named embedder, an agent, and the dimension of its vectors."""
 Spaces = dict[SpaceKey, tuple[Space, float]]
-"""The spaces in use, and when they were found."""
+"""Cache of the spaces in use, each with the monotonic time at which it was found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Choice:
     remedy: str = ""
     """The command that allows the server that a home names; empty if nothing was refused."""
     mend: str = ""
-    """The command that makes the home's vectors with an embedder that is here; empty if none is needed."""
+    """The command that makes the home's vectors with an available embedder; empty if none is needed."""
 
 
 class Meaning:
@@ -59,14 +59,14 @@ class Meaning:
     Args:
         store: Where the home's space is recorded.
         wanted: The ``embedder`` of ``keepstone.open``.
-        name: The id of the space of the named embedder, which a caller may give; default: its own.
-        wake: Tells the background that an agent has vectors to be made, or an index to be improved.
+        name: The id of the named embedder's space; default: the embedder's own id.
+        wake: Schedules background work for an agent: missing vectors, or an index to be improved.
         spaces: The cache of spaces that all selections of the home share, as a decision affects all of them.
 
     Raises:
         TypeError, ValueError, EmbedderUnavailableError: As for ``embed.choose.embedder_of``.
         ValueError: A name is given without an embedder.
-        SpaceMismatchError: It names an embedder that is not the home's.
+        SpaceMismatchError: The named embedder is not the home's.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Meaning:
         self._store = store
         self.turns = Turns()
         self.refused: dict[tuple[str, int], None] = {}
-        """Agents and keys of entries whose texts the embedder refused: they are asked about last."""
+        """Agents and keys of entries whose texts the embedder refused: these texts are tried last."""
         self._maker: Maker | None = None
         self._owed: dict[str, None] = {}
         self.wake = wake
@@ -127,7 +127,7 @@ class Meaning:
         return self._maker
 
     def space(self) -> Space | None:
-        """Return the space that is settled: the named embedder's, or the recorded one; else None.
+        """Return the decided space: the named embedder's, or the recorded one; else None.
 
         Raises:
             EmbedderUnavailableError: The named embedder failed when its dimension was asked for.
@@ -145,7 +145,7 @@ class Meaning:
         return recorded
 
     def hold(self, key: SpaceKey, space: Space | None) -> None:
-        """Remember the space in use, see ``spaces``; None: nothing decided it yet."""
+        """Cache the space in use, see ``spaces``; None, for an undecided space, clears the cached one."""
         if space is None:
             self.spaces.pop(key, None)
             return
@@ -154,11 +154,11 @@ class Meaning:
         self.spaces[key] = space, time.monotonic()
 
     def owe(self, agent: str) -> None:
-        """Remember that entries of an agent may lack vectors, so that ``close`` has them made by a server."""
+        """Remember that entries of an agent may lack vectors, so that ``close`` has a server make them."""
         self._owed[agent] = None
 
     def given(self, agent: str, vectors: int) -> None:
-        """Wake the background once vectors were added that are worth files of their own."""
+        """Count the vectors added for an agent, and wake the background once they are worth index files."""
         count = self._given.pop(agent, 0) + vectors
         if count < MANY_GIVEN:
             self._given[agent] = count
@@ -166,12 +166,12 @@ class Meaning:
             self.wake(agent)
 
     def owed(self) -> list[str]:
-        """Return the agents that a server is to make vectors for before the home closes, each once."""
+        """Return and forget the agents for which a server makes vectors before the home closes."""
         agents, self._owed = list(self._owed), {}
         return agents if agents and self._may_be_remote() and self.choice().remote else []
 
     def _may_be_remote(self) -> bool:
-        """Return whether the embedder can be one that asks a server, without loading any."""
+        """Return whether the embedder may be one that asks a server, without loading it."""
         if self.named is not None:
             return self.named.remote
         recorded = self._store.home_space()
@@ -180,19 +180,19 @@ class Meaning:
     def claim(self, agent: str) -> None:
         """Record the named embedder when the home is first written to, and that the agent may lack vectors.
 
-        The embedder is not asked anything.
+        The embedder itself is not called.
         """
         self._owed[agent] = None
         if not self._claimed:
             self._claimed = True
             embedder = self.choice().embedder
             if embedder is not None and self._store.home_space() is None:
-                # Dimension 0: the embedder was not asked for it yet.
+                # Dimension 0 means that the embedder was not asked for it yet.
                 self._store.set_home_space(Space(embedder.id, 0, getattr(embedder, "probe", "")))
                 self.spaces.clear()
 
     def record(self, space: Space) -> None:
-        """Record the space that the first vectors are of."""
+        """Record the space of the first vectors."""
         recorded = self._store.home_space()
         if recorded is None or (recorded.id == space.id and not recorded.dim):
             probe = space.probe or (recorded.probe if recorded is not None else "")
@@ -200,7 +200,7 @@ class Meaning:
             self.spaces.clear()
 
     def findings(self) -> Iterator[Finding]:
-        """Yield the doctor's findings about the embedder, and about agents whose vectors it does not make."""
+        """Yield the doctor's findings about the embedder, and about agents whose vectors it did not make."""
         yield self._finding()
         embedder = self.choice().embedder
         for agent in self._store.agents() if embedder is not None else ():
@@ -251,15 +251,15 @@ def reembedding(name: str = "NAME") -> str:
 
 
 def whose_vectors(given: str, embedder: str) -> str:
-    """Return the reason why an embedder compares no texts with the vectors that callers gave."""
+    """Return the reason why an embedder's vectors cannot be compared with those that callers gave."""
     whose = f"the agent's vectors are {given}, which its callers made themselves"
     return f"{whose}; to search by meaning, run: {reembedding(embedder)}"
 
 
 def with_probe(space: Space, choice: Choice) -> Space:
-    """Return the space of a choice with its embedder's answer to the probe text, if that is a server.
+    """Return a space with the embedder's answer to the probe text added if the embedder is a server.
 
-    By it the same model is known at another address.
+    The answer identifies the same model at another address.
     """
     if space.probe or choice.embedder is None or not choice.remote or choice.embedder.id != space.id:
         return space
@@ -267,7 +267,7 @@ def with_probe(space: Space, choice: Choice) -> Space:
 
     try:
         return replace(space, probe=probed(choice.embedder))
-    except KeepstoneError as error:  # It has just made vectors; it is known by its address alone then.
+    except KeepstoneError as error:  # The server has just made vectors; its address alone identifies it.
         logger.warning("the embedder did not answer the probe text: %s", type(error).__name__)
         return space
 
@@ -290,8 +290,8 @@ def _compared(embedder: Embedder, recorded: Space) -> str:
 def chosen(wanted: Any, reason: str, *, recorded: Space | None = None, name: str | None = None) -> Choice:
     """Return the embedder that a caller names; errors as for ``embed.choose.embedder_of``.
 
-    One without an id of its own, and a server at another address than the recorded one, is known by its
-    answer to a fixed text. ``name`` is an id that the caller gives to its space.
+    An embedder without an id, and a server at an address other than the recorded one, are identified by
+    their answer to a fixed text. ``name`` is the id that the caller gives to the embedder's space.
     """
     from keepstone.embed.choose import embedder_of, is_local, is_remote
     from keepstone.embed.embedder import Patient
@@ -305,9 +305,9 @@ def chosen(wanted: Any, reason: str, *, recorded: Space | None = None, name: str
 
         made = Identified(embedder, name) if name is not None else identified(embedder, recorded)
         if remote and is_unnamed(made.id):
-            made.id = embedder.id  # A server that answers otherwise is known by its address.
+            made.id = embedder.id  # A server with a different answer is identified by its address.
         return Choice(Patient(made) if not remote else made, reason, remote)
-    # Code of others gets a time limit for each call; ours needs none, and a server's client has its own.
+    # Third-party embedders get a timeout per call; local ones need none, and servers' clients have one.
     trusted = is_local(embedder) or is_remote(embedder)
     return Choice(embedder if trusted else Patient(embedder), reason, is_remote(embedder))
 
@@ -321,7 +321,7 @@ def _needs_probe(embedder: Embedder, recorded: Space | None, *, remote: bool) ->
 
 
 def _recorded(space: Space) -> Choice:
-    """Return the embedder that a home names. A server is asked only if the user's own list has it."""
+    """Return the embedder that a home names. A server is used only if it is on the user's own list."""
     from keepstone.embed.servers import allowed, how_to_allow, server_of
 
     try:

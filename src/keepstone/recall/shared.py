@@ -16,7 +16,7 @@ from keepstone.store.protocol import Store
 from keepstone.store.trust import Judge
 
 Guard = Callable[[str, Sequence[Record]], list[Record]]
-"""Takes a session's id and lines to write to it, and returns them masked, or raises."""
+"""Called with a session's id and the lines to write to it; returns them with secrets masked, or raises."""
 
 
 class BoundToProcess:
@@ -45,4 +45,4 @@ class Shared:
     guard: Guard | None = None
     """Masks or refuses secrets in lines; None if the home keeps them."""
     writer: Writer = ANY
-    """The surface that writes, by which it is said where entries come from."""
+    """The surface that writes, which decides the origin recorded in entries."""

@@ -1,4 +1,4 @@
-"""Recall over an agent's own entries and those that others share with it."""
+"""Recall over an agent's own entries and the entries that other agents share with it."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def recall_shared(
     """Return the hits in the shared entries of some agents.
 
     Raises:
-        NotGrantedError: One of them shares nothing, or the question is of the past.
+        NotGrantedError: An agent does not share its entries, or the question has ``as_of``.
     """
     for reach in reaches:
-        reach.check()  # All of them before anything is searched.
+        reach.check()  # All agents are checked before anything is searched.
         if question.as_of is not None:
             raise reach.unshared("earlier states: leave out as_of")
     found = []
@@ -39,7 +39,7 @@ def recall_shared(
 
 
 def _of(scope: Scope, agent: str) -> Scope:
-    """Return a scope as one of another agent, whose entries have their trust from that agent's sources."""
+    """Return a scope for another agent; trust conditions then use that agent's sources."""
     where = (
         replace(condition, agent=agent) if isinstance(condition, Trusted) else condition
         for condition in scope.where
@@ -50,13 +50,13 @@ def _of(scope: Scope, agent: str) -> Scope:
 def merged(own: Hits, others: Sequence[Hits], limit: int) -> Hits:
     """Return the hits of several agents in one order: by relevance, which compares across agents.
 
-    Scores compare the hits of one agent only; they decide between hits of the same relevance.
+    Scores are comparable only within one agent; there they order hits of equal relevance.
     """
     if not others:
         return own
     found = [own, *others]
-    # Sorting is stable: of equal relevance the agent's own hits come first, each agent's in the order of
-    # their scores.
+    # Sorting is stable: at equal relevance the agent's own hits come first, and each agent's hits keep the
+    # order of their scores.
     hits = sorted((hit for hits in found for hit in hits), key=lambda hit: -hit.relevance)
     named = next((hits for hits in found if hits.embedder is not None), own)
     return Hits(

@@ -8,16 +8,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from keepstone.text.tokenizer import is_unspaced, words_of
 
 _SHORTEST, _LONGEST = 4, 24
-"""Letters of a word that is corrected: exchanging two of a shorter one often makes another word."""
+"""Lengths of words that are corrected: exchanging two letters of a shorter one often makes another word."""
 _MOST = 4
 """Maximum number of words of a query that are looked up."""
 _VOWELS = re.compile("[aeiouy]+")
 _CONSONANTS = 3
-"""Consonants of a name, doubled ones once, that tell it from others."""
+"""Minimum number of consonants, doubled ones counted once, that distinguish a name from others."""
 
 
 def exchanged(word: str) -> list[str]:
-    """Return all that a word may be if two of its adjacent letters were exchanged.
+    """Return all words that differ from a word by one exchange of two adjacent letters.
 
     Examples:
         >>> exchanged("lmap")
@@ -30,18 +30,18 @@ def exchanged(word: str) -> list[str]:
 def corrected(
     query: str, unknown: Sequence[str], holders_of: Callable[[Sequence[str]], Mapping[str, int]]
 ) -> str:
-    """Return a query with words that no entry holds replaced by those they are typing errors of.
+    """Correct typing errors in the words of a query that no entry holds.
 
     Args:
         query: The query.
         unknown: Its words that no entry holds.
-        holders_of: Returns how many entries hold each of some other words; called at most once.
+        holders_of: Returns how many entries hold each of the given words; called at most once.
     """
     correctable = list(filter(_is_correctable, unknown))[:_MOST]
     candidates = {term: swaps for term in correctable if (swaps := exchanged(term))}
     if not candidates:
         return query
-    # All words in one call, as each call is a query of the store.
+    # Look up all words in one call, as each call is a query of the store.
     holders = holders_of([swap for swaps in candidates.values() for swap in swaps])
     for term, swaps in candidates.items():
         best = max(swaps, key=lambda swap: holders.get(swap, 0), default=term)
@@ -53,7 +53,7 @@ def corrected(
 def respelled(query: str, unknown: Sequence[str], speakers: Callable[[], Iterable[str]]) -> str:
     """Return a query in which names that no entry holds are replaced by similar names of speakers.
 
-    They differ in vowels within and in doubled letters only. Names begin with a capital letter.
+    Similar names differ only in inner vowels and in doubled letters. A name begins with a capital letter.
 
     Args:
         query: The query.
@@ -86,5 +86,5 @@ def _replaced(query: str, word: str, other: str, flags: int = 0) -> str:
 
 
 def _is_correctable(word: str) -> bool:
-    """Return whether exchanged letters of a word are likely an error: not in numbers, codes and bigrams."""
+    """Return whether exchanged letters in a word are likely a mistake: not in numbers, codes or bigrams."""
     return _SHORTEST <= len(word) <= _LONGEST and word.isalpha() and not is_unspaced(word)

@@ -1,4 +1,4 @@
-"""One agent's vectors in one space: given, made and kept vectors, and the vectors nearest to a query.
+"""One agent's vectors in one space: given by callers or made by the embedder, stored, and compared.
 
 ``filling`` makes the vectors of entries that have none.
 """
@@ -37,13 +37,13 @@ T = TypeVar("T")
 logger = logging.getLogger("keepstone.recall")
 
 SECONDS = 0.05
-"""From its beginning, how long a recall makes vectors that are missing."""
+"""Seconds, from its beginning, during which a recall makes missing vectors."""
 
 FAILURES = (EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError, StoreError)
 """Errors after which a recall uses words only."""
 
 _FRESH = 1.0
-"""Seconds for which a space that was found counts, so that a recall need not ask for it."""
+"""Seconds for which the space in use is cached, so that not every recall asks the store for it."""
 
 
 class SimilarEntries(list[tuple[Entry, float]]):
@@ -55,11 +55,11 @@ class SimilarEntries(list[tuple[Entry, float]]):
 
 
 class Vectors:
-    """Vectors of an agent's entries, and how near they are to others.
+    """The vectors of an agent's entries, and searches by them.
 
-    With an embedder they are of its space: vectors that callers give count as its own,
-    and the vectors of other entries are made when they are needed. Such vectors are kept in the
-    index only. Without an embedder there are only those given, in the space of the first.
+    With an embedder all vectors are in its space: vectors that callers give count as its own, and
+    the vectors of other entries are made when they are needed. Vectors made this way are kept in the
+    index only. Without an embedder only callers give vectors; the first one decides the space.
 
     Raises:
         TypeError, ValueError: ``dim`` is not a dimension.
@@ -81,12 +81,12 @@ class Vectors:
                 )
 
     def space(self, dim: int | None = None) -> Space | None:
-        """Return the space in use, None if nothing decided it yet.
+        """Return the space in use; None if it is not decided yet.
 
-        ``dim`` is the dimension of a vector that is to be given: the first one decides.
+        ``dim`` is the dimension of a vector that a caller gives: the first vector decides the space.
 
         Raises:
-            SpaceMismatchError: The vectors there are of another embedder than the named one.
+            SpaceMismatchError: The stored vectors are from an embedder other than the named one.
         """
         own = self.meaning.own
         key = None if own is None else own.id, self.agent, dim or self._dim
@@ -110,7 +110,7 @@ class Vectors:
         if given is not None and (own is None or own not in known or dim == given.dim):
             return given
         if own is None and known and given is None:
-            self._record(known[0])  # The home's record is gone, but the index has the same fact.
+            self._record(known[0])  # The home's record is missing, but the index has the space.
             return known[0]
         return own
 
@@ -131,7 +131,7 @@ class Vectors:
             )
 
     def embedder(self) -> Embedder | None:
-        """Return the maker of vectors for the space in use; None if no embedder at hand fits it."""
+        """Return the embedder for the space in use; None if no available embedder matches it."""
         return self._selection()[0]
 
     @property
@@ -144,19 +144,19 @@ class Vectors:
         return self._selection()[2]
 
     def _selection(self) -> tuple[Embedder | None, Space | None, str]:
-        """Return the embedder in use, the space if there is an embedder at all, and the reason for it."""
+        """Return the usable embedder, the space if any embedder is chosen, and the reason for both."""
         choice = self.meaning.named or self.meaning.choice()
         if choice.embedder is None:
             return None, None, choice.reason
         space = self.space()
         if self.meaning.named is None:
-            choice = self.meaning.choice()  # Another one, if the space was recorded only now.
+            choice = self.meaning.choice()  # The choice changes if the space was just recorded.
         if choice.embedder is None or (space is not None and space.id == choice.embedder.id):
             return choice.embedder, space, choice.reason
         return None, space, whose_vectors(space.id if space else "", choice.embedder.id)
 
     def query(self, text: str, given: Vector | None) -> tuple[Vector | None, Space | None, str]:
-        """Return the vector to search with (the given one, else of the text), its space, and the reason.
+        """Return the vector to search with (the given vector, else the text's), its space, and the reason.
 
         Raises:
             SpaceMismatchError: The agent's vectors are from another embedder.
@@ -175,14 +175,14 @@ class Vectors:
         """Return a caller's vector as float32 of unit length.
 
         Raises:
-            TypeError: It is no sequence or array of numbers.
+            TypeError: The value is not a sequence or array of numbers.
             InvalidEmbeddingError: The vector is empty, has NaN or infinity, or only zeros.
-            EmbeddingDimMismatchError: It has another dimension than the space in use, or than ``dim``.
+            EmbeddingDimMismatchError: Its dimension differs from ``dim`` or from the space in use.
         """
         return self._checked(value)[0]
 
     def given(self, value: Any) -> Record:
-        """Return a caller's vector as a log line says it; errors as for ``check``."""
+        """Return a caller's vector in the form of a log line; errors as for ``check``."""
         vector, space = self._checked(value)
         return encode(space.id, vector)
 
@@ -199,24 +199,24 @@ class Vectors:
         return space
 
     def settle(self, records: Sequence[Record]) -> None:
-        """Bring the vectors that come with records into the agent's space; the first one decides it.
+        """Put the vectors in records into the agent's space; the first vector decides the space.
 
         Raises:
-            EmbeddingDimMismatchError: One has another dimension than the space. Nothing was changed then.
+            EmbeddingDimMismatchError: A vector has another dimension than the space; no record was changed.
         """
         first = next((decode(record["embedding"]) for record in records if record.get("embedding")), None)
-        self.meaning.spaces.clear()  # The space found now is recorded.
+        self.meaning.spaces.clear()  # Record the current space, not a cached one.
         dim = None if first is None else first[0].dim
         space = self.space(dim)
         settle(records, space)
         self._record(space)
 
     def embed(self, texts: Sequence[str]) -> list[Vector]:
-        """Return the vectors that the embedder makes of texts, of all of them.
+        """Return the embedder's vectors of texts, one for each text.
 
         Raises:
             EmbedderUnavailableError: There is no embedder, or it raised.
-            EmbeddingDimMismatchError, InvalidEmbeddingError: It returned something else.
+            EmbeddingDimMismatchError, InvalidEmbeddingError: The embedder returned unusable vectors.
             SpaceMismatchError: The agent's vectors are from another embedder.
         """
         embedder, _, reason = self._selection()
@@ -255,8 +255,8 @@ class Vectors:
     ) -> SimilarEntries:
         """Return the entries in scope whose vectors are nearest, best first, each with its cosine.
 
-        With an embedder, entries that have no vector yet get theirs before. A whole session, or
-        agent, with ``hnsw_from`` vectors is searched by a graph once there is one.
+        With an embedder, entries without a vector are embedded first. A whole session or agent with at
+        least ``hnsw_from`` vectors is searched with HNSW once its graph exists.
 
         Raises:
             StoreError: Vectors cannot be compared now.
@@ -289,10 +289,10 @@ class Vectors:
         return self._store.vectors(self.agent, session, space.id, [entry.id for entry in entries])
 
     def fill(self, scope: Scope) -> None:
-        """Make the vectors of all entries in scope that have none, but for texts that the embedder refuses.
+        """Embed all entries in scope that have no vector, except texts that the embedder refuses.
 
         Raises:
-            StoreError: The store cannot tell now which entries have none.
+            StoreError: The store cannot currently list the entries without a vector.
             EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError: As for ``embed``.
         """
         embedder = self.embedder()
@@ -305,16 +305,16 @@ class Vectors:
         self.meaning.wake(self.agent)
 
     def pending_count(self, reader: Reader, scope: Scope) -> int:
-        """Return how many vectors of entries in scope are still to be made."""
+        """Return how many entries in scope the embedder has not embedded yet."""
         embedder = self.embedder()
         return 0 if embedder is None else reader.pending_count(embedder.id, scope)
 
 
 class Dense:
-    """The nearest vectors to a query, or the reason for having none.
+    """The vector search of one recall, or the reason for having none.
 
-    ``space`` is the id of the space that was searched, None if none was; ``reason`` says why;
-    ``pending`` is how many entries in scope have no vector yet; ``searched`` is how vectors were compared.
+    ``space`` is the id of the searched space, None if none was searched; ``reason`` says why;
+    ``pending`` is the number of entries in scope without a vector; ``searched`` is ``"hnsw"`` or ``"exact"``.
     """
 
     def __init__(self, reader: Reader, vectors: Vectors, scope: Scope, as_of: datetime | None = None) -> None:
@@ -330,11 +330,11 @@ class Dense:
         self.searched: str | None = None
 
     def take_query(self, text: str, vector: Vector | None) -> None:
-        """Take the vector to compare with: the given vector, else the vector of a text; once is enough."""
+        """Set the query's vector: the given vector, else the text's. Later calls change nothing."""
         if self.reason:
             return
         if vector is not None:
-            # The caller's mistake is an error, and no reason to go on by words.
+            # A wrong dimension is the caller's mistake: raise an error instead of searching by words.
             self._vectors.space_for(vector)
         try:
             self._vector, space, self.reason = self._vectors.query(text, vector)
@@ -366,7 +366,7 @@ class Dense:
         return self._reader.cosines(self._vector, self.space, keys)
 
     def calibrated(self, rows: int) -> Cosines | None:
-        """Return where the query's cosines lie among the entries; None if it is unknown."""
+        """Return the typical cosines of the query among the entries; None if they are unknown."""
         if self._vector is None or self.space is None:
             return None
         return calibrated(self._reader, self._vector, self.space, rows)
@@ -374,7 +374,7 @@ class Dense:
     def _fill(self, first: Iterable[int]) -> None:
         if self._as_of is None:
             self._fill_by(self._reader, first)
-        else:  # Vectors are of the present texts of entries; past versions with these texts share them.
+        else:  # Vectors belong to current texts; past versions with the same texts share them.
             self._vectors.with_reader(lambda today: self._fill_by(today, ()))
 
     def _fill_by(self, reader: Reader, first: Iterable[int]) -> None:
@@ -388,7 +388,7 @@ class Dense:
             elif self.pending:
                 self.reason = filling.refusal(self._vectors) or self.reason
         except FAILURES as error:
-            # Entries that have vectors can be compared all the same.
+            # Entries that have vectors can still be compared.
             self.reason = str(error)
             self.pending = self._vectors.pending_count(reader, self._scope)
 

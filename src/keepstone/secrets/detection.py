@@ -17,7 +17,7 @@ class Secret:
 
     kind: str
     where: str
-    """Its path of keys, such as ``data.headers[0]``."""
+    """The path of keys to the secret, such as ``data.headers[0]``."""
 
 
 _ENDS_WITH_NAME = re.compile(NAME + r"\Z", re.ASCII)
@@ -26,7 +26,7 @@ _MARKS = tuple(dict.fromkeys(mark for kind in KINDS for mark in kind.marks))
 _SHORTEST = 12
 """Minimum characters of a secret, including the name before it."""
 UNTOUCHED = frozenset({"ts", "embedding", "batch"})
-"""Keys of a log line without text of the caller."""
+"""Keys of a log line that have no text from the caller."""
 
 
 def kinds_in(text: str) -> list[str]:
@@ -49,7 +49,7 @@ def _scan(text: str) -> tuple[str, list[str]]:
             name = found["name"] if "name" in kind.pattern.groupindex else PASSWORD
             if kind.is_free and not is_real(found[where], name):
                 return found[0]
-            # A dictionary as a set that keeps the order.
+            # The dictionary is an ordered set.
             kinds[kind.name] = None
             begin, end = (place - found.start() for place in found.span(where))
             return found[0][:begin] + placeholder(kind.name) + found[0][end:]
@@ -104,8 +104,8 @@ def _secrets_in_value(value: Any, where: str, key: str = "") -> Iterator[Secret]
 
 
 def is_password(key: str, value: str) -> bool:
-    """Return whether a value is a password by its key."""
-    # The pattern of headers begins with their name, which is the key here.
+    """Return whether a value counts as a password because of its key."""
+    # The pattern for headers begins with the header's name, which is the key here.
     if key.casefold().endswith("authorization"):
         return bool(kinds_in(f"{key}: {value}"))
     named = _ENDS_WITH_NAME.search(key)

@@ -19,11 +19,11 @@ class Kind:
 
     name: str
     marks: tuple[str, ...]
-    """Each such secret contains one of these. Searching for them first makes most texts cheap."""
+    """Every such secret contains one of these strings. Searching for them first makes most texts cheap."""
     pattern: re.Pattern[str]
     """Matches the secret, or its group ``secret`` if there is one."""
     is_free: bool = False
-    """Whether a person may have chosen it, so that ``is_real`` must exclude placeholders."""
+    """Whether a person may have chosen the secret, so that ``is_real`` must exclude placeholders."""
 
 
 # A value that a person may have chosen is a secret if it has a letter and a digit and matches none of these.
@@ -38,7 +38,7 @@ _IS_PATH = re.compile(r"(?:\.{0,2}|~)/[\w.-]+(?:/[\w.-]*)*|[a-z0-9._-]+(?:/[a-z0
 _IS_IDENTIFIER = re.compile(r"(?:[a-z]+|[A-Z]+)(?:[-_.](?:[a-z]+|[A-Z]+))*[-_.]?[0-9]{0,4}", re.ASCII)
 _IS_PASSWORD = re.compile(r"passw|passp|pwd", re.IGNORECASE)
 _IS_TOKEN = re.compile(r"(?=(?:[^0-9]*[0-9]){4})[A-Za-z0-9+/_]{16,}={0,2}", re.ASCII)
-"""The value of a bare ``token``, which is also the name of cursors, words and numbers."""
+"""Pattern for the value of a bare ``token``: cursors, words and numbers have this name, too."""
 _LETTER_AND_DIGIT = re.compile(r"(?=.*[0-9]).*[A-Za-z]", re.DOTALL)
 _USUAL = frozenset("password passwd pass pwd secret token user username changeme test".split())
 """Placeholders for passwords in URLs, where a password without a digit is a secret, too."""
@@ -74,7 +74,7 @@ def _kind(name: str, marks: str | Sequence[str], pattern: str, *, is_free: bool 
 
 
 def _token(name: str, prefixes: str, body: str, after: str = r"[A-Za-z0-9]") -> Kind:
-    """Return a kind that starts with one of several prefixes, not inside a longer word."""
+    """Return a kind whose secrets start with one of several prefixes, not inside a longer word."""
     begin = "|".join(map(re.escape, prefixes.split()))
     return _kind(name, prefixes, rf"(?<![A-Za-z0-9-])(?:{begin}){body}(?!{after})")
 
@@ -87,7 +87,7 @@ _HEX = "[a-f0-9]"
 _ALNUM = "[A-Za-z0-9]"
 _BASE64 = "[A-Za-z0-9+/]"
 KINDS: Sequence[Kind] = (
-    # docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html; EXAMPLE ends those of their pages.
+    # docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html; its sample keys end in EXAMPLE.
     _token("AWS access key", "AKIA ASIA ABIA ACCA", r"(?![A-Z0-9]{9}EXAMPLE)[A-Z0-9]{16}"),
     _token("AWS Bedrock key", "ABSK", rf"{_BASE64}{{100,300}}={{0,2}}"),
     # The secret half is 40 characters of base64 without a prefix, so the name before it is required.
@@ -167,7 +167,7 @@ KINDS: Sequence[Kind] = (
         r"Private-Lines: [0-9]{1,4}(?P<secret>[A-Za-z0-9+/=\s\\]{40,60000})",
     ),
     _token("private key", "AGE-SECRET-KEY-1", r"[A-Z0-9]{58}"),
-    # docs.npmjs.com, "About access tokens". PyPI's, pypi.org/help#apitoken, are macaroons, which start so.
+    # docs.npmjs.com, "About access tokens". PyPI's (pypi.org/help#apitoken) are macaroons with this prefix.
     _kind("npm token", "npm_", r"(?<![A-Za-z0-9])npm_[A-Za-z0-9]{36}(?![A-Za-z0-9])"),
     _kind("PyPI token", "pypi-AgE", r"(?<![\w-])pypi-AgE[\w-]{32,2000}"),
     _token("RubyGems key", "rubygems_", rf"{_HEX}{{48}}"),

@@ -25,7 +25,7 @@ def mask(record: Record) -> Record:
     """Return a log line with placeholders for secrets; the line itself if it has none.
 
     Raises:
-        SecretError: The entry's id looks like a secret. A masked id would be another entry's.
+        SecretError: The entry's id looks like a secret. A masked id would name another entry.
     """
     if next(secrets_in(record), None) is None:
         return record
@@ -58,7 +58,7 @@ def refuse(record: Record) -> Record:
     """Return a log line unless it has a suspected secret.
 
     Raises:
-        SecretError: It has one. The message tells its kind and place, never the value.
+        SecretError: The line has a suspected secret. The message has its kind and place, never its value.
     """
     for secret in secrets_in(record):
         raise _refusal(secret, "remove it, or open the home with secrets='mask'")

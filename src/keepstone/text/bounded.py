@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 LONGEST = 16 * 1024 * 1024
-"""Characters that a text has at most: a label that is repeated can make it longer than its line."""
+"""Maximum length of a text, in characters: repeated labels can make a text longer than its line."""
 
 
 def joined(lines: Iterable[str]) -> str:
-    """Return lines as one text, cut after the longest that a text may be."""
+    """Return lines as one text, cut at the maximum length."""
     room, kept = LONGEST, []
     for line in lines:
         kept.append(line[:room])

@@ -17,7 +17,7 @@ _BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164
 """Letters and marks that are invisible by definition."""
 _SELECTOR = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
 _STRAY = re.compile(f"(?<![^{_SELECTOR}])[{_SELECTOR}]")
-"""A variation selector without a base character; sequences of them can hide text."""
+"""A variation selector without a base character; sequences of such selectors can hide text."""
 _CLIP = 600
 _KIBI = 1024
 
@@ -71,7 +71,7 @@ def size(count: int) -> str:
     """
     amount = float(count)
     for unit in ("B", "KiB", "MiB"):
-        # Rounded first, or 1023.97 would be shown as 1024.0.
+        # Round first, as 1023.97 would otherwise be shown as 1024.0.
         if round(amount, 1) < _KIBI:
             return f"{amount:.0f} B" if unit == "B" else f"{amount:.1f} {unit}"
         amount /= _KIBI
@@ -91,7 +91,7 @@ def counted(count: int, word: str) -> str:
 
 
 def in_words(value: Any) -> str:
-    """Return a value of a key for people: without brackets, booleans as "yes" or "no", None as "none".
+    """Return a key's value in readable form: no brackets, booleans as "yes" or "no", None as "none".
 
     Examples:
         >>> in_words(True), in_words(None), in_words(["auth", "login"]), in_words(0.5)

@@ -1,22 +1,22 @@
 """The part of an entry's text that is embedded.
 
-An index does not record this rule: a change of it must raise ``SCHEMA`` of the index, so that vectors made
-by the old rule and by the new one are never compared.
+An index does not record this rule. A change to the rule must raise ``SCHEMA`` of the index, so that vectors
+made by the old rule and by the new rule are never compared.
 """
 
 from __future__ import annotations
 
 ROLES = frozenset("user assistant system tool human ai developer function model bot".split())
-"""Names before a text that are roles, and say nothing about the subject."""
+"""Names before a text that are roles and add nothing to its subject."""
 
 LONGEST = 400
-"""Characters that are embedded: more of them make the vector of a long text less precise."""
+"""Maximum number of characters that are embedded: more make the vector of a long text less precise."""
 
 
 def embedded_text(text: str) -> str:
-    """Return the part of an entry's text for an embedder: its first characters, without a role in front.
+    """Return the part of an entry's text for an embedder: its first characters, without a role before it.
 
-    The name of a person stays.
+    A person's name before the text is kept.
 
     Examples:
         >>> embedded_text("user: I moved to Lisbon."), embedded_text("Ann: I moved to Lisbon.")

@@ -10,19 +10,19 @@ from collections.abc import Iterator
 from keepstone.text.tokenizer import LOOKED_THROUGH, Matcher
 
 PASSAGE = 400
-"""Maximum characters of a passage; a text of no more is its own passage."""
+"""Maximum length of a passage, in characters; a text up to this length is its own passage."""
 CUT = "[…]"
 """Marks where a text was cut."""
 SENTENCE_END = re.compile(r"[.!?…][\"')\]»”]*(?=\s)|[。\uff01\uff1f]|(?=\n)")
 _PIECE = 160
-"""Maximum characters of a piece; a longer sentence is divided between words."""
+"""Maximum length of a piece, in characters; a longer sentence is split between words."""
 _PIECES = re.compile(rf".{{1,{_PIECE}}}(?:\s|\Z)|.{{{_PIECE}}}", re.DOTALL)
 
 
 def passage_of(text: str, matcher: Matcher) -> str:
     """Return the part of a text with most of a query's words, cut at sentences where possible.
 
-    Without such words it is the beginning. Rare words of the text count more.
+    For a text without such words, it is the beginning. Words that are rare in the text count more.
 
     Examples:
         >>> text = "We met at noon. " * 40 + "The door is made of walnut. " + "Then we had tea. " * 40
@@ -39,17 +39,17 @@ def passage_of(text: str, matcher: Matcher) -> str:
     scores = [sum(map(weights.__getitem__, frozenset().union(*words[i:j]))) for i, j in windows]
     # Sums of the same weights in another order differ in the last digits.
     best = [window for window, score in zip(windows, scores, strict=True) if score >= max(scores) - 1e-9]
-    # The words are in the middle of the window that is in the middle of the equal ones.
+    # Take the middle one of equally good windows: it has the words in its middle.
     first, last = best[len(best) // 2 if counts else 0]
     end = pieces[last - 1][1]
-    # Room that is left is filled from before: windows at the end of a text are short.
+    # Fill the remaining room with earlier pieces: windows at the end of a text are short.
     while first and end - pieces[first - 1][0] <= PASSAGE:
         first -= 1
     return text[pieces[first][0] : end].strip()
 
 
 def marked(passage: str, text: str) -> str:
-    """Return a passage with marks where it is cut out of its text.
+    """Return a passage, marked where text before or after it is left out.
 
     Examples:
         >>> marked("b", "a b c")
@@ -61,7 +61,7 @@ def marked(passage: str, text: str) -> str:
 
 
 def _pieces(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where each sentence, or part of a long one, begins and ends."""
+    """Yield the start and end of each sentence, or of each part of a long sentence."""
     begin = 0
     for end in (*(found.end() for found in SENTENCE_END.finditer(text)), len(text)):
         for piece in _PIECES.finditer(text, begin, end):

@@ -1,4 +1,4 @@
-"""Commands in messages: told apart from the prose, and completed so that they work when pasted."""
+"""Commands in messages: separated from the prose, and completed so that they work when pasted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
-# The commands are named again here, as text knows nothing of the command line.
+# The commands are listed again here, as ``text`` does not depend on the command line.
 _WITH_PLACE = (
     "add compact delete doctor history index purge recall reinstate restore serve supersede sync update watch"
 )
@@ -23,7 +23,7 @@ _ANY = re.compile(
     r"(?:'[^']*'|(?!, |; | and | or | then | \()[^')\n])*"
 )
 _LOOSE = " ,;:()"
-"""Punctuation that is left over around a command."""
+"""Punctuation around a command that is not part of the prose."""
 
 
 def split_commands(text: str) -> Iterator[tuple[Literal["prose", "command"], str]]:
@@ -49,7 +49,7 @@ def _prose(text: str, *, is_first: bool) -> str:
 
 
 def placed(text: str, options: Iterable[str]) -> str:
-    """Return a message whose commands have these options, such as ``--home DIR``.
+    """Add options, such as ``--home DIR``, to the commands in a message.
 
     Examples:
         >>> placed("take it out: keepstone doctor --fix", ["--home", "/srv/my memory"])

@@ -1,7 +1,7 @@
 """Tokenization: words, stop words and stems.
 
-SQLite's tokenizer folds accents and stems English. Words that it does not know are brought into their stems
-before it gets a text: Russian and Greek words, and all words of another language that a home is opened with.
+SQLite's tokenizer folds accents and stems English. Other words are stemmed before the tokenizer gets a text:
+Russian and Greek words, and all words of a home that was opened with a language other than English.
 The stemmers are Snowball's.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import apsw
 
 ENGLISH = "en"
-"""The language of Latin letters unless another one is named."""
+"""The default language, for words in Latin letters."""
 
 LANGUAGES = MappingProxyType(
     {
@@ -59,13 +59,13 @@ LANGUAGES = MappingProxyType(
         "yi": "yiddish",
     }
 )
-"""Languages that can be named, by their ISO 639-1 codes, with the names of their stemmers."""
+"""The supported languages by ISO 639-1 code, with the names of their stemmers."""
 
 _GREEK, _CYRILLIC = "\u0370-\u03ff\u1f00-\u1fff", "\u0400-\u052f"
-# The parts of an English home's texts that SQLite's tokenizer does not know.
+# The parts of an English home's texts that SQLite's tokenizer does not handle.
 _BY_SCRIPT = re.compile(f"[{_GREEK}]+|[{_CYRILLIC}]+|[\N{LATIN SMALL LETTER SHARP S}\u1e9e]")
 _OTHER_LETTERS = str.maketrans({"\u0451": "\u0435", "\u00df": "ss"})
-"""Russian io, which people write as ie, and the German sharp s."""
+"""Replacements for Russian io, which people write as ie, and for the German sharp s."""
 
 _THAI, _LAO = "\u0e01-\u0e3a\u0e40-\u0e4e", "\u0e81-\u0ece\u0edc-\u0edf"
 _KHMER, _BURMESE = "\u1780-\u17d3\u17d7\u17dc\u17dd", "\u1000-\u103f\u1050-\u109d"
@@ -85,7 +85,7 @@ _MARKS = (
     "\u0d81-\u0d83\u0dca-\u0ddf\u0df2\u0df3"  # Sinhala
     "\u0f71-\u0f84\u0f8d-\u0fbc"  # Tibetan
     "\u07a6-\u07b0"  # Thaana
-    "\N{ZERO WIDTH JOINER}"  # Occurs in words that are shown; those that are compared have none.
+    "\N{ZERO WIDTH JOINER}"  # Occurs in displayed words; compared words have none.
 )
 """Vowel and other marks of languages with spaces between words."""
 WORD = re.compile(rf"[{_UNSPACED}]+|(?:[^\W_{_UNSPACED}]+[{_MARKS}]*)+")
@@ -95,13 +95,12 @@ WORD = re.compile(rf"[{_UNSPACED}]+|(?:[^\W_{_UNSPACED}]+[{_MARKS}]*)+")
 @cache
 def tokenizer_of(language: str) -> tuple[str, ...]:
     """Return SQLite's FTS5 tokenizer for a language, and its arguments."""
-    # By itself it does not take vowel and tone marks for letters, and would cut words and pairs at them.
+    # By default FTS5 does not treat vowel and tone marks as letters, and splits words and pairs at them.
     marks = (mark for mark in map(chr, range(0x0E00, 0x1800)) if unicodedata.category(mark)[0] == "M")
     spaced = filter(re.compile(f"[{_MARKS}]").match, map(chr, range(0x0780, 0x1000)))
     letters = "".join((*spaced, *filter(_RUN.match, marks)))
     unicode = ("unicode61", "remove_diacritics", "2", "tokenchars", letters)
-    # Words of other languages are in their stems before, see ``stemmed``; English rules would cut them
-    # further.
+    # Words of other languages are already stemmed, see ``stemmed``; English rules would cut them further.
     return ("porter", *unicode) if language == ENGLISH else unicode
 
 
@@ -117,7 +116,7 @@ STOP_WORDS = frozenset(
 )
 
 _CAMEL_CASE = re.compile(r"\b[A-Za-z0-9]*[a-z][A-Z][A-Za-z0-9]*\b")
-_HUMP = re.compile(r"[A-Z](?<=[a-z][A-Z])")  # Begins with a rare letter, which skips most of a text.
+_HUMP = re.compile(r"[A-Z](?<=[a-z][A-Z])")  # Begins with a rare letter, so most of a text is skipped.
 _CAMEL_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _ASCII_WORD = re.compile("[a-z0-9]+")
 
@@ -125,7 +124,7 @@ _ASCII_WORD = re.compile("[a-z0-9]+")
 def words_of(text: str) -> list[str]:
     """Return the words of a text in lower case; in scripts without spaces a run of letters is one word."""
     if text.isascii():
-        return _ASCII_WORD.findall(text.lower())  # The same, in a third of the time.
+        return _ASCII_WORD.findall(text.lower())  # The same result in a third of the time.
     return list(map(str.lower, WORD.findall(_normal(text))))
 
 
@@ -145,7 +144,7 @@ def containing(wanted: str) -> Callable[[str], bool]:
 
     def contains(text: str) -> bool:
         folded = text.casefold()
-        # Composing takes the longest, so it is the last resort.
+        # Composing is the slowest comparison, so it comes last.
         return as_given in folded or composed in folded or composed in _composed(text)
 
     return contains
@@ -175,7 +174,7 @@ def pairs(run: str) -> list[str]:
 def pieces(run: str) -> list[str]:
     """Return the search terms of a run: pairs of characters, or three in a row if they are letters.
 
-    A letter says less than a Chinese character: pairs of Thai letters are in many a text.
+    A letter carries less information than a Chinese character: pairs of Thai letters are in many texts.
 
     Examples:
         >>> pieces("東京都"), pieces("ประชุม")
@@ -192,15 +191,15 @@ def spread(text: str) -> str:
     """
     if text.isascii():
         return text
-    # Decomposed, the letters of Korean and the marks of Japanese would make other pairs.
+    # In decomposed text, Korean letters and Japanese marks would make other pairs.
     composed = text if unicodedata.is_normalized("NFC", text) else unicodedata.normalize("NFC", text)
     return _RUN.sub(lambda run: f" {' '.join(pairs(run[0]))} ", composed)
 
 
 def with_name_parts(text: str) -> str:
-    """Return a text for indexing, with the parts of its names in camelCase after it.
+    """Return a text for indexing, followed by the parts of its camelCase names.
 
-    The parts of other identifiers are words already.
+    The parts of other identifiers are already words.
 
     Examples:
         >>> with_name_parts("call getUserName twice")
@@ -213,24 +212,24 @@ def with_name_parts(text: str) -> str:
 
 
 _tokenizing, _stemming = threading.Lock(), threading.Lock()
-"""A tokenizer, or a stemmer, is used by one thread at a time."""
+"""Locks, as a tokenizer or a stemmer must be used by one thread at a time."""
 
 hold_over_forks(_tokenizing)
 hold_over_forks(_stemming)
 
 
 def stemming_of(language: str) -> str:
-    """Return the stemmers' version, which an index records: with others its words would not be found."""
-    import Stemmer  # type: ignore[import-not-found]  # It has no types.
+    """Return the stemmers' version, which an index records: other stemmers would not find its words."""
+    import Stemmer  # type: ignore[import-not-found]  # The package has no types.
 
     return f"snowball {Stemmer.version()} {language}"
 
 
 def check_language(language: str) -> str:
-    """Return the code of a language that can be named.
+    """Validate and return the code of a language.
 
     Raises:
-        ValueError: There is no stemmer for it.
+        ValueError: There is no stemmer for the language.
     """
     if language not in LANGUAGES:
         raise ValueError(f"language {language!r:.80} has no stemmer; use one of {', '.join(LANGUAGES)}")
@@ -238,7 +237,7 @@ def check_language(language: str) -> str:
 
 
 def stemmed(text: str, language: str = ENGLISH) -> str:
-    """Return a text with those words in their stems that SQLite's tokenizer does not stem.
+    """Stem the words of a text that SQLite's tokenizer does not stem.
 
     Examples:
         >>> stemmed("Die Straße"), stemmed("Die Häuser", "de")
@@ -256,7 +255,7 @@ def stemmed(text: str, language: str = ENGLISH) -> str:
 
 @lru_cache(maxsize=50_000)
 def _stem(word: str, language: str) -> str:
-    # Greek and Cyrillic words have their own stemmers in each home; Serbian is written in Cyrillic, too.
+    # In every home, Greek and Cyrillic words have their own stemmers; Serbian is written in Cyrillic, too.
     if "\u0400" <= word[0] <= "\u052f":
         language = language if language == "sr" else "ru"
     elif "\u0370" <= word[0] <= "\u03ff" or "\u1f00" <= word[0] <= "\u1fff":
@@ -278,7 +277,7 @@ def _stemmer(language: str) -> Callable[[str], str]:
 @lru_cache(maxsize=50_000)
 def stem(word: str, language: str = ENGLISH) -> str:
     """Return the stem of a word, as in the index."""
-    # The tokenizer may cut a word in several tokens.
+    # The tokenizer may split a word into several tokens.
     return " ".join(_tokenized(word, language))
 
 
@@ -311,20 +310,20 @@ def _tokenizer(language: str) -> apsw.FTS5Tokenizer:
     import apsw
 
     name, *arguments = tokenizer_of(language)
-    # A tokenizer belongs to a connection, here one without a file.
+    # A tokenizer belongs to a connection, here to an in-memory database.
     return apsw.Connection(":memory:").fts5_tokenizer(name, arguments)
 
 
 LOOKED_THROUGH = 20_000
-"""Characters of a text that are looked through for the words of a query."""
+"""Number of characters of a text that are searched for the words of a query."""
 
 
 Places = Sequence[tuple[int, str]]
-"""Which words of a query a text holds where, counted in words."""
+"""Positions in a text, counted in words, each with the word of a query that is there."""
 
 
 class Matcher:
-    """Which words of a query a text holds, in any of their forms.
+    """Finds the words of a query in texts, in any of their forms.
 
     Examples:
         >>> Matcher(["deploys", "walnut"]).matched("It failed when we deployed")
@@ -333,24 +332,24 @@ class Matcher:
 
     def __init__(self, terms: Sequence[str], language: str = ENGLISH) -> None:
         self._language = language
-        # A run without spaces has no words, so it is looked for in the text itself.
+        # A run without spaces has no words, so it is searched in the text itself.
         self._stems = {term: None if is_unspaced(term) else stem(term, language) for term in terms}
         self._terms: dict[str, list[str]] = {}
         for term, form in self._stems.items():
             if form is not None:
                 self._terms.setdefault(form, []).append(term)
-        # A stem begins as its word does, accents aside: most words begin as none that is looked for.
+        # A stem has its word's first letter, accents aside: the first letter rules out most words.
         self._letters = {form[:1] for form in self._terms}
 
     def matched(self, text: str) -> tuple[str, ...]:
-        """Return the words that a text holds, as the query has them."""
+        """Return the query's words that a text holds, in the query's spelling."""
         return self.matched_each([(text, "")])[0][0]
 
     def matched_each(self, texts: Iterable[tuple[str, str]]) -> list[tuple[tuple[str, ...], Places]]:
-        """Return for each text the words that it holds, as the query has them, and their places.
+        """Return for each text the query's words that it holds, in the query's spelling, and their positions.
 
-        Beside each text are other names of its subject, which have no place, as parts of names in camelCase
-        and runs of languages without spaces between words have none.
+        Each text comes with other names of its subject. Words that are only in these names, in parts of
+        camelCase names or in runs of languages without spaces between words have no position.
         """
         found: list[tuple[tuple[str, ...], Places]] = []
         letters, language, terms = self._letters, self._language, self._terms
@@ -366,7 +365,7 @@ class Matcher:
             if beside := f"{with_name_parts(begin)[len(begin) :]} {names}".strip():
                 present.update(*[terms.get(stem(word, language), ()) for word in words_of(beside)])
                 begin = f"{begin}\n{beside}"
-            # Runs are compared letter by letter, and those of a query are in NFC.
+            # Runs are compared character by character, and a query's runs are in NFC.
             if not begin.isascii():
                 begin = unicodedata.normalize("NFC", begin)
             matched = [

@@ -34,9 +34,9 @@ _BLOCKS = {
         "tool_use_id",
     ),
 }
-"""The types of blocks, each with a key that it needs."""
+"""The types of blocks, each with its required key."""
 _FOREIGN = frozenset(("index", "annotations", "providerMetadata", "providerOptions", "extras"))
-"""Keys that frameworks add to blocks, which the API refuses."""
+"""Keys that frameworks add to blocks, and that the API rejects."""
 _DATA_URL = re.compile(r"data:([\w.+/-]+);base64,(.*)", re.DOTALL)
 _NOT_OF_IDS = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -57,25 +57,25 @@ def _takes(message: Record) -> bool:
 def _given(message: Record) -> Record:
     if message.get("type") != "message":
         return message
-    # An answer of the API, whose id, model and usage a request must not name.
+    # A response of the API has an id, model and usage, which a request must not have.
     return {"role": message["role"], "content": message["content"]}
 
 
 def _write(turn: Turn, own: Record | None) -> Iterator[Record]:
     if turn.role == "system":
-        return  # It goes into the request's own field.
+        return  # System text goes into a separate field of the request.
     content = [block for part in turn.parts if (block := _block(part, turn, own))]
     if content:
         yield {"role": "assistant" if turn.role == "assistant" else "user", "content": content}
 
 
 def _block(part: Part, turn: Turn, own: Record | None) -> Record | None:
-    is_plain = own is None and part.kind == "text"  # Others' text blocks may have keys of their own.
-    # The API's own blocks go back unchanged, as signatures and citations belong to them.
+    is_plain = own is None and part.kind == "text"  # Other providers' text blocks may have other keys.
+    # The API's own blocks are returned unchanged, as signatures and citations belong to them.
     if not is_plain and _is_own([part.block]):
         return dict(part.block)
     if part.kind == "call":
-        # The API takes only an object as input.
+        # The API accepts only an object as input.
         value = part.value if isinstance(part.value, dict) else {"input": part.value} if part.value else {}
         return {"type": "tool_use", "id": _id(part.call), "name": part.name, "input": value}
     if part.kind == "result":
@@ -95,12 +95,12 @@ def _block(part: Part, turn: Turn, own: Record | None) -> Record | None:
         )
         return {"type": "image", "source": source}
     text = said(part) if part.kind in ("text", "file") else ""
-    # The API refuses a text of white space.
+    # The API rejects a text of white space.
     return {"type": "text", "text": text} if text.strip() else None
 
 
 def _id(call: str) -> str:
-    """Return the id of a call with the characters that the API takes."""
+    """Return the id of a call, with ``_`` for characters that the API rejects."""
     return _NOT_OF_IDS.sub("_", call)
 
 

@@ -1,4 +1,4 @@
-"""Messages made valid for a provider: as they were given where it takes them, rewritten where it does not."""
+"""Conversion of messages for a provider: accepted messages stay as they were given, others are rewritten."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from keepstone.text.messages.turns import Turn, turns_of
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The form in which a provider takes messages."""
+    """The form in which a provider accepts messages."""
 
     takes: Callable[[Record], bool]
-    """Return whether a message has the form already."""
+    """Returns whether a message already has the form."""
     given: Callable[[Record], Record]
-    """Returns such a message without keys that only a provider's answers have."""
+    """Returns a message of this form without keys that only a provider's responses have."""
     write: Callable[[Turn, Record | None], Iterator[Record]]
-    """Yields a turn as messages. The second argument is the whole message if it has the form and was cut."""
+    """Yields a turn as messages. The second argument is the turn's message if it has the form, else None."""
     merges_calls: bool = True
     """Whether consecutive calls must be in one message."""
     is_alternating: bool = False
-    """Whether a user's message comes first, and the roles take turns."""
+    """Whether a user's message must come first, and the roles must alternate."""
 
 
 def converted(messages: Sequence[Record], dialect: Dialect) -> list[Record]:
-    """Return messages in the form of a provider, tool calls with their results."""
+    """Return messages in the form of a provider, with each tool call and its result together."""
     turns = [turn for place, message in enumerate(messages) for turn in turns_of(message, place)]
-    # Turns compare by identity: one that ``paired`` shortened or merged is not among the original ones.
+    # Turns compare by identity: a turn that ``paired`` shortened or merged is not an original one.
     lengths, original = Counter(turn.source for turn in turns), set(turns)
     if dialect.is_alternating:
         first = next((place for place, turn in enumerate(turns) if turn.role == "user"), len(turns))
@@ -43,7 +43,7 @@ def converted(messages: Sequence[Record], dialect: Dialect) -> list[Record]:
     for place, group in groupby(paired(turns, merge=dialect.merges_calls), lambda turn: turn.source):
         said = list(group)
         own = None if place is None or not dialect.takes(messages[place]) else messages[place]
-        # Only a message whose turns all came through unchanged goes back as it was given.
+        # A message is returned as it was given only if all its turns are unchanged.
         if own is not None and len(said) == lengths[place] and original.issuperset(said):
             found.append((dialect.given(own), True))
         else:
@@ -52,7 +52,7 @@ def converted(messages: Sequence[Record], dialect: Dialect) -> list[Record]:
 
 
 def _joined(found: Sequence[tuple[Record, bool]]) -> list[tuple[Record, bool]]:
-    """Join messages of one role that follow one another, unless both are as they were given."""
+    """Join consecutive messages of one role, unless both are as they were given."""
     joined: list[tuple[Record, bool]] = []
     for message, is_given in found:
         if joined and joined[-1][0]["role"] == message["role"] and not (is_given and joined[-1][1]):
@@ -68,8 +68,8 @@ def _blocks(content: Any) -> list[Any]:
 
 
 def has_blocks_of(content: Any, keys: dict[str, str]) -> bool:
-    """Return whether a content is a list of blocks, each of one of these types with the key that it needs."""
-    # No block has the key NUL, so a block of an unknown type is refused.
+    """Return whether a content is a list of blocks of these types, each with its required key."""
+    # No block has the key NUL, so a block of an unknown type is rejected.
     return isinstance(content, list) and all(
         isinstance(block, dict) and keys.get(str(block.get("type")), "\0") in block for block in content
     )
@@ -86,7 +86,7 @@ def returned_text(value: Any) -> str:
 
 
 def said(part: Part) -> str:
-    """Return a text, or the name of a file that a provider does not get."""
+    """Return the text of a part; for a file, a label with its name, as the provider does not get the file."""
     if part.kind != "file":
         return part.text
     block = part.block
@@ -97,12 +97,12 @@ def said(part: Part) -> str:
 
 
 def arguments_text(value: Any) -> str:
-    """Return the arguments of a call as the JSON text that OpenAI takes, a text as it is."""
+    """Return a call's arguments as the JSON text that OpenAI requires; a string is returned unchanged."""
     return value if isinstance(value, str) else json.dumps({} if value is None else value, ensure_ascii=False)
 
 
 def image_url(part: Part) -> str | None:
-    """Return the address of an image, of ``data:`` for one that the block holds; None for any other part."""
+    """Return the URL of an image, a ``data:`` URL if the block holds the image; None for any other part."""
     block = part.block
     if part.kind != "file" or not isinstance(block, dict):
         return None

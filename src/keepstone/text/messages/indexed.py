@@ -18,11 +18,11 @@ _FRAME = frozenset(
     "cache_control sourceId media_type mediaType mime_type mimeType detail file_id container_id server_label "
     "providerMetadata callProviderMetadata providerOptions caller role".split()
 )
-"""Keys of blocks that hold nothing people said or tools found."""
+"""Keys of blocks whose values are not content, neither said by people nor found by tools."""
 _ADDRESSES = ("url", "image_url", "image")
 _FILE_NAMES = ("filename", "title", "name", "context", "transcript", *_ADDRESSES)
 _FILE_KEYS = ("file", "source", "image_url", "input_audio")
-"""Keys of a block that hold an object about its file."""
+"""Keys of a block whose value is an object that describes its file."""
 _DATA_URL = re.compile(r"data:[\w.+/-]*(?:;[\w=.-]+)*;base64,[A-Za-z0-9+/=_-]*", re.IGNORECASE)
 # Base64 of this length has digits and letters of both cases; long words and hexadecimal numbers do not.
 _BINARY = re.compile(r"(?=.*[0-9])(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9+/_-]{256,}={0,2}")
@@ -32,12 +32,12 @@ _BINARY = re.compile(r"(?=.*[0-9])(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9+/_-]{256,}={0
 def message_text(payload: Record, kind: object) -> str | None:
     """Return the text of a payload that is a message with content blocks or tool calls; None for any other.
 
-    It has the texts, the reasoning after ``reasoning: ``, the names and argument values of tool calls, the
-    results of tools, and the names of files; never base64.
+    The result has the texts, the reasoning after ``reasoning: ``, the names and argument values of tool
+    calls, the results of tools, and the names of files; never base64.
 
     Args:
         payload: The message.
-        kind: The type that its log line names, if the line holds the payload flat.
+        kind: The type in the log line, if the line has the payload's keys at its top level.
     """
     parts = spoken(payload, kind)
     return None if parts is None else joined(line for part in parts for line in _lines_of(part, 0))
@@ -94,7 +94,7 @@ def _values(value: Any, depth: int) -> Iterator[str]:
 
 
 def _labelled(value: Any, label: str, depth: int, *, frame: frozenset[str]) -> Iterator[str]:
-    """Yield the strings and numbers in a value as ``key: value``, without the keys of a block's frame."""
+    """Yield the strings and numbers in a value as ``key: value``, without the keys in ``frame``."""
     if isinstance(value, dict):
         is_base64 = value.get("type") == "base64"
         for key, item in value.items() if depth < _DEEPEST and not is_base64 else ():
@@ -112,7 +112,7 @@ def _said(value: Any) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         try:
             return str(value)
-        except ValueError:  # An integer of more digits than Python writes.
+        except ValueError:  # An integer with more digits than Python converts.
             return ""
     if not isinstance(value, str) or (value.isascii() and _BINARY.fullmatch(value)):
         return ""

@@ -31,7 +31,7 @@ _ITEM_BLOCKS = {
     "input_text": "text",
     "output_text": "text",
     "refusal": "refusal",
-    # An image or a file has one of several keys, so none of them is demanded.
+    # An image or a file has one of several keys, so none of them is required.
     "input_image": "type",
     "input_file": "type",
 }
@@ -39,10 +39,10 @@ _OTHERS = frozenset(("parts", "tool_call_id"))
 
 
 def is_of_responses(message: Record) -> bool:
-    """Return whether a message is one that only the Responses API takes."""
+    """Return whether only the Responses API accepts a message."""
     if is_item(message, message.get("type")):
         return True
-    # Both APIs take a plain text, so it decides nothing.
+    # Both APIs accept plain text, so it does not show the API.
     content = message.get("content")
     return bool(content) and _takes_item(message) and not isinstance(content, str)
 
@@ -77,7 +77,7 @@ def _write_items(turn: Turn, _: Record | None) -> Iterator[Record]:
         yield from [{"role": turn.role, "content": text}] if text else []
     else:
         yield {"role": turn.role, "content": content}
-    # Calls and results are items of their own beside the message.
+    # Calls and results are separate items after the message.
     for part in turn.parts:
         if part.kind == "call":
             arguments = arguments_text(part.value)
@@ -102,7 +102,7 @@ def _is_call(call: Any) -> bool:
 
 
 def _given_chat(message: Record) -> Record:
-    # The API refuses an empty list of calls.
+    # The API rejects an empty list of calls.
     if message.get("tool_calls", True):
         return message
     return {key: value for key, value in message.items() if key != "tool_calls"}
@@ -114,7 +114,7 @@ def _write_chat(turn: Turn, own: Record | None) -> Iterator[Record]:
             yield {"role": "tool", "tool_call_id": part.call, "content": returned_text(part.value)}
         return
     calls = [part.block if _is_call(part.block) else _chat_call(part) for part in calls_of(turn)]
-    if own is not None:  # All of it but some of its calls.
+    if own is not None:  # The whole message except some of its calls.
         message = {key: value for key, value in own.items() if key != "tool_calls"}
     else:
         content = _chat_content(turn)

@@ -1,4 +1,4 @@
-"""Tool calls and their results brought together: providers refuse one without the other."""
+"""Pairing of tool calls with their results: providers reject one without the other."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from keepstone.text.messages.turns import Turn
 
 
 def paired(turns: Sequence[Turn], *, merge: bool) -> list[Turn]:
-    """Return the turns with the results of tools right after the turns that call them.
+    """Return turns with the results of tools right after the turns that call the tools.
 
-    Results without their call and calls without their result are left out, and with a call the reasoning
-    that led to it. Turns that need no change are the same objects as before.
+    Results without a call and calls without a result are left out, and with such a call the reasoning
+    that led to it. Turns that need no change are returned as the same objects.
 
     Args:
-        turns: In their order.
-        merge: Merge consecutive turns of the assistant into one, calls last, if one of them would come
+        turns: The turns, in order.
+        merge: Merge consecutive turns of the assistant into one, calls last, if a turn would come
             between a call and its result.
     """
     results = _results_of_calls(turns)
@@ -33,7 +33,7 @@ def paired(turns: Sequence[Turn], *, merge: bool) -> list[Turn]:
         said = _complete(list(group), results)
         if merge and any(calls_of(turn) for turn in said[:-1]):
             parts = (part for turn in said for part in turn.parts)
-            # It is from several messages, so none can go back as it was given.
+            # The merged turn is from several messages, so it has no single source.
             said = [Turn("assistant", tuple(sorted(parts, key=lambda part: part.kind == "call")), None)]
         found = {results[part] for turn in said for part in calls_of(turn)}
         kept += said
@@ -59,10 +59,10 @@ def _results_of_calls(turns: Sequence[Turn]) -> dict[Part, Part]:
 
 
 def _complete(run: Sequence[Turn], results: Mapping[Part, Part]) -> list[Turn]:
-    """Return consecutive turns without calls that have no result."""
+    """Return consecutive turns after removing calls without a result, and the reasoning that led to them."""
     kept: list[Turn] = []
     is_next_gone = False
-    for turn in reversed(run):  # From the end, as reasoning goes with the calls that follow it.
+    for turn in reversed(run):  # Go backwards, as reasoning is removed with the calls after it.
         left = _only(turn, {part for part in turn.parts if part.kind != "call" or part in results})
         is_bare = all(part.kind == "reasoning" for part in left.parts)
         is_next_gone = is_bare and (left is not turn or is_next_gone)
@@ -72,6 +72,6 @@ def _complete(run: Sequence[Turn], results: Mapping[Part, Part]) -> list[Turn]:
 
 
 def _only(turn: Turn, parts: set[Part]) -> Turn:
-    """Return a turn with these of its parts, itself if it has no others."""
+    """Return a turn with only these parts; the same object if it has no other parts."""
     left = tuple(part for part in turn.parts if part in parts)
     return turn if len(left) == len(turn.parts) else replace(turn, parts=left)

@@ -1,4 +1,4 @@
-"""The parts of a chat message: content blocks of OpenAI, Anthropic, LangChain and the AI SDK, read alike.
+"""The parts of a chat message: content blocks of OpenAI, Anthropic, LangChain and the AI SDK in one form.
 
 The types of the providers' blocks do not overlap, so one table reads them all.
 """
@@ -15,7 +15,7 @@ from keepstone.model import Record
 Kind = Literal["text", "reasoning", "call", "result", "file", "step", "other"]
 
 _DEEPEST = 40
-"""Levels of blocks and values that are read; deeper ones are ignored."""
+"""Maximum nesting of blocks that are read; deeper blocks are ignored."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,9 +24,9 @@ class Part:
 
     kind: Kind
     text: str = ""
-    """The words of a text, or of the model's reasoning."""
+    """The text of a text block, or of the model's reasoning."""
     call: str = ""
-    """The id that ties a tool's call and its result together."""
+    """The id that a tool's call and its result share."""
     name: str = ""
     """The tool's name."""
     value: Any = None
@@ -45,7 +45,7 @@ def parts_of(content: Any, depth: int = 0) -> Iterator[Part]:
         for block in content if depth < _DEEPEST else ():
             yield from parts_of(block, depth + 1)
     elif isinstance(content, dict):
-        # A block without a type is read as a text, such as the parts of Gemini.
+        # A block without a type, such as a part of Gemini's messages, is read as a text.
         kind = content.get("type")
         yield from _reader_of(content, kind if isinstance(kind, str) else "text")(content)
 
@@ -81,7 +81,7 @@ def is_known_block(value: Any) -> bool:
 
 
 def arguments_of(value: Any) -> Any:
-    """Return the arguments of a call; they are parsed if they are the JSON text of an object."""
+    """Return the arguments of a call; the JSON text of an object is parsed."""
     if not isinstance(value, str):
         return value
     # A model may write invalid JSON, or nest it so deeply that Python refuses it.
@@ -93,7 +93,7 @@ def arguments_of(value: Any) -> Any:
 
 
 def _string(block: Record, *keys: str) -> str:
-    """Return the first of these keys' values that is a string, else nothing."""
+    """Return the first value of these keys that is a string; empty if there is none."""
     return next((block[key] for key in keys if isinstance(block.get(key), str)), "")
 
 
@@ -105,7 +105,7 @@ def _other(block: Record) -> Iterator[Part]:
 
 
 def _served(block: Record) -> Iterator[Part]:
-    """Read a call of a tool that the provider runs itself: its result is a block beside it."""
+    """Read a call of a tool that the provider runs itself: the result is a separate block."""
     yield Part("other", name=_string(block, "name"), value=block.get("input"), block=block)
 
 
@@ -190,4 +190,4 @@ _READERS: Mapping[str, Reader] = {
     "image_generation_call": _text("text", "revised_prompt"),
     "step-start": _text("step"),
 }
-"""How each type of block is read; all others are ``other``."""
+"""The reader of each type of block; blocks of other types are read as ``other``."""

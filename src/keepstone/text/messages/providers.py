@@ -1,4 +1,4 @@
-"""The providers for which messages can be had back."""
+"""Messages in the forms of the supported providers."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ Provider = Literal["openai", "anthropic"]
 
 
 def for_provider(messages: Sequence[Record], provider: Provider) -> list[Record]:
-    """Return messages that a provider takes; the messages themselves where it takes these.
+    """Return messages in a form that a provider accepts; accepted messages are returned unchanged.
 
     Raises:
-        ValueError: No such provider is known.
+        ValueError: The provider is unknown.
     """
     if provider not in get_args(Provider):
         names = " or ".join(map(repr, get_args(Provider)))
         raise ValueError(f"provider must be {names}, or None for the messages as given, not {provider!r:.80}")
     if provider == "anthropic":
         return converted(messages, anthropic.MESSAGES)
-    # A request holds messages of one API or the other.
+    # A request has messages of one API only.
     return converted(
         messages, openai.RESPONSES if any(map(openai.is_of_responses, messages)) else openai.CHAT
     )

@@ -1,4 +1,4 @@
-"""Who says a chat message: a person, a model, a tool or the program."""
+"""The origin of a chat message: a person, a model, a tool or the program."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ _SPEAKERS: Mapping[str, str] = {
     **dict.fromkeys(("assistant", "ai", "model", "AIMessageChunk"), "model"),
     **dict.fromkeys(("tool", "function", "ToolMessageChunk"), "tool"),
 }
-"""Roles of messages, and the types that LangChain's have instead; all others are the program's."""
+"""Origins by message role, or by type for LangChain's messages; the origin of all others is the program."""
 _RESULTS = ("tool_result", "tool-result", "_call_output", "function_result")
-"""Ends of the types of blocks and items that hold a tool's result."""
+"""Suffixes of the types of blocks and items that hold a tool's result."""
 _RETURNED = ("output", "outputs", "results", "result", "errorText")
-"""Keys that hold the result of a call, which a provider ran itself or which is done."""
+"""Keys of a call that hold its result, if the provider ran the tool itself or the call is done."""
 _UNTYPED_RESULTS = frozenset({"functionResponse", "function_response", "toolResult"})
-"""Keys that hold a tool's result in parts without a type, as of Gemini and Bedrock."""
+"""Keys that hold a tool's result in parts without a type, such as Gemini's and Bedrock's."""
 
 
 def said_by(message: Record, kind: object = None) -> str:
     """Return the origin of a message: the least trusted of its role and its parts.
 
-    A message with any tool's result is the tool's. ``kind`` is the type of a message that does not say its
-    own.
+    The origin of a message with a tool's result is the tool. ``kind`` is the type of a message without the
+    key ``type``.
 
     Examples:
         >>> said_by({"role": "user", "content": "Hi"}), said_by({"role": "system", "content": "Be brief"})

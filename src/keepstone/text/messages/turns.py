@@ -1,4 +1,4 @@
-"""A chat message as turns: who speaks, in which parts. A tool's results are a turn of their own."""
+"""The turns of a chat message: roles and their parts. A tool's results are a separate turn."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _ROLES: Mapping[str, Role] = {
     **dict.fromkeys(("assistant", "ai", "model", "AIMessageChunk"), "assistant"),
     **dict.fromkeys(("tool", "function", "ToolMessageChunk"), "tool"),
 }
-"""Roles of messages, and the types that LangChain's have instead; all others are the user's."""
+"""Roles of turns by message role, or by type for LangChain's messages; all other messages are the user's."""
 _LANGCHAIN = ("human", "ai", "system", "tool", "function", "chat", "developer")
 _ITEM_KEYS = frozenset(("call_id", "action", "arguments", "code", "input", "output", "queries", "result"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Turn:
-    """The messages of one side before another speaks."""
+    """Consecutive parts of one role, from one message or several."""
 
     role: Role
     parts: tuple[Part, ...]
     source: int | None
-    """The place of the message that it is from; None if it is from several."""
+    """The index of the turn's message; None if the turn is from several messages."""
 
 
 def is_item(message: Record, kind: object) -> bool:
@@ -41,7 +41,7 @@ def is_item(message: Record, kind: object) -> bool:
 
 
 def unwrapped(message: Record) -> Record:
-    """Return the message inside the object that LangChain's ``messages_to_dict`` makes of one."""
+    """Return the message inside an object from LangChain's ``messages_to_dict``, or the message itself."""
     inner = message.get("data")
     if message.get("type") in _LANGCHAIN and isinstance(inner, dict) and "content" in inner:
         return {"type": message["type"], **inner}
@@ -49,9 +49,9 @@ def unwrapped(message: Record) -> Record:
 
 
 def spoken(payload: Record, kind: object = None) -> list[Part] | None:
-    """Return the parts of a message that is more than one text; None for a plain text and any other payload.
+    """Return the parts of a message with blocks or tool calls; None for a plain text and any other payload.
 
-    ``kind`` is the type of a payload that does not say its own.
+    ``kind`` is the type of a payload without the key ``type``.
     """
     message = unwrapped(payload)
     kind = message.get("type", kind)
@@ -91,7 +91,7 @@ def _parts(message: Record, kind: object, content: Any) -> Iterator[Part]:
         if isinstance(text, str):
             yield Part("text", text)
     for found in tool_calls_of(message):
-        # LangChain's messages repeat here the calls that their blocks have.
+        # LangChain's messages repeat the calls of their blocks here.
         yield from (part for part in parts_of(_as_block(found)) if part.call not in seen)
 
 
@@ -102,7 +102,7 @@ def tool_calls_of(message: Record) -> list[Any]:
 
 
 def _as_block(call: Any) -> Any:
-    """Return one of a message's tool calls, which some programs write without its type, as a block."""
+    """Return a message's tool call as a block; some programs write calls without a type."""
     if not isinstance(call, dict) or isinstance(call.get("type"), str):
         return call
     return {**call, "type": "function" if "function" in call else "tool_call"}
@@ -114,7 +114,7 @@ def _name(message: Record) -> str:
 
 
 def turns_of(payload: Record, source: int = 0) -> list[Turn]:
-    """Return a message as turns, the results of its tools each after their calls."""
+    """Return a message as turns, with the results of tools after their calls."""
     message = unwrapped(payload)
     kind = message.get("type")
     if is_item(message, kind):
