@@ -120,14 +120,14 @@ class PastReader(IndexReader):
         return super().pending_count(space, scope)
 
     def _fill(self, space: str, sessions: Sequence[str] | None) -> None:
-        """Add to the entries that were read the current vectors of the same texts."""
+        """Add the current vectors of unchanged texts to all entries that were read."""
         self._reach(sessions)
         new = [session for session in self._by_session if (session, space) not in self._filled]
         self._give(space, {session: list(self._by_session[session]) for session in new})
         self._filled |= {(session, space) for session in new}
 
     def _give(self, space: str, ids: Mapping[str, Sequence[str]]) -> None:
-        """Add to these entries the current vectors of the same texts."""
+        """Add the current vectors of unchanged texts to these entries."""
         wanted = {
             session: [self._entry(session, entry_id) for entry_id in listed]
             for session, listed in ids.items()

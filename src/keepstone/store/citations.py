@@ -24,7 +24,7 @@ CITES = "cites"
 """The relation of links from an entry to a file of a project."""
 _FILE = "file:"
 BROKEN = ("changed", "gone")
-"""The states of a citation that speak against its entry."""
+"""The states of a citation that make its entry stale."""
 LARGEST = 4 << 20
 """Maximum size, in bytes, of a file that can be cited."""
 _READS = 100

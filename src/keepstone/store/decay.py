@@ -128,7 +128,7 @@ def worth_of(record: Record, fadings: Mapping[str, Fading] = FADING) -> Worth:
 
 
 def _base(stored: object, default: float) -> float:
-    """Return a stored priority as a float, or the default if it is no number or too large for a float."""
+    """Return a stored priority as a float, or the default if it is not a number or too large."""
     if isinstance(stored, bool) or not isinstance(stored, int | float):
         return default
     try:

@@ -1,7 +1,7 @@
-"""Readers: the queries of a store that a recall needs. Loaded before any index is open.
+"""Readers: the queries of a store that a recall needs. This module is imported before any index is open.
 
 Invariant (docs/decisions/0015-one-reader-pins-one-state-of-the-index.md): a key means one entry during a
-recall. It contains the epoch of its index, and a key of another epoch raises ``ExpiredError`` in place of
+recall. The key contains the epoch of its index, and a key of another epoch raises ``ExpiredError`` instead of
 naming another entry.
 """
 
@@ -31,7 +31,7 @@ HNSW_FROM = 50_000
 """Number of vectors from which a whole session or agent is searched by a graph."""
 
 ROWS = 1 << 44
-"""Number of row numbers that an epoch has keys for; a damaged row with a number outside is left out."""
+"""Number of keys of an epoch, one per row number; a damaged row with a number out of range is left out."""
 
 
 class Candidate(NamedTuple):
@@ -57,9 +57,9 @@ class Matches(list[Candidate]):
     """Candidates by words, best first, with statistics of the words over all of the agent's entries.
 
     Attributes:
-        rows: How many entries the agent has.
-        holders: How many of them hold each word that was searched.
-        length: Average number of words of these entries.
+        rows: Number of the agent's entries.
+        holders: Number of the agent's entries that hold each searched word.
+        length: Average number of words of the agent's entries.
     """
 
     def __init__(
@@ -155,7 +155,7 @@ class Reader(Protocol):
         """
 
     def cosines(self, vector: Vector, space: str, keys: Sequence[int]) -> dict[int, float]:
-        """Return the cosines of entries' vectors with one; entries without a vector are left out."""
+        """Return the cosines of entries' vectors with ``vector``; entries without a vector are left out."""
 
     def cosine_quartiles(self, vector: Vector, space: str) -> tuple[float, float] | None:
         """Return median and upper quartile of a vector's cosines with a sample of the agent's vectors.
@@ -190,11 +190,11 @@ class Reader(Protocol):
             keys: Keys of the only entries to consider, or None.
 
         Raises:
-            StoreError: Vectors cannot be looked up now.
+            StoreError: Vectors cannot be read now.
         """
 
     def pending_count(self, space: str, scope: Scope) -> int:
-        """Return how many keys ``pending`` returns without a limit; errors as for it."""
+        """Return how many keys ``pending`` returns without a limit; errors as for ``pending``."""
 
 
 def with_reader(
@@ -248,7 +248,7 @@ class IndexReader(ABC):
         if not terms:
             return Matches()
         self._reach(scope.sessions)
-        for flush in (True, False):  # Flushing must write; without it, only the newest are missed.
+        for flush in (True, False):  # Flushing must write; else only the newest entries are missed.
             with suppress(StoreError), self._pinned_index() as index:
                 found, first = index.ranked(terms, scope, limit, flush=flush), self._epoch * ROWS
                 rows = [Candidate(first + row, score) for row, score in found if 0 <= row < ROWS]

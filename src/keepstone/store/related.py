@@ -14,7 +14,7 @@ MOST_RELATED = 1_000
 
 
 def related(store: Store, first: Entry, rel: str | None, depth: int) -> list[Entry]:
-    """Return the entries linked with one, in either direction, the nearest first; see ``Agent.related``."""
+    """Return the entries linked with ``first``, in either direction, nearest first; see ``Agent.related``."""
     found = {first.id: first}
     edge = [first]
     while edge and depth:

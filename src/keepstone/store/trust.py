@@ -154,7 +154,7 @@ class Judge:
         ]
 
     def all_derived(self, agent: str, session: str, entry_id: str) -> list[tuple[str, str]]:
-        """Return (session, id) of all direct and indirect derivations of an entry, even if deleted."""
+        """Return (session, id) of all entries derived from an entry, even indirectly or now deleted."""
         found, edge = {(session, entry_id): None}, [entry_id]
         while edge:
             name = edge.pop()
@@ -189,7 +189,7 @@ class Judge:
         return new
 
     def lowered(self, writer: Writer, entry: Entry) -> Record:
-        """Return the new origin, with the same sources, of an entry that a less trusted writer changes."""
+        """Return the origin of an entry after a less trusted writer's change, sources kept; else nothing."""
         own = own_trust(entry.line)
         if least((own, writer.by or TRUST[0])) == own:
             return {}

@@ -1,4 +1,4 @@
-"""Validity of entries: from ``valid_from``, until before ``valid_to`` and before ``expires``."""
+"""Validity of entries: at or after ``valid_from``, and before both ``valid_to`` and ``expires``."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from keepstone.store.postgres.statements import Statement
 from keepstone.store.shared_rows import AnswerRow
 
 ALL_AGENTS = "*"
-"""The name under which row-level security shows the responses of all agents; it is no slug."""
+"""The name under which row-level security shows the responses of all agents; it is not a valid slug."""
 _NOW = "statement_timestamp()"
 _EXPIRE = f"DELETE FROM answers WHERE until <= {_NOW}"
 """Removes the requests that have expired."""

@@ -21,7 +21,7 @@ MOST = 20_000
 """Maximum number of holders of common words in each part of a search; rare words have no maximum."""
 _SAMPLED = 2_000
 _COMMON = 6
-"""Number of sampled entries with a word from which the word is common: 3 in 1,000."""
+"""A word is common if at least this number of sampled entries hold it: 3 in 1,000."""
 _SECONDS = 600.0
 _MOST_AGENTS = 1_000
 
@@ -41,7 +41,7 @@ class CommonWords:
         self._known: dict[str, tuple[float, Common]] = {}
 
     def of(self, agent: str) -> Common | None:
-        """Return an agent's common words, which a small agent lacks; None if they are not cached."""
+        """Return an agent's common words (empty for a small agent), or None if they are not cached."""
         with self._guard:
             known = self._known.get(agent)
         return None if known is None else known[1]

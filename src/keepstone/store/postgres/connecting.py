@@ -1,6 +1,6 @@
 """Connections to the database: the pool, transactions of one agent, retries, and errors.
 
-The password and its parts are masked in all messages of a connection.
+In the messages of a connection, the password and its parts of three or more characters are masked.
 """
 
 from __future__ import annotations
@@ -288,7 +288,7 @@ class Connections:
 
     @contextmanager
     def translated(self) -> Iterator[None]:
-        """Raise database errors as ``StoreError``, with a remedy and without the password."""
+        """Raise database errors as keepstone's errors, with a remedy and without the password."""
         try:
             yield
         except _TRANSLATED as error:

@@ -25,7 +25,7 @@ LINES = (
     "LEFT JOIN lines l ON l.agent = e.agent AND l.session = e.session AND l.seq = e.seq AND NOT l.archived"
 )
 FROM = f"FROM entries e {LINES}"
-"""The FROM clause for entries, with the log line that holds the record if the column is null."""
+"""The FROM clause for entries, with the log line that has the record if column ``record`` is null."""
 _STEP = 500
 """Number of rows read at a time if only their records show whether they match."""
 _LINES, _MOST_LINES = 5_000, 50_000

@@ -88,7 +88,7 @@ def columns_of(entry: Entry, language: str) -> Columns:
     times = Counter(found)
     if not searched.isascii():
         for token, count in [item for item in times.items() if is_unspaced(item[0])]:
-            times[f"{token[0]}*"] += count  # A query of one character finds every pair with it first.
+            times[f"{token[0]}*"] += count  # One character alone finds every pair that begins with it.
     return Columns(
         entry.ts,
         stored(entry.type),

@@ -10,12 +10,12 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 _AT_WORK = 2
-"""Groups in progress: with one, the database would wait for the next; with more, groups would be small."""
+"""Usual maximum of running groups: with one, the database would idle; with more, groups would be small."""
 _LARGEST = 50
 _PATIENCE = 0.02
 """Seconds after which waiting items form a group even if the running groups are not done."""
 _LONGEST = 30.0
-"""Seconds after which a thread gives up its group, whose thread was interrupted before it woke others."""
+"""Seconds after which a thread stops waiting: its group's thread was interrupted before waking others."""
 
 
 class _Waiter(Generic[T]):

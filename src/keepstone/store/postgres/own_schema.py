@@ -26,7 +26,7 @@ def own(name: str) -> str:
 
 
 def check_schema(connection: psycopg.Connection[tuple[Any, ...]]) -> None:
-    """Refuse a connection whose first schema is missing: its tables would be made in the next schema.
+    """Refuse a connection whose first schema is missing: its tables would be created in the next schema.
 
     Raises:
         StoreError: The schema does not exist, or the role may not use it.

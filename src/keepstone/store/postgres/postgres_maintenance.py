@@ -32,7 +32,7 @@ class PostgresMaintenance:
         self._connections = connections
         self._due = due
         self._refused: set[tuple[str, str, int]] = set()
-        """Graphs that this role may not build, after a warning was logged."""
+        """Graphs that this role may not build, as a logged warning has reported."""
 
     def upkeep(self, agent: str, *, ahead: bool = True) -> bool:  # noqa: ARG002  Nothing is made ahead.
         """Build a graph that a query would have used or, if none is missing, delete old events."""
@@ -63,7 +63,7 @@ class PostgresMaintenance:
             connection.execute("VACUUM (ANALYZE) sessions, lines, entries, vectors, spaces")
 
     def rebuild(self, progress: Callable[[int, int], None] | None) -> int:
-        """Rebuild the rows of entries from the lines and keep computed vectors; return how many sessions."""
+        """Rebuild the rows of entries from the lines, keep computed vectors; return the session count."""
         names = [(agent, name) for agent in self.agents() for name in session_names(self._connections, agent)]
         sizes = [self._size(agent, name) for agent, name in names]
         done = 0

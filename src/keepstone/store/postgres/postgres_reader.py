@@ -236,7 +236,7 @@ class PostgresReader:
             self._query_vector, self._near, self._sampled = (space, vector), {}, None
 
     def neighbours(self, keys: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:
-        """Return keys, the keys of entries in scope at most ``reach`` positions away, and the distances."""
+        """Return (key, neighbour's key, distance) for entries in scope at most ``reach`` places away."""
         if not keys:
             return []
         if self._links is not None and self._links[:2] == (reach, scope) and self._links[2] >= {*keys}:
@@ -259,7 +259,7 @@ class PostgresReader:
                 self._near[key] = near
 
     def cosines(self, vector: Vector, space: str, keys: Sequence[int]) -> dict[int, float]:
-        """Return the cosines of entries' vectors with one; entries without a vector are left out."""
+        """Return the cosines of entries' vectors with ``vector``; entries without a vector are left out."""
         self._remember(vector, space)
         self._read_heads([key for key in keys if key not in self._near])
         found = ((key, self._near.get(key)) for key in keys)

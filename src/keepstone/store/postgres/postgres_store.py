@@ -48,7 +48,7 @@ from keepstone.text.tokenizer import ENGLISH
 from keepstone.vector import Space, Vector
 
 _NAMES = LAYOUTS["default"]
-"""Naming rules for agents and sessions: the same as in a folder, so that a home can move to either."""
+"""Naming rules for agents and sessions: the same as in a folder, so that homes can move between both."""
 
 
 class PostgresStore:
@@ -78,7 +78,7 @@ class PostgresStore:
         return self._connections.language
 
     def _settle_language(self, language: str | None) -> None:
-        """Set the stemming language to the given one, or to the recorded one; rebuild after a change."""
+        """Use the given stemming language, or the recorded one if None; rebuild if it changed."""
         rows = self._connections.read("", "SELECT value FROM home WHERE key = 'language'")
         recorded = rows[0][0] if rows else ENGLISH
         self._connections.language = language or recorded

@@ -113,7 +113,7 @@ def fill(locked: LockedSession, *, keep_made: bool, lines: Iterable[Line] | None
 def _insert_vectors(
     locked: LockedSession, given: Mapping[str, Embedding], sums: Mapping[str, int | None], kept: _Made
 ) -> None:
-    """Insert the vectors given with entries, and for the other entries kept vectors of the same texts."""
+    """Insert the vectors given with entries; for other entries, insert kept vectors of the same texts."""
     spaces: dict[str, dict[str, Vector]] = {}
     for entry_id, embedding in given.items():
         spaces.setdefault(embedding["space"], {})[entry_id] = embedding.vector

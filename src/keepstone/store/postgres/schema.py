@@ -64,7 +64,7 @@ def prepare(connections: Connections) -> None:
     """Create or migrate the schema if it is missing or outdated.
 
     Raises:
-        StoreError: The schema is newer than this keepstone, or the role may not make it.
+        StoreError: The schema is newer than this keepstone, or the role may not create it.
     """
     with connections.translated(), connections.alone(seconds=POOL_SECONDS) as connection:
         version = version_of(connection)
@@ -80,7 +80,7 @@ def prepare(connections: Connections) -> None:
 
 def _migrate(connections: Connections, connection: Connection) -> None:
     try:
-        # Tables are made and changed within the transaction, so a killed migration leaves the old schema.
+        # Tables are created and changed in one transaction, so a killed migration leaves the old schema.
         with connection.transaction():
             connection.execute(_LOCK)
             # Read the version again under the lock: another process may have migrated the tables.
@@ -144,7 +144,7 @@ def trouble_of_extension(connection: Connection) -> str | None:
 
 
 def grant(connections: Connections, role: str) -> None:
-    """Grant a role that owns nothing access to the home; row-level security limits it to one agent."""
+    """Grant a non-owner role access to the home; row-level security limits it to one agent at a time."""
     name = sql.Identifier(role)
     with connections.translated(), connections.alone() as connection:
         [(schema,)] = connection.execute("SELECT current_schema()").fetchall()

@@ -196,7 +196,7 @@ def _begun(locked: LockedSession, new: str) -> LockedSession:
 
 
 def _renumber(target: LockedSession) -> bool:
-    """Renumber the lives of ids that the session had earlier lives of; return whether there are any."""
+    """Renumber the lives of ids with purged lives in the session; return whether there are any."""
     target.flush()
     numbering = Numbering(purged_rows.lives_over(target))
     if not numbering:

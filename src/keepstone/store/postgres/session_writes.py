@@ -183,8 +183,7 @@ def revise(
             raise EntryNotFoundError(f"there is no session {session!r:.80}")
         live = _Live(locked, ids)
         written, entries = revised(live, (agent, session), revision)
-        # A revision may change entries that it did not read, but ``write`` compares with the entries that
-        # were read.
+        # ``write`` needs the current state of each changed entry, even if the revision did not read it.
         for line in written:
             live.get(line.record["id"])
         if written:

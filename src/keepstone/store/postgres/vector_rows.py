@@ -126,7 +126,7 @@ class AgentSpaces:
 
     def get(self, agent: str) -> list[Space]:
         """Return the spaces of an agent."""
-        if not self.is_due(agent) and self._known[agent][2]:  # If empty, a first vector may be new.
+        if not self.is_due(agent) and self._known[agent][2]:  # An empty list is read again: it may be old.
             return list(self._known[agent][2])
         writes = self._connections.writes
         rows, recorded = self._connections.read_all(agent, [self.query(agent), self.home.query])
@@ -244,7 +244,7 @@ def forget(connections: Connections, agent: str, space: str) -> int:
 def nearest(vector: Vector, space: str, scope: Scope, limit: int) -> Query:
     """Return the query for the nearest entries in scope, with distances: an exact scan.
 
-    The operand is not the indexed expression of a graph, so that PostgreSQL does not use one.
+    The operand is not the indexed expression of a graph, so that PostgreSQL does not use a graph.
     """
     condition, values = conditions(Scope(scope.agent, scope.sessions), alias="v")
     joined, more = "", list[object]()

@@ -32,7 +32,7 @@ class _Holders(NamedTuple):
 
 
 class WordHolders:
-    """Cache of the entries that hold each of some words.
+    """Cache of the entries that hold a word, by word.
 
     Args:
         agent: The agent.
