@@ -1,7 +1,7 @@
-"""An agent's entries as they were at an earlier time, to be searched.
+"""Search of an agent's entries as they were at an earlier time.
 
-The past has the same reader as the present, over an index in memory of the entries of that time, so that a
-recall needs no second way to ask (docs/decisions/0015-one-reader-pins-one-state-of-the-index.md).
+An in-memory index of the entries of that time has the same reader as the current index, so that a recall
+works the same way for both (docs/decisions/0015-one-reader-pins-one-state-of-the-index.md).
 """
 
 from __future__ import annotations
@@ -24,16 +24,15 @@ from keepstone.store.reader import HNSW_FROM, ROWS, Ahead, IndexReader, Similar
 from keepstone.vector import Vector
 
 FindRecords = Callable[[Sequence[str] | None], Mapping[str, Sequence[Record]]]
-"""Gives the records that some sessions held at that time, or all of them (None), by session."""
+"""Returns the records that some sessions, or all of them (None), had at that time, by session."""
 FindVectors = Callable[[str, Mapping[str, Sequence[Entry]]], Mapping[str, Mapping[str, Vector]]]
-"""Gives the vectors that sessions' entries have today in a space, by session and id, if their texts are the
-same."""
+"""Returns the current vectors in a space of the entries whose text is unchanged, by session and id."""
 
 
 class PastReader(IndexReader):
     """A ``Reader`` of an agent's sessions as they were at a time; its index is in memory.
 
-    A session is read when the first scope that has it is asked about.
+    A session is read when a scope first includes it.
     """
 
     def __init__(self, agent: str, records: FindRecords, vectors: FindVectors, language: str) -> None:
@@ -53,12 +52,12 @@ class PastReader(IndexReader):
         return nullcontext(self._index)
 
     def records(self, session: str) -> Sequence[Record]:
-        """Return the entries that a session held, by (time, place); shared objects, not to be changed."""
+        """Return the entries of a session by (time, place); the caller must not change these objects."""
         self._read([session])
         return list(self._by_session.get(session, {}).values())
 
     def renew(self, new: Sequence[str]) -> None:
-        """Use the reader again, now that there are ``new`` sessions and perhaps more vectors."""
+        """Update the reader for its next use with ``new`` sessions, and with vectors made later."""
         if self._is_whole and new:
             self._take(self._records(new))
         for session, space in self._filled:
@@ -83,7 +82,7 @@ class PastReader(IndexReader):
             self._indexed.add(session)
             records = list(self._by_session[session].values())
             if records:
-                # No file has these states. The index only compares the first with the one that it knows.
+                # No file has these states: the index only compares the first with the state that it has.
                 self._index.added(session, session, Stat(0, 0, 0), Stat(len(records), 0, 0), records, b"")
 
     def similar(
@@ -121,14 +120,14 @@ class PastReader(IndexReader):
         return super().pending_count(space, scope)
 
     def _fill(self, space: str, sessions: Sequence[str] | None) -> None:
-        """Give the entries that were read the vectors that the same texts have today."""
+        """Add the current vectors of unchanged texts to all entries that were read."""
         self._reach(sessions)
         new = [session for session in self._by_session if (session, space) not in self._filled]
         self._give(space, {session: list(self._by_session[session]) for session in new})
         self._filled |= {(session, space) for session in new}
 
     def _give(self, space: str, ids: Mapping[str, Sequence[str]]) -> None:
-        """Give entries the vectors that the same texts have today."""
+        """Add the current vectors of unchanged texts to these entries."""
         wanted = {
             session: [self._entry(session, entry_id) for entry_id in listed]
             for session, listed in ids.items()
@@ -147,11 +146,11 @@ class PastReader(IndexReader):
 
 
 class States(Protocol):
-    """The states that a kept reader was read from."""
+    """The states of the sessions that a kept reader has read."""
 
     @property
     def size(self) -> int:
-        """How many bytes were read."""
+        """Number of bytes that were read."""
 
     def unread(self) -> Sequence[str]:
         """Return the sessions that were not read."""
@@ -160,13 +159,13 @@ class States(Protocol):
 S = TypeVar("S", bound=States)
 
 MOST_KEPT, MOST_BYTES = 4, 8 << 20
-"""Readers that are kept at most, and bytes of the lines of all: a tenth of the memory they take."""
+"""Maximum number of kept readers, and of bytes in their lines: a tenth of the memory that they use."""
 
 
 class KeptReaders(Generic[S]):
-    """The readers of the past that were used last, for the next question about the same moment.
+    """Cache of the last used readers of the past, for the next question about the same moment.
 
-    A reader belongs to one thread at a time: another one that asks about the same moment makes its own.
+    A reader belongs to one thread at a time: another thread with the same moment makes its own reader.
     """
 
     def __init__(self) -> None:
@@ -175,7 +174,7 @@ class KeptReaders(Generic[S]):
         reset_in_child(self)
 
     def reset(self) -> None:
-        """Forget all readers: the indexes of a parent are closed in its child."""
+        """Drop all readers: in a forked child the indexes of the parent are closed."""
         self._guard = threading.Lock()
         self._kept: OrderedDict[tuple[str, datetime], tuple[PastReader, S]] = OrderedDict()
         self._forgotten = 0
@@ -188,7 +187,7 @@ class KeptReaders(Generic[S]):
         make: Callable[[], tuple[PastReader, S]],
         are_current: Callable[[S], bool],
     ) -> Iterator[PastReader]:
-        """Lease a reader of an agent at a moment inside a ``with``: the kept one if it is current."""
+        """Lease a reader of an agent at a moment inside a ``with``: the cached one if it is current."""
         with self._guard:
             kept, before = self._kept.pop((agent, moment), None), self._forgotten
         if kept is not None and are_current(kept[1]):
@@ -198,7 +197,7 @@ class KeptReaders(Generic[S]):
             reader, states = make()
         yield reader
         with self._guard:
-            # Not after an erasure since the lease began: the reader may still hold erased entries.
+            # Do not keep the reader after an erasure during the lease: it may still hold erased entries.
             if self._forgotten == before:
                 self._kept[agent, moment] = reader, states
             while (
@@ -208,7 +207,7 @@ class KeptReaders(Generic[S]):
                 self._kept.popitem(last=False)
 
     def forget(self, agent: str) -> None:
-        """Drop the readers of an agent after an erasure, also those in use."""
+        """Drop the readers of an agent after an erasure; readers in use are not kept either."""
         with self._guard:
             self._forgotten += 1
             for key in [key for key in self._kept if key[0] == agent]:
@@ -216,13 +215,13 @@ class KeptReaders(Generic[S]):
 
 
 _FEW = 100
-"""Entries that are looked up one by one."""
+"""Maximum number of entries that are read one by one."""
 
 
 def vectors_today(
     store: Store, agent: str, space: str, sessions: Mapping[str, Sequence[Entry]]
 ) -> dict[str, dict[str, Vector]]:
-    """Return the vectors of entries that have the same text today, by session and id."""
+    """Return the current vectors of past entries whose text is unchanged, by session and id."""
     found = {}
     for session, entries in sessions.items():
         made = store.vectors(agent, session, space, [entry.id for entry in entries])
@@ -233,7 +232,7 @@ def vectors_today(
 
 
 def _texts(store: Store, agent: str, session: str, ids: Sequence[str]) -> dict[str, str]:
-    """Return the texts of entries, perhaps with texts of other entries."""
+    """Return the current texts of entries, possibly with those of other entries."""
     if len(ids) <= _FEW:
         today = [entry for entry_id in ids for entry in store.find(agent, entry_id, session)]
     else:

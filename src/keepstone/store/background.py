@@ -1,4 +1,4 @@
-"""Background work: one thread for each home, which lives only while work is left."""
+"""Background work: one thread per home, which runs only while work is left."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from keepstone.text.display import frames_of
 logger = logging.getLogger("keepstone.background")
 
 _ENDING_SECONDS = 10.0
-"""How long ``close`` waits for the piece of work at hand, which takes a second."""
+"""Seconds for which ``close`` waits for the running piece of work, which takes about one."""
 
 
 class Background:
-    """Calls ``work`` with each agent that ``wake`` names, again while it returns True.
+    """Calls ``work`` with each agent that ``wake`` names, again as long as it returns True.
 
-    All agents take turns, one piece of work each, so that none waits until another has nothing left.
-    An error of ``work`` ends the work on that agent until it is named again.
-    After a fork the child begins with nothing to do.
+    Agents take turns, one piece of work each, so that no agent waits until the work on another is done.
+    An error of ``work`` ends the work on that agent until ``wake`` names it again.
+    After a fork, the child begins without work.
     """
 
     def __init__(self, work: Callable[[str], bool]) -> None:
@@ -31,14 +31,14 @@ class Background:
         reset_in_child(self)
 
     def reset(self) -> None:
-        """Forget all work, and the thread, which a fork does not take along."""
+        """Forget all work and the thread, which does not exist in a forked child."""
         self._guard = threading.Lock()
         self._waiting: list[str] = []
         self._thread: threading.Thread | None = None
         self._closing = False
 
     def wake(self, agent: str) -> None:
-        """Let an agent be worked on soon."""
+        """Schedule work on an agent."""
         with self._guard:
             if agent not in self._waiting:
                 self._waiting.append(agent)
@@ -52,9 +52,9 @@ class Background:
                     self._thread = thread
 
     def close(self) -> None:
-        """End after the piece of work at hand; waking starts again."""
+        """Stop after the running piece of work; ``wake`` starts again."""
         with self._guard:
-            # A piece of work may outlast the wait: its thread ends after it, as it is not the current one.
+            # Work may outlast the wait: its thread ends after it, as it is no longer the current thread.
             self._closing, thread, self._thread = True, self._thread, None
             self._waiting.clear()
         if thread is not None and thread is not threading.current_thread():
@@ -67,7 +67,7 @@ class Background:
             if not self._is_current():
                 return None
             if not self._waiting:
-                # Under the guard, so that an agent named from now on starts a thread of its own.
+                # Under the guard, so that the next ``wake`` starts a new thread.
                 self._thread = None
                 return None
             return self._waiting.pop(0)
@@ -91,9 +91,9 @@ class Background:
                 self._report(agent, error)
 
     def _report(self, agent: str, error: BaseException) -> None:
-        """Log an unexpected error, with its traceback the first time that it is raised at its place.
+        """Log an unexpected error, with the traceback only if this traceback was not logged before.
 
-        The error's text is left out: it may quote an entry.
+        The text of the error is left out: it may quote an entry.
         """
         frames = frames_of(error)
         known = frames in self._reported

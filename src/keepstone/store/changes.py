@@ -25,41 +25,41 @@ class Change:
     """``add`` (also of an entry that is restored), ``update``, ``delete`` or ``purge`` of an entry; ``clear``
     or ``remove`` of a session."""
     _place: object = field(repr=False, compare=False)
-    """The place that ``cursor`` writes as text; its length grows with the number of sessions."""
+    """The position that ``cursor`` writes as text; the text grows with the number of sessions."""
 
     @property
     def cursor(self) -> str:
-        """The text with which ``Home.watch(since=cursor)`` goes on after this change."""
+        """The text with which ``Home.watch(since=cursor)`` continues after this change."""
         return str(self._place)
 
 
 class Position(NamedTuple):
-    """How far a session was told."""
+    """The position in a session's log up to which changes were reported."""
 
     offset: int
     total: int
-    """The sum of the digests of its entries at this point, by which a rewritten log is recognized."""
+    """The sum of the digests of the entries at this point, by which a rewritten log is recognized."""
 
 
 Positions = dict[str, dict[str, Position]]
-"""By agent and session."""
+"""Positions by agent and session."""
 
 _MOST_MOVES = 256
-"""Moves after which a place has a new beginning, so that cursors stay short."""
+"""Number of moves after which a place gets a new base, so that cursors stay short."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The positions of all sessions after a change, as those at some beginning and each move since.
+    """The positions of all sessions after a change: those of a base, and each move after it.
 
-    ``str`` makes the cursor. Until then a place takes no more room than one move.
+    ``str`` returns the cursor. Before that, a place takes only the memory of one move.
     """
 
     base: str
-    """The positions at the beginning, encoded."""
+    """The encoded positions of the base."""
     before: Place | None = None
     move: tuple[str, str, Position | None] | None = None
-    """The move after ``before``: agent, session and its new position; None at the beginning."""
+    """The move after ``before``: agent, session and its new position; None for the base itself."""
 
     def __deepcopy__(self, _: object) -> Place:
         return self  # It never changes, and hundreds of places may come before it.
@@ -75,16 +75,16 @@ class Place:
 
 
 class Cursor:
-    """The positions of all sessions, which move."""
+    """The changing positions of all sessions."""
 
     def __init__(self, positions: Positions) -> None:
         self._positions = positions
         self._moves = 0
         self.place = Place(_encoded(positions))
-        """Where all sessions are now."""
+        """The current positions of all sessions."""
 
     def move(self, agent: str, session: str, position: Position | None) -> None:
-        """Move one session to a position; None takes it out."""
+        """Move one session to a position; None removes the session."""
         sessions = self._positions.setdefault(agent, {})
         if position is None:
             sessions.pop(session, None)
@@ -98,17 +98,17 @@ class Cursor:
 
 
 def positions_of(cursor: str) -> Positions:
-    """Return the positions that a cursor stands for.
+    """Return the positions in a cursor.
 
     Raises:
-        TypeError, ValueError: It is not the cursor of a change.
+        TypeError, ValueError: The text is not the cursor of a change.
     """
     if not isinstance(cursor, str):
         raise TypeError(f"since must be the cursor of a change, not {type(cursor).__name__}: {cursor!r:.80}")
     positions: Positions = {}
     try:
         base, moved = map(_decoded, cursor.split("."))
-        # The moves come last, so that they replace positions of the beginning.
+        # The moves come last, so that they replace positions of the base.
         for agent, sessions in (*base.items(), *moved.items()):
             for session, place in sessions.items():
                 positions.setdefault(agent, {}).pop(session, None)
@@ -126,7 +126,7 @@ def _encoded(positions: Mapping[str, Mapping[str, Position | None]]) -> str:
 
 
 def _decoded(text: str) -> Mapping[str, Mapping[str, list[int] | None]]:
-    # The padding was left out, as ``=`` has a meaning in URLs.
+    # Restore the padding, which cursors leave out because ``=`` has a meaning in URLs.
     raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     found: Mapping[str, Mapping[str, list[int] | None]] = json.loads(zlib.decompress(raw))
     return found

@@ -1,7 +1,7 @@
 """Citations of a project's files: links with a digest of the cited text, compared with the files.
 
-They are compared when an entry is shown, and only inside the project. The text decides, and never a time
-(docs/decisions/0031-trust-is-computed-from-origins.md).
+Citations are compared when an entry is shown, and only inside the project. The text alone decides, never a
+timestamp (docs/decisions/0031-trust-is-computed-from-origins.md).
 """
 
 from __future__ import annotations
@@ -21,38 +21,38 @@ from keepstone.filesystem.work_tree import work_tree_of
 from keepstone.model import Record
 
 CITES = "cites"
-"""The relation of an entry to a file of a project."""
+"""The relation of links from an entry to a file of a project."""
 _FILE = "file:"
 BROKEN = ("changed", "gone")
-"""The states of a citation that speak against its entry."""
+"""The states of a citation that make its entry stale."""
 LARGEST = 4 << 20
-"""Bytes of a file that can be cited."""
+"""Maximum size, in bytes, of a file that can be cited."""
 _READS = 100
-"""Files that are read for one recall or context; later ones are not compared."""
+"""Maximum number of files read for one recall or context; citations of further files are not compared."""
 _MOST_KEPT = 1_000
 _WORDS = 80
-"""Characters of the cited text that a link keeps."""
+"""Maximum number of characters of the cited text that a link contains."""
 _GIT_SECONDS = 10
 _PLACE = re.compile(r"(?:file:)?(?P<path>.+?)(?:#L(?P<first>\d+)(?:-L(?P<last>\d+))?)?", re.DOTALL)
 _REMOTE = re.compile(r"(?:[a-z+]+://)?(?:[^@/]*@)?(?P<host>[^/:@]+)(?::\d+/|:/*|/+)(?P<path>.+?)(?:\.git)?/*")
-# The project's own git configuration must not run a program here, nor git fetch a missing object.
+# The project's own git configuration must not run a program, and git must not fetch missing objects.
 _GIT = ("git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
 _NO_TRANSFER = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
 _CONFIG_BYTES = 1 << 16
-"""Bytes of a project's git configuration that are searched for its remote."""
+"""Maximum number of bytes of a project's git configuration that are searched for its remote."""
 _COMPARED = 16 << 20
-"""Characters that are compared in search of a text that moved."""
+"""Maximum number of characters that are compared in search of a moved text."""
 _LEAST_COMPARED = 256
-"""Characters for which each comparison counts at least."""
+"""Minimum number of characters that each comparison counts for."""
 
 
 class Compared(NamedTuple):
-    """The present state of a cited text."""
+    """The current state of a cited text."""
 
     state: str
     """``fresh``, ``moved``, ``changed``, ``gone``, ``elsewhere`` or ``unknown``."""
     lines: str = ""
-    """Where a moved text is now, such as ``L12-L24``."""
+    """The new lines of a moved text, such as ``L12-L24``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +64,18 @@ class Citation:
     to: str
     """The file and its lines, such as ``file:src/auth.py#L10-L22``."""
     state: str
-    """``fresh``, ``moved``, ``changed``, ``gone``, or ``elsewhere`` if it is of another project."""
+    """``fresh``, ``moved``, ``changed``, ``gone``, or ``elsewhere`` if it cites another project."""
     lines: str = ""
-    """Where a moved text is now, such as ``L12-L24``."""
+    """The new lines of a moved text, such as ``L12-L24``."""
     commit: str | None = None
-    """The commit that last changed the cited lines, if they changed and git tells it."""
+    """The commit that last changed the cited lines, if they changed and git reports it."""
 
 
 class Project:
     """The folder whose files entries cite.
 
     Args:
-        root: The folder; default: the root of the repository of the working folder, else that folder.
+        root: The folder; default: the root of the working folder's repository, or the working folder.
     """
 
     def __init__(self, root: str | os.PathLike[str] | None = None) -> None:
@@ -86,24 +86,24 @@ class Project:
 
     @property
     def root(self) -> Path:
-        """The folder, found when it is first needed."""
+        """The folder, which is determined when it is first needed."""
         if self._root is None:
             start = (self._given or Path.cwd()).expanduser().resolve()
             self._root = start if self._given is not None else work_tree_of(start) or start
         return self._root
 
     def begin(self) -> None:
-        """Begin a recall or a context, which reads a bounded number of files."""
+        """Begin a recall or a context: reset the number of files that may be read."""
         self._left = _READS
 
     def cite(self, place: str) -> Record:
         """Return the link to a file, or to lines of it.
 
         Raises:
-            MemoryFileNotFoundError, PathEscapeError, IsAFolderError, AccessDeniedError: It is not a regular
-                file of the project.
-            NotTextError: It is binary.
-            ValueError: It is too large, or does not have the lines.
+            MemoryFileNotFoundError, PathEscapeError, IsAFolderError, AccessDeniedError: The place is not a
+                regular file of the project.
+            NotTextError: The file is binary.
+            ValueError: The file is too large or does not have the lines.
         """
         path, first, last = _parsed(place)
         try:
@@ -128,7 +128,7 @@ class Project:
         }
 
     def compare(self, link: Mapping[str, Any], *, fresh: bool = False) -> Compared:
-        """Return the state of a link's text; with ``fresh`` the file is read in any case."""
+        """Return the state of a link's text; with ``fresh``, read the file even if a result is cached."""
         of = link.get("project")
         if isinstance(of, Mapping) and of.get("digest") != self._identity():
             return Compared("elsewhere")
@@ -137,7 +137,7 @@ class Project:
             path, first, last = _parsed(key[0])
             with Folder(self.root) as folder:
                 status = folder.stat(path)
-            # With the time of the last change of status, which programs cannot set back.
+            # This includes the time of the last change of status, which programs cannot set back.
             version = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
             if not fresh and key in self._kept and self._kept[key][0] == version:
                 return self._kept[key][1]
@@ -156,10 +156,10 @@ class Project:
         return found
 
     def commit_of(self, to: str) -> str | None:
-        """Return the newest commit of cited lines by ``git blame``; None if git cannot tell.
+        """Return the newest commit of cited lines by ``git blame``, or None if git cannot report it.
 
-        Only commits are asked about: for a file in the work tree git would run the filters that the
-        repository's own configuration names, and for a missing object the program of a remote.
+        Only committed content is read: for a file in the work tree, git would run the filters that the
+        repository's own configuration names, and for a missing object, the program of a remote.
         """
         path, first, last = _parsed(to)
         lines = ["-L", f"{first},{last}"] if first else []
@@ -194,7 +194,7 @@ class Project:
             raise NotTextError(f"{path} is not UTF-8 text: cite a text file") from None
 
     def _identity(self) -> str:
-        """Return a digest of the repository's remote, so that clones agree; without a remote, of the path."""
+        """Return a digest of the repository's remote, so that clones agree, or of the path without one."""
         config, text = self.root / ".git" / "config", ""
         if config.is_file():
             with config.open("rb") as file:
@@ -206,7 +206,7 @@ class Project:
                 section = line
             elif section == '[remote "origin"]' and key.strip() == "url" and not remote:
                 remote = value.split(maxsplit=1)[0] if value.strip() else ""
-        # Sixteen digits are enough to tell projects apart.
+        # Sixteen digits are enough to distinguish projects.
         return _digest(_plain(remote) or str(self.root))[:23]
 
 
@@ -224,7 +224,7 @@ def is_citation(link: Mapping[str, Any]) -> bool:
 
 
 def refuse_citing(record: Record) -> None:
-    """Raise ValueError if a new line cites files, as its writer must not learn their content."""
+    """Raise ValueError if a new line cites files, whose content its writer must not learn."""
     if record.get("cites") or any(cited(record)):
         raise ValueError(
             "requests to a server cite no files, neither by cites nor by links: "
@@ -233,7 +233,7 @@ def refuse_citing(record: Record) -> None:
 
 
 def _plain(remote: str) -> str:
-    """Return host and path of a remote, the same for all protocols and users."""
+    """Return host and path of a remote, which are the same for all protocols and users."""
     found = _REMOTE.fullmatch(remote)
     return remote if found is None else f"{found['host'].casefold()}/{found['path']}"
 
@@ -264,7 +264,7 @@ def _found(text: str, first: int, last: int, link: Mapping[str, Any]) -> Compare
         at for at in range(len(lines) - count + 1) if (start := _words(lines[at])) and words.startswith(start)
     ]
     left = _COMPARED
-    # The nearest place first, as a text seldom moves far.
+    # Compare the nearest place first, as a text seldom moves far.
     for at in sorted(starts, key=lambda at: abs(at + 1 - first)):
         part = "\n".join(lines[at : at + count])
         if _digest(part) == link.get("digest"):
@@ -276,7 +276,7 @@ def _found(text: str, first: int, last: int, link: Mapping[str, Any]) -> Compare
 
 
 def _newest(porcelain: str) -> str | None:
-    """Return the newest commit; of two in one second the later, which has the other as a parent."""
+    """Return the newest commit; of two commits in one second, the one that has the other as a parent."""
     times: dict[str, int] = {}
     followed = set[str]()
     commit = ""

@@ -1,15 +1,15 @@
-"""How the priority of an entry fades with its age and grows with its use.
+"""The priority of an entry, which fades with its age and grows with its use.
 
-The formula is that of "Session Memory Persistence", version 1.0, section 5::
+The formula is from "Session Memory Persistence", version 1.0, section 5::
 
     priority = base * e ** (-rate * days) + min(0.2, 0.02 * accesses)
 
-``days`` are whole days since the entry was made: floored, as ``timedelta.days``
-gives them, and never negative. Rate and base belong to the entry's type; types
-other than the four of the document fade as ``conversation`` does. A priority
-stored in the entry is its base: ``SessionMemory`` stores that of the type, and
-an entry with a priority of its own replaces it. The result of the formula is shown and
-compared, and never stored, so that it cannot fade twice.
+``days`` are whole days since the entry was made: floored, as in
+``timedelta.days``, and never negative. Rate and base depend on the entry's type;
+types that the document does not define fade like ``conversation``. A priority
+stored in the entry replaces the type's base; ``SessionMemory`` stores the type's
+base there. The result of the formula is shown and compared, but never stored, so
+that it cannot fade twice.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ FADED = 0.3
 BOOST = 0.02
 """The addition to a priority for each access."""
 MOST_BOOSTS = 10
-"""Accesses that add something; the boost is 0.2 at most."""
+"""Maximum number of accesses that count, so that the boost is at most 0.2."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fading:
-    """How entries of one type fade."""
+    """The fading of entries of one type."""
 
     base: float
     """The priority on the first day, before any access."""
     rate: float
-    """The part of the base, a day, by which it begins to fade."""
+    """The rate of exponential decay, per day."""
 
 
 CONVERSATION = Fading(1.0, 0.05)
@@ -52,11 +52,11 @@ FADING: Mapping[str, Fading] = MappingProxyType(
         "preference": Fading(0.85, 0.02),
     }
 )
-"""The four types that the document names."""
+"""The fading of the four types that the document defines."""
 
 
 def base_of(type: str) -> float:  # noqa: A002  The word of the log line.
-    """Return the base that a fresh entry of a type gets.
+    """Return the base priority of a new entry of a type.
 
     Examples:
         >>> base_of("decision"), base_of("anything else")
@@ -77,19 +77,19 @@ class Worth(NamedTuple):
     base: float
     rate: float
     made: datetime
-    """When the entry was made: an aware datetime."""
+    """The time at which the entry was made: an aware datetime."""
     accesses: int
-    """How often it was accessed, by its record."""
+    """Number of accesses that the record counts."""
 
     def at(self, now: datetime, more: int = 0) -> float:
-        """Return the priority at a time, an aware datetime, with this many more accesses."""
+        """Return the priority at a time, an aware datetime, with ``more`` additional accesses."""
         boost = BOOST * min(self.accesses + more, MOST_BOOSTS)
         return self.base * _left(self.rate, (now - self.made).days) + boost
 
 
 @dataclass(frozen=True, slots=True)
 class Decay:
-    """The rule by which entries have faded at a moment: a value that a store can send to a database.
+    """The rule that decides which entries have faded at a moment: a value for any store or database.
 
     Examples:
         >>> decay = Decay(datetime(2026, 3, 1, tzinfo=UTC))
@@ -98,13 +98,13 @@ class Decay:
     """
 
     moment: datetime
-    """When the priorities are computed: an aware datetime."""
+    """The time for which priorities are computed: an aware datetime."""
     threshold: float = FADED
     """An entry of this priority or less has faded, unless it is pinned."""
     fading: Mapping[str, Fading] = field(default_factory=lambda: FADING)
-    """Base and rate by type; other types fade as ``CONVERSATION``."""
+    """Base and rate by type; other types fade like ``CONVERSATION``."""
     accesses: Mapping[str, int] = field(default_factory=dict)
-    """Accesses by id that the entries do not count yet."""
+    """Additional accesses, by entry id, that the records do not count yet."""
 
     def has_faded(self, record: Record) -> bool:
         """Return whether a live entry, in the shape of its log line, has faded."""
@@ -116,7 +116,7 @@ class Decay:
 def worth_of(record: Record, fadings: Mapping[str, Fading] = FADING) -> Worth:
     """Return the parts of an entry's priority; the entry is in the shape of its log line.
 
-    A priority or a count that is none, as other programs may write it, is as good as not there.
+    An invalid priority or count, which other programs may write, is ignored.
     """
     fading = fadings.get(record["type"], CONVERSATION)
     base, access, made = record.get("priority"), record.get("access"), read_time(record["ts"])
@@ -128,7 +128,7 @@ def worth_of(record: Record, fadings: Mapping[str, Fading] = FADING) -> Worth:
 
 
 def _base(stored: object, default: float) -> float:
-    """Return a stored priority as a float, the default where none is stored or no float can say it."""
+    """Return a stored priority as a float, or the default if it is not a number or too large."""
     if isinstance(stored, bool) or not isinstance(stored, int | float):
         return default
     try:

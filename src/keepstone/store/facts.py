@@ -1,7 +1,7 @@
 """Facts by key: entries of type ``fact`` whose payload has a ``key`` and a ``value``.
 
-The valid entry with a key says its value. Setting another value supersedes that entry, so that the history
-keeps all values.
+The valid entry with a key has the current value. Setting another value supersedes that entry, so that the
+history keeps all values.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ def is_fact(entry: Entry) -> bool:
 
 
 def setting(record: Record, clock: Callable[[], datetime], kept: Callable[[Entry], object]) -> Revision:
-    """Return the revision that makes a fact with the value of a record valid.
+    """Return the revision that sets a fact to the value of a record.
 
-    Where a fact has it already, nothing changes, and ``kept`` is called with that fact. The record gets the
-    time of the revision, so that the times of simultaneous writers follow the order of their writes.
+    If the valid fact has this value already, nothing changes, and ``kept`` is called with that fact. The
+    record gets the time of the revision, so that the times of concurrent writers follow the order of their
+    writes.
     """
     key, value = record["data"]["key"], record["data"]["value"]
 
@@ -43,7 +44,7 @@ def setting(record: Record, clock: Callable[[], datetime], kept: Callable[[Entry
         now = clock()
         new = record | {"ts": format_time(now)}
         found = [entry for entry in session.select(FACT, with_key(key)) if is_valid(entry.line, now)]
-        # A replaced entry still holds where the clock of another process is ahead.
+        # A replaced entry is still valid for now if the clock of another process is ahead.
         replaced = {target for _, target in session.links(SUPERSEDES)} if found else ()
         found = [entry for entry in found if entry.id not in replaced]
         old = max(found, key=lambda entry: entry.ts, default=None)

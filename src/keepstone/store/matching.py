@@ -1,4 +1,4 @@
-"""Whether a scope selects an entry, decided on its record."""
+"""Matching an entry's record against a scope."""
 
 from __future__ import annotations
 

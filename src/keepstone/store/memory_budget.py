@@ -1,7 +1,7 @@
-"""The memory of the open agents of this process together: pages of indexes, vectors, postings.
+"""The total memory of the open agents of this process: index pages, vectors and postings.
 
-Only agents that are not in use release theirs, the one used longest ago first. All of it was read from
-files, so the next use reads it again.
+Only agents that are not in use release their memory, the least recently used agent first. All of the memory
+was read from files, so the next use reads it again.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from typing import Protocol
 from keepstone.filesystem.fork import reset_in_child
 
 DEFAULT = 256 << 20
-"""Bytes that are kept unless ``keepstone.open`` says otherwise."""
+"""Maximum number of bytes kept, unless ``keepstone.open`` sets another."""
 
 
 class Keeper(Protocol):
-    """An object that keeps something in memory: an agent."""
+    """An object that caches data in memory: an agent."""
 
     def memory(self) -> int | None:
-        """Return how many bytes it keeps; None while a thread uses it."""
+        """Return the number of bytes cached, or None while a thread uses the object."""
 
     def release_memory(self) -> None:
-        """Keep nothing, unless a thread uses it."""
+        """Drop all cached data, unless a thread uses the object."""
 
 
 class MemoryBudget:
-    """How much all agents keep, by the agent used last at the end."""
+    """The number of bytes that each agent keeps, in order of use, with the last used agent at the end."""
 
     def __init__(self, limit: int = DEFAULT) -> None:
         self.limit = limit
@@ -35,20 +35,20 @@ class MemoryBudget:
         reset_in_child(self)
 
     def reset(self) -> None:
-        """Begin with no agents, as a child does after a fork."""
+        """Begin without agents, as in a forked child."""
         self._guard = threading.Lock()
         self._kept: OrderedDict[Keeper, int] = OrderedDict()
         self._sum = 0
 
     def used(self, keeper: Keeper) -> None:
-        """Count an agent that was used just now; others release theirs where all keep more than allowed."""
-        # Measured, and released below, without the guard here: both take the guard of an index.
+        """Count an agent that was just used; if the total is over the limit, others release memory."""
+        # Measure, and release below, without holding the guard: both take the guard of an index.
         kept, unused = keeper.memory(), list[Keeper]()
         with self._guard:
             before = self._kept.pop(keeper, 0)
             self._kept[keeper] = before if kept is None else kept
             self._sum += self._kept[keeper] - before
-            # The agent that was used just now keeps its memory in any case.
+            # The agent that was just used keeps its memory in any case.
             while self._sum > self.limit and len(self._kept) > 1:
                 other, least = self._kept.popitem(last=False)
                 self._sum -= least

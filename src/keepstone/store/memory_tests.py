@@ -1,4 +1,4 @@
-"""Tests of memory: the lines of ``tests.ndjson`` in a home, each a question with its expected hits."""
+"""Tests of memory: each line of a home's ``tests.ndjson`` is a question with its expected hits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from keepstone.log.arguments import count_of, name_of, names_of
 from keepstone.text.tokenizer import containing
 
 LIMIT = 5
-"""Hits of a recall that a test looks at unless it says otherwise."""
+"""Number of hits that a test checks by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +29,11 @@ class MemoryTest:
     agent: str
     ask: str
     expect: tuple[str, ...] = ()
-    """Ids of entries, or texts that a hit contains."""
+    """Ids or texts that must each match a hit."""
     never: tuple[str, ...] = ()
-    """Ids or texts that no hit may have."""
+    """Ids or texts that must match no hit."""
     nothing: bool = False
-    """Whether nothing may be relevant."""
+    """Whether the recall must find nothing relevant."""
     limit: int = LIMIT
     as_of: str | None = None
     note: str = ""
@@ -51,10 +51,10 @@ class MemoryTest:
 
 
 def test_of(line: object) -> MemoryTest:
-    """Return the test that a line says.
+    """Return the test in a line.
 
     Raises:
-        TypeError, ValueError: It has no ``ask`` or nothing to check, or a value is of a wrong type.
+        TypeError, ValueError: The line has no ``ask``, nothing to check, or a value of a wrong type.
     """
     if not isinstance(line, Mapping):
         raise TypeError("a test must be a JSON object")
@@ -83,17 +83,17 @@ def test_of(line: object) -> MemoryTest:
 
 
 def read_tests(file: Path) -> list[MemoryTest]:
-    """Return the tests of a file, in order; none if it is missing.
+    """Return the tests in a file, in order; none if the file is missing.
 
     Raises:
-        ValueError: A line is damaged or is not a test; the message has its number.
+        ValueError: A line is damaged or is not a test; the message has the line's number.
     """
     with border(file):
         if file.exists() and not file.is_file():
             raise ValueError(f"{file} is no regular file: it cannot hold tests")
         text = file.read_text("utf-8", "surrogateescape") if file.exists() else ""
     found = []
-    # Lines end at a newline only, as JSON may have other separators in its strings.
+    # Split at newlines only, as JSON strings may contain other line separators.
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
@@ -104,7 +104,7 @@ def read_tests(file: Path) -> list[MemoryTest]:
 
 
 def add_test(root: Path, test: MemoryTest, name: str = TESTS) -> None:
-    """Append a test to the file of a home, which is made if need be."""
+    """Append a test to the file of a home; create the file if it is missing."""
     line = json.dumps(test.line(), ensure_ascii=False).encode() + b"\n"
 
     def added(lines: list[bytes]) -> list[bytes]:
@@ -123,7 +123,7 @@ def remove_test(root: Path, test_id: str) -> None:
 
 
 def purge_ids(root: Path, agent: str, ids: Collection[str]) -> None:
-    """Remove purged ids from the tests of a home; a test with nothing left to check goes, too."""
+    """Remove purged ids from the tests of a home; also remove tests with nothing left to check."""
     gone = set(ids)
 
     def without(lines: list[bytes]) -> list[bytes]:
@@ -153,7 +153,7 @@ def _without(line: bytes, agent: str, gone: set[str]) -> Iterator[bytes]:
     }
     if kept == test:
         yield line
-    # A test goes once it has nothing left to check.
+    # A test with nothing left to check is removed.
     elif any(kept.get(key) for key in ("expect", "never", "nothing")):
         yield json.dumps(kept, ensure_ascii=False).encode() + b"\n"
 
@@ -167,14 +167,14 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
 
 
 def _id_of(line: bytes) -> object:
-    """Return the id of a test; without one it is the question."""
+    """Return the id of a test, which is the question by default."""
     test = _parsed(line) or {}
     return test.get("id", test.get("ask"))
 
 
 def _is_of(line: bytes, agent: str) -> bool:
     test = _parsed(line)
-    # A damaged line may be of any agent, so that a purge of its text takes it out.
+    # A damaged line may belong to any agent, so a purge of a text in it removes it.
     return test is None or test.get("agent", "default") == agent
 
 
@@ -186,7 +186,7 @@ def _readable(line: bytes) -> str:
 def rewrite(
     root: Path, change: Callable[[list[bytes]], list[bytes]], name: str = TESTS, *, create: bool = False
 ) -> None:
-    """Write the lines that a function makes of a home's tests, under their lock."""
+    """Replace the lines of a home's tests by the result of a function, under their lock."""
     if not create and not (root / name).exists():
         return
     with Folder(root, create=True) as folder, closing(Lock(folder, TESTS_LOCK)) as lock, lock.hold():
@@ -195,7 +195,7 @@ def rewrite(
                 lines = file.read().splitlines(keepends=True)
         except FileNotFoundError:
             lines = []
-        # A last line without its end would grow together with an added one.
+        # A last line without a newline would be joined with an added line.
         if lines and not lines[-1].endswith(b"\n"):
             lines[-1] += b"\n"
         new = change(lines)

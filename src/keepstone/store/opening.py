@@ -1,6 +1,6 @@
 """Opening a home's store by the scheme of its target.
 
-A path or a ``file:`` URL is a folder, a ``postgresql:`` URL a schema of a database. Another store gets
+A path or a ``file:`` URL names a folder, a ``postgresql:`` URL a schema of a database. A further store needs
 one line in ``SCHEMES``.
 """
 
@@ -20,8 +20,8 @@ from keepstone.filesystem.layout import FORMAT, FORMAT_FILE, Layout
 from keepstone.store.protocol import Store
 
 Open = Callable[[str, Layout, bool, str | None], tuple[Store, Path]]
-"""Takes a target, a layout, whether to sync each write, and the language of words or None for the recorded
-one; returns the store and the home's folder."""
+"""Takes a target, a layout, whether to sync each write, and the stemming language (None: the recorded
+one); returns the store and the home's folder."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(//)?")
 
@@ -29,7 +29,7 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(//)?")
 def open_store(
     target: str | os.PathLike[str], layout: Layout, *, durable: bool, language: str | None = None
 ) -> tuple[Store, Path]:
-    """Return the store that a target names, and its folder.
+    """Return the store that a target names, and the home's folder.
 
     Raises:
         TypeError, ValueError: The target is neither a path nor a URL of a known scheme, or is a file.
@@ -43,7 +43,7 @@ def open_store(
 
 
 def _scheme_of(target: str) -> str:
-    """Return the scheme of a target, ``file`` for a path."""
+    """Return the scheme of a target; a path has the scheme ``file``."""
     found = _SCHEME.match(target)
     if found is None:
         return "file"
@@ -51,9 +51,9 @@ def _scheme_of(target: str) -> str:
     if scheme in SCHEMES:
         return scheme
     if found[2] is None:
-        return "file"  # A folder whose name has a colon.
+        return "file"  # A folder with a colon in its name.
     known = ", ".join(f"{name}:" for name in SCHEMES)
-    # No message repeats a URL: it may hold a password.
+    # Messages must not repeat a URL, as it may contain a password.
     raise ValueError(f"target has the unknown scheme {scheme + '://'!r}; use a path or one of {known}")
 
 
@@ -81,7 +81,7 @@ def _root(target: str) -> Path:
     except PermissionError as error:
         raise AccessDeniedError(f"permission denied for {path!r:.80}; check its owner and mode") from error
     except NotADirectoryError:
-        # The nearest parent that exists is the file in the way.
+        # The nearest existing parent is the file in the way.
         is_folder, root = False, next(folder for folder in root.parents if folder.exists())
     except (OSError, RuntimeError, UnicodeEncodeError) as error:
         raise ValueError(f"target is not the path of a folder: {path!r:.80}; {error}") from error
@@ -91,14 +91,14 @@ def _root(target: str) -> Path:
 
 
 def _check_format(root: Path) -> None:
-    """Raise StoreError if the files of a home are of a version that this keepstone does not know."""
+    """Raise StoreError if the files of a home have a format that this version does not read."""
     try:
-        # A pipe of this name would keep the reading waiting for ever.
+        # Reading a pipe of this name would wait forever.
         if not S_ISREG((root / FORMAT_FILE).stat().st_mode):
             raise StoreError(f"{root / FORMAT_FILE} is no regular file, so the home is left as it is")
         found = json.loads((root / FORMAT_FILE).read_bytes())["format"]
     except (FileNotFoundError, PermissionError):
-        return  # Of a folder that may not be read each call says so.
+        return  # Later calls report a folder that may not be read.
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreError(
             f"{root / FORMAT_FILE} cannot be read, so the home is left as it is: {error}"
@@ -148,7 +148,7 @@ def shown_root(root: Path) -> str:
 
 
 def is_database(root: Path) -> bool:
-    """Return whether the place of a home is the URL of a database."""
+    """Return whether the root of a home is the URL of a database."""
     return str(root).startswith(("postgresql:", "postgres:"))
 
 

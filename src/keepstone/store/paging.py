@@ -1,4 +1,4 @@
-"""Pages of a store's lists, and the cursors that lead from one page to the next."""
+"""Pages of a store's lists, and the cursors from one page to the next."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Page(list[T]):
     """A part of a list.
 
     Attributes:
-        next: The cursor of the page that follows, None if this is the last one.
+        next: The cursor of the next page, or None if this is the last page.
     """
 
     def __init__(self, items: Iterable[T] = (), next: str | None = None) -> None:  # noqa: A002
@@ -33,7 +33,10 @@ class Page(list[T]):
 
 
 def first_page(items: Iterable[T], limit: int | None, place: Callable[[T], list[Any]]) -> Page[T]:
-    """Return the first items, and where the last one is as cursor if there are more; read no further."""
+    """Return a page of the first items, with the last item's place as cursor if there are more.
+
+    At most ``limit + 1`` items are read.
+    """
     if limit is None:
         return Page(items)
     found = list(islice(items, limit + 1))
@@ -43,7 +46,7 @@ def first_page(items: Iterable[T], limit: int | None, place: Callable[[T], list[
 
 
 def pages(fetch: Callable[[str | None], Page[T]]) -> Iterator[T]:
-    """Yield the items of all pages; ``fetch`` takes a cursor, None for the first page."""
+    """Yield the items of all pages; ``fetch`` takes a cursor, or None for the first page."""
     cursor = None
     while True:
         page = fetch(cursor)
@@ -64,7 +67,7 @@ def encode(*place: Any) -> str:
 
 
 def decode(cursor: str, *kinds: type) -> list[Any]:
-    """Return the place that a cursor says; ValueError if it is of another list."""
+    """Return the place in a cursor; raise ValueError if the cursor belongs to another kind of list."""
     try:
         place = json.loads(base64.urlsafe_b64decode(cursor.encode()))
     except (ValueError, RecursionError):

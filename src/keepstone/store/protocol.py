@@ -2,7 +2,7 @@
 
 Every method may be called from any thread, and from several processes at the
 same time. A method that raises has changed nothing, unless it says otherwise.
-Agent slugs, session ids and records are checked before they come here.
+Callers have checked all agent slugs, session ids and records.
 ``keepstone.testing`` holds the suite that every store must pass.
 """
 
@@ -50,7 +50,7 @@ class Compacted(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """The entries of a session that a scope selected; one that it no longer selects is left as it is."""
+    """Entries of a session that a scope selected; entries that it no longer selects are left unchanged."""
 
     ids: Sequence[str]
     scope: Scope
@@ -66,23 +66,23 @@ def ids_and_scope(ids: Ids) -> tuple[Sequence[str], Scope | None]:
 
 
 Modification = Callable[[Entry], Record | None]
-"""Takes an entry as it is and returns the line to write, a put or a patch; None to write nothing."""
+"""Takes the current entry and returns the line to write, a put or a patch, or None to write nothing."""
 
 
 class LiveSession(Protocol):
     """The live entries of one session while no other writer can change them."""
 
     def get(self, entry_id: str) -> Entry | None:
-        """Return a live entry, None if there is none."""
+        """Return a live entry, or None if there is none."""
 
     def last_life(self, entry_id: str) -> int:
         """Return the number of the last life of an id that is not live; 0 if it had none."""
 
     def links(self, rel: str) -> list[tuple[str, str]]:
-        """Return the links of this relation that live entries have: the id of the entry, and the target."""
+        """Return the links of live entries with this relation, each as the entry's id and the target."""
 
     def select(self, kind: str, where: Sequence[Comparison]) -> list[Entry]:
-        """Return the live entries of a type that meet all conditions, in the order of their places."""
+        """Return the live entries of a type that meet all conditions, in log order."""
 
 
 Revision = Callable[[LiveSession], Sequence[Record]]
@@ -96,19 +96,19 @@ class Files(Protocol):
         """Return a file's text; MemoryFileNotFoundError if there is none."""
 
     def write(self, path: str, content: str, *, check: Check | None = None) -> int:
-        """Make or replace a file in one step; return the bytes written. A failure leaves the old file."""
+        """Create or replace a file in one step; return the number of bytes. A failure leaves the old file."""
 
     def append(self, path: str, content: str, *, check: Check | None = None) -> int:
-        """Add to a file, or make it; return the bytes written. A failure leaves the file as it was."""
+        """Append to a file, or create it; return the number of bytes. A failure leaves the old file."""
 
     def matching(self, text: str) -> list[str]:
-        """Return the paths of all files that hold a text, in any case, in their names or contents."""
+        """Return the paths of all files whose path or content contains a text, ignoring case."""
 
     def texts(self, most: int) -> dict[str, str | None]:
-        """Return the texts of files by path, ``most`` bytes in all; None for others and binary ones."""
+        """Return the texts of files by path, up to ``most`` bytes in total; None for others and binaries."""
 
     def list(self, folder: str = "") -> list[str]:
-        """Return the paths of all files, or of those below a folder, sorted; none if there are none."""
+        """Return the sorted paths of all files, or of those below a folder."""
 
     def delete(self, path: str, *, check: Check | None = None) -> None:
         """Remove a file; MemoryFileNotFoundError if there is none."""
@@ -117,8 +117,8 @@ class Files(Protocol):
 class EntryStore(Protocol):
     """The part of a store that entries and sessions need: writing, lists, and removal.
 
-    Lists come in pages: at most ``limit`` items, from the place on that ``cursor`` says, which is the
-    ``next`` of the page before. Without a limit the page holds all.
+    Lists come in pages of at most ``limit`` items. ``cursor`` is the ``next`` of the previous page. Without a
+    limit, the page has all items.
 
     Every argument is a value that can be sent to a database: no path, no open file and no lock.
     """
@@ -133,37 +133,37 @@ class EntryStore(Protocol):
         """Return the slugs of all agents that have anything stored, sorted."""
 
     def sessions(self, agent: str, limit: int | None = None, cursor: str | None = None) -> Page[SessionInfo]:
-        """Return sessions, the one changed last first, then by id; none for an unknown agent."""
+        """Return sessions, the last modified first, then by id; none for an unknown agent."""
 
     def session(self, agent: str, session: str) -> SessionInfo | None:
-        """Return one session, None if it is missing."""
+        """Return one session, or None if it is missing."""
 
     def summaries(
         self, agent: str, sessions: Sequence[str] | None = None, *, texts: bool = True
     ) -> list[SessionSummary]:
         """Return summaries of some sessions or of all, the one with the newest entry first, then by id.
 
-        Without ``texts`` a title is only one that was given, and there is no preview.
+        Without ``texts``, summaries have only titles that were given, and no previews.
         """
 
     def set_title(self, agent: str, session: str, title: str | None, ts: str) -> None:
-        """Give a session a title at this time (RFC 3339), or take it away (None).
+        """Set the title of a session at this time (RFC 3339), or remove it (None).
 
         Raises:
             SessionNotFoundError: There is no such session.
         """
 
     def create(self, agent: str, session: str) -> None:
-        """Make an empty session. An existing session is left as it is."""
+        """Create an empty session. An existing session is left unchanged."""
 
     def append(self, agent: str, session: str, records: Sequence[Record]) -> list[Entry]:
-        """Add new entries durably, all or none, and make the session if need be.
+        """Add all new entries durably, or none, and create the session if it is missing.
 
-        A record whose id is taken by a live entry of the same content adds nothing;
-        the entry as it is comes back in its place.
+        A record whose id is taken by a live entry with the same content adds nothing;
+        the existing entry is returned in its place.
 
         Raises:
-            EntryExistsError: An id is taken by a live entry of other content.
+            EntryExistsError: An id is taken by a live entry with different content.
             LockTimeoutError: The session was locked for too long.
             StoreError: The disk or the database failed.
         """
@@ -171,11 +171,11 @@ class EntryStore(Protocol):
     def put(self, agent: str, session: str, records: Sequence[Record]) -> list[Entry]:
         """Like ``append``, but a record whose id is taken replaces that entry's type and payload.
 
-        Where that changes the text, a vector given with the old one goes too, unless the put brings another.
+        If that changes the text, a vector given with the old text is removed, unless the put has a vector.
         """
 
     def modify(self, agent: str, session: str, entry_id: str, change: Modification) -> Entry:
-        """Change one live entry by its present state, and return the changed entry.
+        """Change one live entry based on its current state, and return the changed entry.
 
         Reading, ``change`` and writing are one atomic step: no other writer comes between. ``change``
         must not use the store. An error that it raises ends the call, and nothing is written.
@@ -185,9 +185,9 @@ class EntryStore(Protocol):
         """
 
     def restore(self, agent: str, session: str, entry_id: str, change: Modification) -> Entry:
-        """Make a deleted entry again, in one atomic step, and return it.
+        """Restore a deleted entry in one atomic step, and return it.
 
-        ``change`` takes the entry as it was before it was deleted, and returns the new one's whole record.
+        ``change`` takes the entry as it was before its deletion, and returns the whole record to restore.
         It must not use the store.
 
         Raises:
@@ -195,21 +195,21 @@ class EntryStore(Protocol):
         """
 
     def revise(self, agent: str, session: str, revision: Revision, ids: Sequence[str] = ()) -> list[Entry]:
-        """Change several entries by the session's present state; return those that are live then.
+        """Change several entries based on the session's current state; return those that are then live.
 
         Reading, ``revision`` and writing are one atomic step: no other writer comes between, and readers
         see all of the lines or none. The entries come in the order of their lines. ``revision`` must not
-        use the store. An error that it raises ends the call, and nothing is written. ``ids`` are looked up at
-        once, before it asks for them; it may ask for others, too.
+        use the store. An error that it raises ends the call, and nothing is written. The entries with
+        ``ids`` are read in advance; ``revision`` may ask for others, too.
 
         Raises:
             EntryNotFoundError: The session is missing.
         """
 
     def purge(self, agent: str, session: str, ids: Ids) -> int:
-        """Remove every byte of these entries, deleted ones included; return how many there were.
+        """Remove every byte of these entries, including deleted ones; return their number.
 
-        Of ``Selected`` ones only those that are live and still match.
+        Of ``Selected`` entries, only those that are live and still match are removed.
 
         Raises:
             PurgePendingError: The entries are gone for every reader, but a reader elsewhere still
@@ -217,7 +217,7 @@ class EntryStore(Protocol):
         """
 
     def count(self, agent: str, session: str, increments: Mapping[str, int], *, wait: bool) -> bool:
-        """Add to the access counts of live entries, not durably; ids that are not there are left out.
+        """Add to the access counts of live entries, without durability; other ids are ignored.
 
         Without ``wait``, return False and count nothing if the session is locked.
         """
@@ -225,27 +225,27 @@ class EntryStore(Protocol):
     def compact(
         self, agent: str, session: str, decay: Decay | None = None, *, wait: bool = True
     ) -> Compacted:
-        """Fold the session's history away into its archive; nothing is done if the session is missing.
+        """Fold a session's history into its archive; do nothing if the session is missing.
 
         Live entries that have faded by a rule, if one is given, are archived too.
-        Without ``wait``, nothing is done if a writer is at work.
+        Without ``wait``, nothing is done if the session is locked.
         """
 
     def copy(self, agent: str, session: str, new: str, until: str | None = None) -> None:
-        """Copy a session with its history, and the vectors that were made, into a new one, all or nothing.
+        """Copy a session with its history and its computed vectors into a new session, all or nothing.
 
-        With ``until`` only the entries up to this one, by (time, place), and their history.
+        With ``until``, copy only the entries up to this one, by (time, place), and their history.
 
         Raises:
             SessionNotFoundError: There is no such session.
-            EntryNotFoundError: ``until`` is not an entry of it.
+            EntryNotFoundError: ``until`` is not an entry of the session.
             ValueError: The new session exists.
         """
 
     def rename(self, agent: str, session: str, new: str) -> None:
-        """Give a session another id, in one step; a rename that is killed is undone or finished.
+        """Give a session another id in one step; an interrupted rename is undone or finished.
 
-        Nothing is left under the old id. The vectors that were made are kept.
+        Nothing is left under the old id. Computed vectors are kept.
 
         Raises:
             SessionNotFoundError: There is no such session.
@@ -253,51 +253,50 @@ class EntryStore(Protocol):
         """
 
     def lines(self, agent: str, session: str) -> Iterator[Record]:
-        """Yield the lines of a session in the order of writing, changes and deletions too."""
+        """Yield the lines of a session in the order of writing, including changes and deletions."""
 
     def compacted_size(self, agent: str, session: str) -> int:
-        """Return the session's size after its last compaction; 0 if there was none, or it is not known."""
+        """Return the session's size after its last compaction; 0 if there was none or the size is unknown."""
 
     def clear(self, agent: str, session: str, *, check: SessionCheck | None = None) -> int | None:
-        """Remove all entries, archived ones too; return the session's size before, None if it is missing."""
+        """Remove all entries, including archived ones; return the session's former size, None if missing."""
 
     def remove(self, agent: str, session: str, *, check: SessionCheck | None = None) -> bool:
-        """Purge the whole session; False if it is missing."""
+        """Purge the whole session; return False if it is missing."""
 
     def drop(self, agent: str, session: str, ts: str, *, check: SessionCheck | None = None) -> int:
         """Purge the whole session and keep a mark that it was dropped at this time (RFC 3339).
 
-        Returns how many live entries it had; 0, and no mark, if it is missing. A drop that is
-        killed half-way is finished when the home is opened next.
+        Returns the number of live entries that it had. If the session is missing, returns 0 and keeps no
+        mark. An interrupted drop is finished when the home is opened next.
         """
 
     def dropped(self, agent: str) -> list[str]:
-        """Return the ids of the sessions that were dropped, sorted; also of those that began again since."""
+        """Return the sorted ids of dropped sessions, including those that were created again later."""
 
     def purge_agent(self, agent: str) -> None:
-        """Remove every byte of an agent; AgentNotFoundError if it has none."""
+        """Remove every byte of an agent; AgentNotFoundError if there is no such agent."""
 
     def grants(self, agent: str) -> list[Grant]:
         """Return all grants of an agent in the order of writing; none for an unknown agent.
 
         Raises:
-            DamagedGrantsError: They cannot be read with certainty.
+            DamagedGrantsError: The grants cannot be read with certainty.
             ValueError: The home has only one agent.
         """
 
     def add_grant(self, agent: str, grant: Grant, *, drop_later: bool = True) -> None:
-        """Add a grant durably, and remove grants of a later time to the same agent; errors as for ``grants``.
+        """Add a grant durably, and remove later grants to the same agent; errors as for ``grants``.
 
-        Without ``drop_later`` these stay. ``purge_agent`` removes an agent's grants, and the grants of others
-        to it.
+        Without ``drop_later``, later grants stay. ``purge_agent`` removes the grants of an agent and to it.
         """
 
     @property
     def has_agents(self) -> bool:
-        """Whether there may be agents beside ``default``."""
+        """Whether there may be agents other than ``default``."""
 
     def find(self, agent: str, entry_id: str, session: str | None) -> list[Entry]:
-        """Return the live entries with an id, at most one a session."""
+        """Return the live entries with an id, at most one per session."""
 
     def entries(
         self,
@@ -312,42 +311,43 @@ class EntryStore(Protocol):
     ) -> Page[Entry]:
         """Return a session's live entries by (time, place), oldest first; a limit keeps the newest.
 
-        The next page has the entries before these. Entries that are added or removed in between make
-        no other entry come twice or be left out.
+        The next page has the entries before these. Entries that are added or removed between two pages
+        do not cause other entries to be repeated or left out.
 
-        With ``as_of`` as they were then; with ``archived`` also those that were archived for their age.
+        With ``as_of``, the entries are as they were at that time. With ``archived``, entries that were
+        archived for their age are included.
         """
 
     def records(
         self, agent: str, session: str, *, as_of: datetime | None = None, archived: bool = False
     ) -> Sequence[Record]:
-        """Return all that ``entries`` does as records, shared with other callers: not to be changed."""
+        """Return all entries of ``entries`` as records. They are shared: callers must not change them."""
 
     def select(
         self, scope: Scope, limit: int | None = None, cursor: str | None = None, *, newest_first: bool = False
     ) -> Page[Entry]:
         """Return the live entries that a scope selects, by time, ties by session and place, oldest first.
 
-        Entries that are added or removed between two pages make no other entry come twice or be left out.
+        Entries that are added or removed between two pages do not cause others to be repeated or left out.
         """
 
     def select_count(self, scope: Scope) -> int:
-        """Return how many entries ``select`` gives on all pages."""
+        """Return the number of entries that ``select`` returns on all pages."""
 
     def delete(self, agent: str, session: str, ids: Ids, ts: str) -> int:
-        """Hide live entries at this time (RFC 3339) with one write; return how many there were."""
+        """Hide live entries at this time (RFC 3339) with one write; return their number."""
 
     def matching(
         self, agent: str, text: str, session: str | None, limit: int | None = None, cursor: str | None = None
     ) -> Page[tuple[str, str]]:
-        """Return session and id, sorted, of all purgeable items that hold a text, ignoring case.
+        """Return sorted (session, id) of all purgeable items that contain a text, ignoring case.
 
-        These are entries of which any version that is kept anywhere holds it, in a key or a value, also
-        deleted and archived entries; and lines too damaged to be an entry, each under an id of its own.
+        These are entries, also deleted and archived ones, with any stored version that contains the text in
+        a key or a value; and lines too damaged to be an entry, each under its own id.
         """
 
     def linked(self, agent: str, ids: Sequence[str], rel: str | None, limit: int) -> list[Entry]:
-        """Return at most ``limit`` live entries that link to one of the ids, by this relation or any."""
+        """Return up to ``limit`` live entries that link to one of the ids, by a relation or by any (None)."""
 
     def pinned(self, agent: str) -> list[Entry]:
         """Return the live entries that are pinned, by time."""
@@ -363,7 +363,7 @@ class EntryStore(Protocol):
         limit: int | None = None,
         cursor: str | None = None,
     ) -> Page[Version]:
-        """Return an entry's versions by session, oldest first, with deletions; none if it was purged."""
+        """Return an entry's versions by session, oldest first, including deletions; none after a purge."""
 
     def gone(self, agent: str, session: str) -> Container[str]:
         """Return a container of the ids that a session had: deleted, archived, or recorded as purged."""
@@ -383,54 +383,54 @@ class EntryStore(Protocol):
         """
 
     def entry_counts(self, agent: str, session: str | None = None) -> dict[str, int]:
-        """Return how many live entries each session has, or only one; those without any are left out."""
+        """Return the number of live entries of each session, or of one; empty sessions are left out."""
 
 
 class VectorStore(Protocol):
-    """The part of a store that keeps vectors: given with entries, or made of their texts."""
+    """The part of a store that keeps vectors: given with entries, or computed from their texts."""
 
     def home_space(self) -> Space | None:
-        """Return the space of the home's embedder, None if none is recorded; dimension 0 is not known yet."""
+        """Return the space of the home's embedder, or None if unrecorded; dimension 0 means unknown yet."""
 
     def set_home_space(self, space: Space) -> None:
         """Record the space of the home's embedder. Like an index, the record may be lost."""
 
     def spaces(self, agent: str) -> list[Space]:
-        """Return the spaces that the agent has vectors of, given or made."""
+        """Return the spaces in which the agent has vectors, given or computed."""
 
     def vectors(self, agent: str, session: str, space: str, ids: Sequence[str]) -> dict[str, Vector]:
-        """Return the vectors that a session's entries have in a space, by id; those without one are left out.
+        """Return the vectors of a session's entries in a space, by id; entries without one are left out.
 
         Raises:
-            StoreError: Vectors cannot be looked up now.
+            StoreError: Vectors cannot be read now.
         """
 
     def keep_vectors(self, agent: str, space: str, made: Sequence[tuple[Entry, Vector]]) -> int:
-        """Keep vectors made of entries' texts; return how many were kept. They can be made again.
+        """Keep vectors computed from entries' texts; return how many. They can be computed again.
 
         A vector whose entry was removed, or has another text now, is discarded: a late vector
-        brings nothing back. Where the store cannot keep them now, none is kept.
+        restores nothing. If the store cannot keep vectors now, it keeps none.
         """
 
     def forget_vectors(self, agent: str, space: str) -> int:
-        """Remove an agent's vectors of a space; return how many there were. Those in logs may return."""
+        """Remove an agent's vectors of a space; return their number. Vectors in logs may come back."""
 
 
 class Maintenance(Protocol):
-    """Maintenance: operations that people run, and work in the background.
+    """Operations that people run, and background work.
 
     Optional: a store raises StoreError for an operation that it leaves to other tools
     (``keepstone.store.unsupported``).
     """
 
     def upkeep(self, agent: str, *, ahead: bool = True) -> bool:
-        """Do one step of background work, of about a second; False if none is left.
+        """Do one step of background work, of about a second; return False if none is left.
 
-        ``ahead``: also graphs that no query has asked for yet.
+        With ``ahead``, this includes graphs that no query has needed yet.
         """
 
     def rebuild(self, progress: Callable[[int, int], None] | None) -> int:
-        """Rebuild all that is derived; return how many sessions there are. ``progress`` receives bytes."""
+        """Rebuild all derived data; return the number of sessions. ``progress`` receives bytes."""
 
     def doctor(
         self,
@@ -439,7 +439,7 @@ class Maintenance(Protocol):
         fix: bool = False,
         progress: Callable[[int, int], None] | None = None,
     ) -> list[Finding]:
-        """Check everything; change no log unless to ``fix`` it, and keep a copy of its former state.
+        """Check everything. Only ``fix`` changes logs, and it keeps copies of their former states.
 
         ``deep`` also compares all derived data with its sources. ``progress`` receives bytes.
         """
@@ -447,9 +447,9 @@ class Maintenance(Protocol):
     def backup(
         self, folder: Path, progress: Callable[[int, int], None] | None, *, vectors: bool = False
     ) -> BackupInfo:
-        """Copy all truth into a new folder, consistent while others write, and check the copy.
+        """Copy all truth into a new folder, consistent during concurrent writes, and check the copy.
 
-        With ``vectors`` also the vectors that were made of texts which the copy has.
+        With ``vectors``, also copy computed vectors of the texts in the copy.
 
         Raises:
             ValueError: The folder is not empty, or is inside the home.
@@ -458,7 +458,7 @@ class Maintenance(Protocol):
 
 
 class Store(EntryStore, VectorStore, Protocol):
-    """Keeps the entries of many agents; a ``Home`` is opened on one."""
+    """A store of the entries of many agents. Each ``Home`` uses one store."""
 
     @property
     def maintenance(self) -> Maintenance:
@@ -466,57 +466,58 @@ class Store(EntryStore, VectorStore, Protocol):
 
     @property
     def language(self) -> str:
-        """The language by whose rules words in Latin letters are stemmed, see ``keepstone.open``."""
+        """The stemming language for words in Latin letters; see ``keepstone.open``."""
 
     @property
     def sign_ins(self) -> SharedSignIns | None:
-        """Tokens and sign-ins that all servers of the store share; None: they are in the home's folder."""
+        """Tokens and sign-ins that all servers of the store share, or None if the home's folder has them."""
 
     @property
     def answers(self) -> SharedAnswerRows | None:
-        """Requests with idempotency keys that all servers share; None: each server keeps its own."""
+        """Requests with idempotency keys that all servers share, or None if each server keeps its own."""
 
     def on_erased(self, tell: Callable[[str], None]) -> None:
         """Call ``tell`` with an agent after this process erased any of its memory.
 
-        A store with ``answers`` does nothing: a purge removes them itself.
+        A store with ``answers`` does nothing, as a purge removes the responses itself.
         """
 
     def erased_state(self, agent: str) -> bytes:
-        """Return a value that changes when any process erases memory of an agent, or of any (empty)."""
+        """Return a value that changes when any process erases memory of an agent, or of any agent ('')."""
 
     def purge_times(self, agent: str) -> list[datetime]:
-        """Return when entries of an agent were purged, one time for each, if it is known."""
+        """Return the times at which entries of an agent were purged, one per entry, if known."""
 
     def sessions_state(self, agent: str) -> tuple[int, int] | None:
-        """Return a value that changes when a session is made or removed; None if the store has none."""
+        """Return a value that changes when a session is created or removed; None if the store has none."""
 
     def files(self, agent: str) -> Files:
-        """Return the agent's files. Makes nothing."""
+        """Return the agent's files. Creates nothing."""
 
     def reader(self, agent: str, as_of: datetime | None = None) -> AbstractContextManager[Reader]:
-        """Pin one state of an agent's index inside a ``with``; with ``as_of`` the state at that time.
+        """Pin one state of an agent's index inside a ``with``; with ``as_of``, the state at that time.
 
-        An unknown agent has a reader too, which finds nothing. The reader is of no use after the ``with``.
+        The reader of an unknown agent finds nothing. A reader must not be used after the ``with``.
         """
 
     def changes(self, agents: Sequence[str] | None, since: str | None) -> Callable[[], list[Change]]:
         """Return a function that returns the changes since its last call, by any process.
 
-        Its first call returns the changes since ``changes`` was called, or since the cursor ``since``. Of
-        all agents, if ``agents`` is None. Changes are in the order of each session. Not for two threads.
+        Its first call returns the changes since ``changes`` was called, or since the cursor ``since``. If
+        ``agents`` is None, changes of all agents are returned. The changes of each session are in order. The
+        function must not be used by two threads.
 
         Raises:
             ValueError: ``since`` is not the cursor of a change.
         """
 
     def sync(self, progress: Callable[[int, int], None] | None = None) -> None:
-        """Take in the writes of others, for every agent.
+        """Read the writes of other processes, for every agent.
 
-        For long logs ``progress`` receives the bytes read so far, and their total.
+        For long logs, ``progress`` receives the bytes read so far, and their total.
 
         Raises:
-            LockTimeoutError: Another process that does the same does not get on.
+            LockTimeoutError: Another process that reads the same writes makes no progress.
         """
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
-"""Readers: the queries of a store that a recall needs. Loaded before any index is open.
+"""Readers: the queries of a store that a recall needs. This module is imported before any index is open.
 
 Invariant (docs/decisions/0015-one-reader-pins-one-state-of-the-index.md): a key means one entry during a
-recall. It contains the epoch of its index, and a key of another epoch raises ``ExpiredError`` in place of
+recall. The key contains the epoch of its index, and a key of another epoch raises ``ExpiredError`` instead of
 naming another entry.
 """
 
@@ -25,41 +25,41 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 TRIES = 3
-"""How often a question is asked where the index is replaced under it."""
+"""Maximum number of times that a question is asked if the index is replaced during it."""
 
 HNSW_FROM = 50_000
 """Number of vectors from which a whole session or agent is searched by a graph."""
 
 ROWS = 1 << 44
-"""Row numbers that an epoch has keys for; a damaged row may have another one, and is left out."""
+"""Number of keys of an epoch, one per row number; a damaged row with a number out of range is left out."""
 
 
 class Candidate(NamedTuple):
     """An entry that one list of a search found."""
 
     key: int
-    """Names the entry in its epoch of the index; ``Reader.load`` takes it."""
+    """The key of the entry in its epoch of the index; ``Reader.load`` takes it."""
     score: float
     """BM25 or cosine, higher is better; comparable within one list."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """The next lookups for the entries that are found: a remote store does them at once."""
+    """The next lookups for the entries found, which a remote store does in the same round trip."""
 
     keys: Sequence[int] = ()
-    """Other entries for the same queries."""
+    """Keys of further entries for the same lookups."""
     reach: int = 0
-    """How far their neighbours may be; 0 asks for the found entries themselves."""
+    """Maximum distance of neighbours; 0 loads the entries found themselves."""
 
 
 class Matches(list[Candidate]):
     """Candidates by words, best first, with statistics of the words over all of the agent's entries.
 
     Attributes:
-        rows: How many entries the agent has.
-        holders: How many of them hold each word that was searched.
-        length: Number of their words, on average.
+        rows: Number of the agent's entries.
+        holders: Number of the agent's entries that hold each searched word.
+        length: Average number of words of the agent's entries.
     """
 
     def __init__(
@@ -79,8 +79,8 @@ class Similar(list[Candidate]):
     """Candidates, best first.
 
     Attributes:
-        searched: ``"hnsw"`` where a graph chose them, ``"exact"`` where every vector in scope was compared.
-        is_due: Whether ``Maintenance.upkeep`` has something to do that makes the next such query quicker.
+        searched: ``"hnsw"`` if a graph was searched, ``"exact"`` if every vector in scope was compared.
+        is_due: Whether ``Maintenance.upkeep`` can do work that makes the next such query faster.
     """
 
     def __init__(
@@ -92,18 +92,18 @@ class Similar(list[Candidate]):
 
 
 class ExpiredError(Exception):
-    """A key is of another epoch: ask again with a new reader."""
+    """A key belongs to another epoch: ask again with a new reader."""
 
 
 class Reader(Protocol):
-    """One agent's index in one state, and the entries that it leads to; now or at a past moment.
+    """One state of an agent's index, current or past, with the entries that it refers to.
 
-    A key names an entry and the epoch of the index that it came from: the time from one moment at which
-    keys come to stand for other entries, such as a rebuild, to the next. Keys are opaque, and good for
-    every reader of the agent in this process until the epoch ends; from then on each method that takes or
-    gives keys raises ``ExpiredError``. ``with_reader`` answers a question with a reader and repeats it then.
+    A key identifies an entry and an epoch of the index. An epoch ends when keys come to stand for other
+    entries, such as at a rebuild. Keys are opaque, and valid for every reader of the agent in this process
+    until the epoch ends. After that, each method that takes or returns keys raises ``ExpiredError``.
+    ``with_reader`` then repeats its question with a new reader.
 
-    Scopes are of the reader's agent. ``Scope.where`` is ignored: the caller checks it on loaded entries.
+    Scopes must name the reader's agent. ``Scope.where`` is ignored: the caller checks it on loaded entries.
     """
 
     @property
@@ -113,8 +113,8 @@ class Reader(Protocol):
     def search(self, terms: Sequence[str], scope: Scope, limit: int, names: Sequence[str] = ()) -> Matches:
         """Return entries in scope that hold any of the words, best first; none, and stale, if that fails.
 
-        The number of holders of a word is counted over the whole agent, not the scope. ``names`` are
-        identifiers about which ``holding`` is going to be asked.
+        The holders of a word are counted over the whole agent, not the scope. ``names`` are identifiers that
+        the caller will pass to ``holding``.
         """
 
     def holding(
@@ -122,8 +122,8 @@ class Reader(Protocol):
     ) -> dict[str, set[int]]:
         """Return the keys of the entries in scope that hold each word, as a phrase if it has several parts.
 
-        If more than ``most`` entries hold a word, only keys are returned that are ``among`` the
-        keys that a search in this scope found.
+        If more than ``most`` entries hold a word, only keys in ``among`` are returned, which are keys
+        that a search in this scope found.
         """
 
     def similar(
@@ -138,36 +138,36 @@ class Reader(Protocol):
     ) -> Similar:
         """Return the entries in scope whose vectors of a space are nearest, best first, scored by cosine.
 
-        The vector has unit length. Scope comes before the comparison, so it never costs recall.
+        The vector has unit length. The scope filters before the comparison, so that it never reduces recall.
         The vector of an entry that was purged, deleted, or has another text now is never compared.
 
         A scope that is a whole session or agent with ``hnsw_from`` vectors is searched by a graph.
-        The first such query is answered exactly, and lets ``Store.upkeep`` make the graph.
+        The first such query is an exact scan, after which ``Maintenance.upkeep`` builds the graph.
 
         Raises:
             StoreError: Vectors cannot be compared now.
         """
 
     def neighbours(self, keys: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:
-        """Return keys with the other entries in scope at most ``reach`` places from them in their session.
+        """Return entries in scope at most ``reach`` places away from given entries in their session.
 
-        Each item is a key that was asked about, the key of the other, and the distance from 1.
+        Each item is a given key, the key of the other entry, and the distance, which is at least 1.
         """
 
     def cosines(self, vector: Vector, space: str, keys: Sequence[int]) -> dict[int, float]:
-        """Return the cosines of entries' vectors with one; entries without a vector are left out."""
+        """Return the cosines of entries' vectors with ``vector``; entries without a vector are left out."""
 
     def cosine_quartiles(self, vector: Vector, space: str) -> tuple[float, float] | None:
         """Return median and upper quartile of a vector's cosines with a sample of the agent's vectors.
 
-        None if there are too few.
+        Returns None if the sample is too small.
         """
 
     def heads(self, keys: Sequence[int]) -> dict[int, tuple[str, datetime]]:
-        """Return how the texts of entries begin, with at least 64 characters, and when they were made."""
+        """Return the first 64 or more characters of entries' texts, and their timestamps, by key."""
 
     def load(self, keys: Sequence[int]) -> dict[int, Entry]:
-        """Return the entries that keys name; those that changed since they were found are left out."""
+        """Return the entries with these keys; entries that changed after they were found are left out."""
 
     def pending(
         self,
@@ -179,31 +179,31 @@ class Reader(Protocol):
         newest_first: bool = False,
         keys: Sequence[int] | None = None,
     ) -> list[int]:
-        """Return the keys of entries in scope that have text and no vector of a space, the oldest first.
+        """Return the keys of entries in scope with text but without a vector of a space, oldest first.
 
         Args:
             space: The id of the space.
             scope: The scope.
             limit: Maximum number of keys.
-            cursor: The last key of the page before.
-            newest_first: Whether the newest come first.
-            keys: Only of these entries.
+            cursor: The last key of the previous page.
+            newest_first: Whether to return the newest entries first.
+            keys: Keys of the only entries to consider, or None.
 
         Raises:
-            StoreError: Vectors cannot be looked up now.
+            StoreError: Vectors cannot be read now.
         """
 
     def pending_count(self, space: str, scope: Scope) -> int:
-        """Return how many keys ``pending`` returns without a limit; errors as for it."""
+        """Return how many keys ``pending`` returns without a limit; errors as for ``pending``."""
 
 
 def with_reader(
     store: Store, agent: str, question: Callable[[Reader], T], as_of: datetime | None = None
 ) -> T:
-    """Answer a question with a reader of an agent, with a new one again where ``ExpiredError`` ends it.
+    """Answer a question with a reader of an agent; after ``ExpiredError``, ask a new reader.
 
     Raises:
-        StoreError: The index was replaced during each try.
+        StoreError: The index was replaced during every attempt.
     """
     for _ in range(TRIES):
         with suppress(ExpiredError), store.reader(agent, as_of) as reader:
@@ -212,7 +212,7 @@ def with_reader(
 
 
 class IndexReader(ABC):
-    """The questions of a ``Reader``, asked of an index whose rows its keys name: ``epoch * ROWS + row``."""
+    """A ``Reader`` of an index. The key of a row is ``epoch * ROWS + row``."""
 
     _epoch = 0
 
@@ -226,7 +226,7 @@ class IndexReader(ABC):
 
     @abstractmethod
     def _reach(self, sessions: Sequence[str] | None) -> None:
-        """Bring the index up to date with some sessions, or all of them (None)."""
+        """Bring the index up to date with some sessions, or with all of them (None)."""
 
     @abstractmethod
     def load(self, keys: Sequence[int]) -> dict[int, Entry]: ...
@@ -243,12 +243,12 @@ class IndexReader(ABC):
         terms: Sequence[str],
         scope: Scope,
         limit: int,
-        names: Sequence[str] = (),  # noqa: ARG002  The index is near.
+        names: Sequence[str] = (),  # noqa: ARG002  The index is local.
     ) -> Matches:
         if not terms:
             return Matches()
         self._reach(scope.sessions)
-        for flush in (True, False):  # Flushing has to write; without it only the newest are not found.
+        for flush in (True, False):  # Flushing must write; else only the newest entries are missed.
             with suppress(StoreError), self._pinned_index() as index:
                 found, first = index.ranked(terms, scope, limit, flush=flush), self._epoch * ROWS
                 rows = [Candidate(first + row, score) for row, score in found if 0 <= row < ROWS]
@@ -274,7 +274,7 @@ class IndexReader(ABC):
         limit: int,
         hnsw_from: int = HNSW_FROM,
         *,
-        ahead: Ahead | None = None,  # noqa: ARG002  The index is near.
+        ahead: Ahead | None = None,  # noqa: ARG002  The index is local.
     ) -> Similar:
         if not limit:
             return Similar()

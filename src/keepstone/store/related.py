@@ -10,11 +10,11 @@ from keepstone.model import Entry
 from keepstone.store.protocol import Store
 
 MOST_RELATED = 1_000
-"""Entries that are returned at most; above it the walk raises."""
+"""Maximum number of related entries; the walk raises if there are more."""
 
 
 def related(store: Store, first: Entry, rel: str | None, depth: int) -> list[Entry]:
-    """Return the entries linked with one, in either direction, the nearest first; see ``Agent.related``."""
+    """Return the entries linked with ``first``, in either direction, nearest first; see ``Agent.related``."""
     found = {first.id: first}
     edge = [first]
     while edge and depth:
@@ -31,7 +31,7 @@ def related(store: Store, first: Entry, rel: str | None, depth: int) -> list[Ent
 
 
 def _linked(store: Store, edge: Sequence[Entry], rel: str | None, known: Collection[str]) -> Iterator[Entry]:
-    """Yield entries that are not known yet and are linked with any entry of ``edge``, in either direction."""
+    """Yield unknown entries that are linked with any entry of ``edge``, in either direction."""
     agent = edge[0].agent
     targets = dict.fromkeys(
         link["to"]
@@ -42,6 +42,6 @@ def _linked(store: Store, edge: Sequence[Entry], rel: str | None, known: Collect
     for target in islice(targets, MOST_RELATED + 1):
         yield from store.find(agent, target, None)
     ids = [entry.id for entry in edge]
-    # Each of the known entries may be among the first that the store finds.
+    # Known entries may come first in the store's result, so ask for that many more.
     inward = store.linked(agent, ids, rel, MOST_RELATED + 1 + len(known))
     yield from (entry for entry in inward if entry.id not in known)

@@ -15,9 +15,9 @@ _PAGE = 1_000
 def remove_selected(
     store: Store, scope: Scope, remove: Callable[[str, Selected], int], *, dry_run: bool
 ) -> int:
-    """Remove entries session by session; return how many were there, or would be removed.
+    """Remove entries session by session; return how many were removed, or would be (``dry_run``).
 
-    An entry that another writer takes out of the scope before its session is locked stays.
+    An entry stays if another writer takes it out of the scope before its session is locked.
 
     Raises:
         ValueError: The scope is the whole agent.

@@ -9,10 +9,10 @@ from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
 DroppedMark: TypeAlias = "tuple[str, datetime]"
-"""A session that was dropped, and when."""
+"""A session that was dropped, and the time of the drop."""
 
 Lives: TypeAlias = "Mapping[str, int]"
-"""How many lives were erased, by the digest of session and id."""
+"""Number of erased lives, by the digest of session and id."""
 
 
 def digest(session: str, entry_id: str) -> str:
@@ -26,7 +26,7 @@ def digest(session: str, entry_id: str) -> str:
 
 
 def digests_of(session: str, lives: Mapping[str, int]) -> dict[str, int]:
-    """Return how many lives are over by the digest of session and id, given them by id."""
+    """Return numbers of lives by the digest of session and id, from numbers by id."""
     return {digest(session, entry_id): life for entry_id, life in lives.items()}
 
 
@@ -34,13 +34,13 @@ class PurgedIds(NamedTuple):
     """A home's record of an agent's purges, as digests."""
 
     ids: Lives
-    """Digests of entries."""
+    """Digests of single purged entries."""
     vanished: Lives
-    """Digests of all ids that the agent had when it was purged whole."""
+    """Digests of all ids that the agent had when it was purged as a whole."""
 
 
 class GoneIds(Container[str]):
-    """The ids that one session had and has no longer."""
+    """The ids that one session had but no longer has."""
 
     def __init__(self, session: str, ids: Container[str], lives: Lives) -> None:
         self._session = session

@@ -25,32 +25,32 @@ from keepstone.store.protocol import LiveSession, Revision
 
 
 class Live(Protocol):
-    """The live entries that records meet."""
+    """The live entries against which records are resolved."""
 
     met: bool
-    """Whether any entry that was asked for was there."""
+    """Whether any record had an id that was taken already."""
 
     def get(self, entry_id: str) -> Record | None:
-        """Return the record of a live entry, None if there is none."""
+        """Return the record of a live entry, or None if there is none."""
 
     def last_life(self, entry_id: str) -> int:
         """Return the number of the last life of an id that is not live; 0 if it had none."""
 
 
 OnConflict = Callable[[Record, Record], Record]
-"""Takes a live entry and a record with its id, and returns the entry after it; the same one for no change."""
+"""Takes a live entry and a record with its id; returns the changed entry, or the same object if unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A record with the line that it becomes."""
+    """A record and its serialized line."""
 
     record: Record
     raw: bytes
 
 
 class NoEntries:
-    """The live entries of a session that is not there."""
+    """The live entries of a missing session."""
 
     met = False
 
@@ -71,7 +71,7 @@ def resolve(
     results, needed = [], []
     for line in written:
         entry_id = line.record["id"]
-        # Two records of one call may have one id: the second meets the first.
+        # Two records of one call may have the same id: the second is resolved against the first.
         stored = current.get(entry_id) or live.get(entry_id)
         if stored is None:
             begun = in_next_life(line, live.last_life(entry_id))
@@ -83,14 +83,14 @@ def resolve(
             result = on_conflict(stored, new.record)
             if result is not stored:
                 needed.append(new)
-                check_size(result)  # A compaction will have to write all of it as one line.
+                check_size(result)  # A compaction must be able to write the whole entry as one line.
         current[entry_id] = result
         results.append(result)
     return results, needed
 
 
 def in_next_life(line: Written, last: int) -> Written:
-    """Return a line that begins a life of its id, with the number of that life unless it is the first."""
+    """Return a line that begins a new life of its id, with the number of the life unless it is the first."""
     if last == 0:
         return line
     record = line.record | {"life": last + 1}
@@ -100,8 +100,8 @@ def in_next_life(line: Written, last: int) -> Written:
 def not_before(stored: Record, later: Written) -> Written:
     """Return a later line of an entry with a time that is not before the entry's last change.
 
-    Clocks go back, and those of two devices differ. The lines of one life are ordered by their times where
-    devices meet, so a later change must not have an earlier time.
+    Clocks go back, and the clocks of two devices differ. A merge of devices orders the lines of one life by
+    their times, so a later change must not have an earlier time.
     """
     before, own = (
         read_time(stored.get("modified")) or read_time(stored.get("ts")),
@@ -114,11 +114,11 @@ def not_before(stored: Record, later: Written) -> Written:
 
 
 def without_old_vector(stored: Record, later: Written) -> Written:
-    """Return a later line of an entry so that no vector answers for a text that it was not given for.
+    """Return a later line of an entry that removes the old vector if the line changes the text.
 
-    A put leaves the reserved keys that it does not name. So one that changes the text and
-    brings no vector names ``embedding``, as null: then the log itself says that the old one
-    is over, however it is folded or compacted. Puts of other programs may leave the key in the
+    A put keeps the reserved keys that it does not name. So a put that changes the text and
+    has no vector gets ``embedding`` null: the log itself then records the end of the old vector,
+    however it is folded or compacted. Puts of other programs may keep the old vector in the
     line; the index does not use it then.
     """
     if "embedding" not in stored or "embedding" in later.record:
@@ -130,8 +130,8 @@ def without_old_vector(stored: Record, later: Written) -> Written:
 
 
 def refuse_other(stored: Record, record: Record) -> Record:
-    """Return the entry that is there if a new record says the same; times and origins do not count."""
-    # A put leaves reserved keys that it does not name, so these are not compared.
+    """Return the existing entry if a new record has the same content, apart from time and origin."""
+    # A put keeps reserved keys that it does not name, so these are not compared.
     kept = {key: value for key, value in stored.items() if key not in RESERVED or key in record}
     if {**kept, "ts": "", "origin": None} == {**create(record), "ts": "", "origin": None}:
         return stored
@@ -141,7 +141,7 @@ def refuse_other(stored: Record, record: Record) -> Record:
 
 
 def counted(records: Iterable[Record], increments: Mapping[str, int]) -> list[bytes]:
-    """Return the lines that add to the access counts of those records that are there."""
+    """Return the lines that add the increments to the access counts of these records."""
     lines = []
     for record in records:
         if record["id"] in increments:
@@ -154,7 +154,7 @@ def counted(records: Iterable[Record], increments: Mapping[str, int]) -> list[by
 def revised(
     live: LiveSession, place: tuple[str, str], revision: Revision
 ) -> tuple[list[Written], list[Entry]]:
-    """Return the lines that a revision makes of a session's live entries, and those that are live then."""
+    """Return the lines that a revision returns for live entries, and the entries that are live after it."""
     written: list[Written] = []
     entries: dict[str, Entry | None] = {}
     for record in revision(live):
@@ -169,7 +169,7 @@ def revised(
         elif not is_tombstone(record) and stored is not None:
             line = not_before(stored.line, without_old_vector(stored.line, line))
             changed = apply(stored.line, line.record)
-            check_size(changed)  # A compaction will have to write all of it as one line.
+            check_size(changed)  # A compaction must be able to write the whole entry as one line.
             after = entry_of(*place, changed)
         entries[entry_id] = after
         written.append(line)
@@ -177,12 +177,12 @@ def revised(
 
 
 def no_entry(entry_id: str, session: str) -> EntryNotFoundError:
-    """Return the error of a session that has no such live entry."""
+    """Return the error for a session without a live entry of this id."""
     return EntryNotFoundError(f"there is no entry {entry_id!r:.80} in session {session!r:.80}")
 
 
 def no_deleted_entry(entry_id: str, session: str) -> EntryNotFoundError:
-    """Return the error of a session that has no such deleted entry."""
+    """Return the error for a session without a deleted entry of this id."""
     return EntryNotFoundError(
         f"session {session!r:.80} has no deleted entry {entry_id!r:.80}: it is live, purged or unknown"
     )
@@ -190,5 +190,5 @@ def no_deleted_entry(entry_id: str, session: str) -> EntryNotFoundError:
 
 def in_batch(raw: Sequence[bytes]) -> list[bytes]:
     """Return lines marked as one batch, so that readers see all or none."""
-    # Spliced into the bytes, as the lines are serialized already, and the mark comes last in them.
+    # The lines are serialized already, so the mark is inserted at the end of their bytes.
     return [b'%b,"batch":[%d,%d]}\n' % (line[:-2], place, len(raw)) for place, line in enumerate(raw, 1)]

@@ -10,33 +10,33 @@ from keepstone.model import Record
 from keepstone.text.display import clipped
 
 FIRST = 8
-"""Entries among which the first message of a user is looked for."""
+"""Number of first entries that are searched for the first message of a user."""
 
 
 _TITLE, _PREVIEW = 80, 160
-"""Characters of a title taken from a message, and of a preview."""
+"""Maximum number of characters of a title taken from a message, and of a preview."""
 
 
 _USERS = frozenset({"user", "human"})
 
 
 _CHATS = frozenset({"page", "terminal"})
-"""The ``via`` of messages that a person writes in a chat of keepstone."""
+"""The values of ``via`` for messages that a person writes in a chat of keepstone."""
 
 
 class SessionTexts(NamedTuple):
     """The texts of a summary."""
 
     title: str = ""
-    """The start of the first user's message; empty if there is none."""
+    """The start of the first message of a user; empty if there is none."""
     preview: str = ""
     """The start of the newest entry's text."""
     is_chat: bool = False
-    """Whether a person typed that message in a chat of keepstone."""
+    """Whether a person typed the first message of a user in a chat of keepstone."""
 
 
 def texts_of(first: Iterable[Record], newest: str) -> SessionTexts:
-    """Return the texts of a session by some of its first entries and the text of its newest one."""
+    """Return the texts of a session's summary from its first entries and the text of its newest entry."""
     preview = _start(newest, _PREVIEW)
     for record in first:
         if payload_of(record).get("role") in _USERS:
@@ -53,7 +53,7 @@ def _words(record: Record) -> str:
 
 
 def _start(text: str, length: int) -> str:
-    """Return the start of a text on one line, cut between words where it has some."""
+    """Return the start of a text on one line, cut between words if possible."""
     words = " ".join(text.split())
     end = words.rfind(" ", length // 2, length)
     return clipped(words, length if len(words) <= length or end < 0 else end + 1)

@@ -25,37 +25,37 @@ class SharedSignIns(Protocol):
     is_shared: bool
 
     def page_key(self) -> bytes:
-        """Return the key that secrets of pages are derived with."""
+        """Return the key from which page secrets are derived."""
 
     def tokens(self) -> list[TokenRow]:
         """Return all access tokens, oldest first."""
 
     def add_token(self, row: TokenRow) -> None:
-        """Keep an access token."""
+        """Store an access token."""
 
     def remove_token(self, token_id: str) -> None:
         """Remove an access token."""
 
     def session(self, key: str) -> tuple[str | None] | None:
-        """Return the digest of the token that started a browser session; None if it has ended."""
+        """Return the digest of the token that started a browser session, or None if it has ended."""
 
     def begin(self, key: str, token: str | None, seconds: float, most: int) -> None:
-        """Begin a browser session; of too many of a token the oldest end."""
+        """Begin a browser session; if its token has too many, the oldest ones end."""
 
     def end(self, key: str) -> None:
         """End a browser session."""
 
     def add_link(self, key: str, seconds: float) -> None:
-        """Keep a sign-in link."""
+        """Store a sign-in link."""
 
     def take_link(self, key: str) -> bool:
-        """Use a sign-in link up; False if there is none, or it has expired."""
+        """Use up a sign-in link; return False if it is missing or has expired."""
 
     def fail(self, address: str, window: float) -> None:
-        """Count a failure of an address; those before the window are forgotten."""
+        """Record a failed sign-in of an address; forget failures from before the window."""
 
     def wait(self, address: str, most: int, window: float) -> float:
-        """Return how many seconds an address must wait that failed too often within a window; else 0.0."""
+        """Return how many seconds an address must wait after ``most`` failures in a window, else 0.0."""
 
 
 class AnswerRow(NamedTuple):
@@ -85,7 +85,7 @@ class SharedAnswerRows(Protocol):
         answer: tuple[bytes, bytes] | None,
         seconds: float,
     ) -> None:
-        """Keep the end of a request for some seconds: its status, and its headers and body if given."""
+        """Keep the result of a request for some seconds: its status, and its headers and body if given."""
 
     def forget(self, name: tuple[str, str], token: int) -> None:
         """Forget a request that was not carried out."""

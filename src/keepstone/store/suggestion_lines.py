@@ -1,10 +1,10 @@
 """The lines of suggestions, and the states that they fold to.
 
-The first line of an id is the suggestion. Later lines with a ``sum`` are decisions. Any other line with its
-id, or another ``state`` in its own line, changes nothing. Before an accepted suggestion changes entries, a
-line with the state ``begun`` says how: the same call again finishes the step of a killed process. Reading
-does not, as the line may have come from another device. A decision with the state ``open`` takes rejections
-back: those whose sums it names do not count, wherever a merge has put them.
+The first line of an id is the suggestion. Later lines with a ``sum`` are decisions. All other lines with the
+id, and a ``state`` in the first line, have no effect. Before an accepted suggestion changes entries, a line
+with the state ``begun`` records how: repeating the call then finishes the step of a killed process. Reading
+does not finish it, as the line may have come from another device. A decision with the state ``open`` takes
+rejections back: rejections whose sums it names do not count, wherever a merge has put them.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ _FROM = {
     "outdated": ("open",),
     "undone": ("accepted",),
 }
-"""The states that each state may follow; after a merge of two branches a carried-out decision counts."""
+"""The states that each state may follow; after a merge of two branches, a carried-out decision counts."""
 _UNSEEN = frozenset({"ts", "modified", "access", "embedding", "batch"})
-"""Keys that may change without the entry being another one."""
+"""Keys whose changes do not count as a change of the entry."""
 
 Steps = list[dict[str, Any]]
-"""One for each session: the lines to write, those that undo them, and digests before and after, by id."""
+"""One step per session: the lines to write, the lines that undo them, and digests before and after by id."""
 
 
 @dataclass(slots=True)
 class FoldedSuggestion:
-    """A suggestion as its lines say."""
+    """A suggestion and its state, from its lines."""
 
     line: Record
     state: str = "open"
     decision: Record = field(default_factory=dict)
     begun: Record | None = None
-    """A step that was begun and not ended."""
+    """The line of a step that was begun but not finished."""
     steps: Steps = field(default_factory=list)
-    """Those of the last decision."""
+    """The steps of the last decision that was carried out."""
     rejections: list[Record] = field(default_factory=list)
-    """Those that nothing took back."""
+    """The rejections that were not taken back."""
     undoing: list[str] = field(default_factory=list)
     """The sums of the lines that took rejections back."""
 
@@ -84,7 +84,7 @@ def digest(record: Record | None) -> str | None:
 
 
 def check(do: str, entries: Sequence[str], item: Mapping[str, Any] | None) -> None:
-    """Raise ValueError unless this can be suggested."""
+    """Raise ValueError if this cannot be suggested."""
     if do not in DO:
         raise ValueError(f"do must be one of {', '.join(DO)}, not {do!r:.80}")
     least, most = {"merge": (2, _MOST_ENTRIES), "supersede": (1, 1), "add": (0, 0)}.get(
@@ -170,7 +170,7 @@ def fold(lines: Iterable[bytes]) -> dict[str, FoldedSuggestion]:
     for line in read:
         if _is_suggestion(line):
             found.setdefault(line["id"], FoldedSuggestion(line))
-    # In a second pass, so that a decision counts also if a merge has put it before its suggestion.
+    # Fold decisions in a second pass, so that they count even if a merge has put them before the suggestion.
     for line in _without_undone([line for line in read if line["id"] in found and _is_decision(line)]):
         folded, state = found[line["id"]], line["state"]
         if state == "open":
@@ -186,7 +186,7 @@ def fold(lines: Iterable[bytes]) -> dict[str, FoldedSuggestion]:
             folded.steps = begun["steps"] if begun is not None and begun["to"] == state else folded.steps
             folded.state, folded.decision = state, line
     for folded in found.values():
-        if folded.state == "rejected":  # After a merge there may be two: the first one counts in any order.
+        if folded.state == "rejected":  # Of several after a merge, the earliest counts.
             folded.decision = min(folded.rejections, key=lambda line: (line["ts"], line["sum"]))
     return found
 
@@ -217,8 +217,8 @@ def without(lines: Sequence[bytes], session: str, ids: Collection[str] | None) -
     gone = {line.get("id") for _, line in read if line is not None and _names(line, session, ids)} - {None}
 
     def stays(raw: bytes, line: Record | None) -> bool:
-        if line is None:  # A damaged line goes with any of the ids in it.
-            # The id as a string of JSON: ``{"id":"…"}`` and its newline, without all but the string.
+        if line is None:  # A damaged line is removed if it contains an id.
+            # Only the JSON string of the id: cut from ``{"id":"…"}`` and its newline.
             return not any(dump_read({"id": entry_id})[6:-2] in raw for entry_id in ids or ())
         return not (line.get("id") in gone if isinstance(line.get("id"), str) else _names(line, session, ids))
 
@@ -231,7 +231,7 @@ def lines_of(raw: bytes) -> list[bytes]:
 
 
 def ids_in(lines: Iterable[bytes]) -> set[str]:
-    """Return the ids of suggestions; of a damaged line its digest."""
+    """Return the ids of suggestions; a damaged line has its digest as id."""
     return {_id_of(raw) for raw in lines}
 
 
@@ -241,9 +241,9 @@ def united(
     is_purged: Callable[[str, str], bool],
     base: Collection[bytes] = (),
 ) -> list[bytes]:
-    """Return the lines of both sides, without those that either removed since the base or purged.
+    """Return the lines of both sides, without lines that one side removed since the base, or purged.
 
-    ``is_purged`` takes a session and an id: no session for that of a suggestion.
+    ``is_purged`` takes a session and an id; for the id of a suggestion, the session is empty.
     """
     # A line that the base has and one side lacks was removed on that side.
     lines = [raw for raw in ours if raw in theirs or raw not in base]
@@ -256,18 +256,18 @@ def united(
 
 
 def holding(lines: Iterable[bytes], contains: Callable[[str], bool]) -> list[str]:
-    """Return the ids, sorted, of the suggestions that hold a text in a key or a value."""
+    """Return the sorted ids of the suggestions that contain a text in a key or a value."""
     return sorted({_id_of(raw) for raw in lines if contains(_text_of(raw))})
 
 
 def without_text(contains: Callable[[str], bool], lines: Sequence[bytes]) -> list[bytes]:
-    """Return lines without the lines of suggestions that hold a text."""
+    """Return the lines without those of suggestions that contain a text."""
     gone = set(holding(lines, contains))
     return [raw for raw in lines if _id_of(raw) not in gone]
 
 
 def _id_of(raw: bytes) -> str:
-    """Return the id in a line; of a damaged one its digest."""
+    """Return the id in a line, or the digest of a damaged line."""
     entry_id = (parse(raw) or {}).get("id")
     return entry_id if isinstance(entry_id, str) else hashlib.sha256(raw).hexdigest()
 
@@ -288,14 +288,14 @@ def _names(line: Record, session: str, ids: Collection[str] | None) -> bool:
 
 
 def _places(line: Record) -> set[tuple[str, str]]:
-    """Return session and id of the entries that a line is known to be about."""
+    """Return (session, id) of the entries that a line refers to, if the line has their sessions."""
     steps = line["steps"] if _is_decision(line) and "steps" in line else []
     seen = {(session, eid) for session, eid, _ in seen_in(line)}
     return seen | {(step["session"], eid) for step in steps for eid in step["before"]}
 
 
 def seen_in(line: Record) -> list[tuple[str, str, str | None]]:
-    """Return session, id and digest of the entries that a suggestion is about; evidence has no digest."""
+    """Return (session, id, digest) of the entries that a suggestion is about; evidence has no digest."""
     seen = line.get("seen")
     triples = [triple for triple in seen if isinstance(triple, list)] if isinstance(seen, list) else []
     return [

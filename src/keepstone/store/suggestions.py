@@ -1,8 +1,8 @@
-"""The suggestions of an agent: kept, listed, and carried out or undone in one step.
+"""Storing, listing, carrying out and undoing an agent's suggestions.
 
 Invariant (docs/decisions/0033-suggestions-as-lines-that-a-person-decides.md): before any entry changes, a
 line records the whole step with its inverse. Entries of two sessions are in two files with two locks, so only
-that line lets a later process finish the step, or take it back.
+this line lets a later process finish the step or undo it.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Suggestions:
         self._agent = agent
 
     def add(self, line: Record, targets: Sequence[Entry], evidence: Iterable[Entry]) -> Suggestion:
-        """Keep a checked suggestion about entries as they are now."""
+        """Store a checked suggestion about the current state of entries."""
         seen = [[entry.session, entry.id, digest(entry.line)] for entry in targets]
         line = line | {"seen": seen + [[entry.session, entry.id, None] for entry in evidence]}
         raw = dump(line)
-        # Outdated suggestions leave room for new ones. Only a long list is searched, as this reads entries.
+        # Outdated suggestions make room for new ones. Only a long list is searched, as this reads entries.
         is_long = len(self._store.suggestion_lines(self._agent)) >= MOST_OPEN
         outdated = {folded.line["id"] for folded in self._listed("outdated")} if is_long else set()
 
@@ -53,7 +53,7 @@ class Suggestions:
     def select(self, state: str | None) -> list[Suggestion]:
         """Return the suggestions in a state, or all of them, in the order of their lines.
 
-        Reading finishes no step that was begun: its lines may have come from another device.
+        Reading does not finish a begun step, as its lines may have come from another device.
         """
         return [folded.value for folded in self._listed(state)]
 
@@ -78,7 +78,7 @@ class Suggestions:
         )
 
     def _resumed(self, folded: FoldedSuggestion, to: str) -> Suggestion | None:
-        """Finish the step that a killed process began, if a person asks for the same again."""
+        """Finish the step that a killed process began, if the caller asks for the same step again."""
         if folded.begun is None:
             return None
         if folded.begun["to"] != to:
@@ -92,7 +92,7 @@ class Suggestions:
     def accept(
         self, suggestion: str, by: str | None, ts: str, new: Callable[[Suggestion, Sequence[Entry]], Record]
     ) -> Suggestion:
-        """Carry a suggestion out. ``new`` makes the record of its new entry."""
+        """Carry a suggestion out. ``new`` returns the record of its new entry."""
         folded = self._get(suggestion)
         if (done := self._resumed(folded, "accepted")) is not None:
             return done
@@ -107,7 +107,7 @@ class Suggestions:
         return self._carry_out(folded, "accepted", _planned(folded.line, targets, record, ts), by, ts)
 
     def reject(self, suggestion: str, by: str | None, ts: str) -> Suggestion:
-        """Keep that a person does not want it."""
+        """Record that a suggestion was rejected."""
         folded = self._get(suggestion)
         self._resumed(folded, "rejected")
         _check_open(folded, "rejected")
@@ -139,12 +139,12 @@ class Suggestions:
         self, folded: FoldedSuggestion, to: str, steps: Steps, by: str | None, ts: str
     ) -> Suggestion:
         begun = {"id": folded.line["id"], "state": "begun", "to": to, "by": by, "ts": ts, "steps": steps}
-        # Written before any entry changes, so that a killed step can be finished or taken back.
+        # Write this before any entry changes, so that an interrupted step can be finished or undone.
         self._write(folded, signed(begun))
         return self._finish(FoldedSuggestion(folded.line, folded.state, begun=begun))
 
     def _finish(self, folded: FoldedSuggestion) -> Suggestion:
-        """Carry out the begun step, all or nothing: on failure the changes in other sessions are undone."""
+        """Carry out the begun step, all or nothing: on failure, undo the changes in other sessions."""
         begun = folded.begun or {}
         done: Steps = []
         try:
@@ -167,32 +167,32 @@ class Suggestions:
             entries = {eid: live.get(eid) for eid in step["before"]}
             now = {eid: digest(entry.line if entry else None) for eid, entry in entries.items()}
             if now == step["after"]:
-                return []  # It was done before the process was killed.
+                return []  # Another process did this before it was killed.
             if now != step["before"]:
                 raise SuggestionOutdatedError("its entries changed")
             return list(step["lines"])
 
-        # Only new entries: their session may not exist yet.
+        # If all entries are new, their session may not exist yet.
         if set(step["before"].values()) == {None}:
             self._store.create(self._agent, step["session"])
         self._store.revise(self._agent, step["session"], revise, list(step["before"]))
 
     def _decide(self, folded: FoldedSuggestion, state: str, by: str | None, ts: str) -> Suggestion:
         line: Record = {"id": folded.line["id"], "state": state, "by": by, "ts": ts}
-        # Within one tick of the clock the same rejection would be the very line that was taken back.
+        # Within one tick of the clock, the same rejection would equal the line that was taken back.
         after: Record = {"after": folded.undoing} if state == "rejected" and folded.undoing else {}
         decision = signed(line | after)
         self._write(folded, decision)
         return FoldedSuggestion(folded.line, state, decision).value
 
     def _write(self, folded: FoldedSuggestion, line: Record) -> None:
-        """Append a decision, unless another process decided otherwise."""
+        """Append a decision, or raise if another process decided differently."""
 
         def change(lines: list[bytes]) -> list[bytes]:
             now = fold(lines).get(folded.line["id"])
             if now is None:
                 raise self._missing(folded.line["id"])
-            # Another process has recorded the same decision since.
+            # Another process has already recorded the same decision.
             if now.state == line["state"] and now.begun is None:
                 return lines
             is_begun = line["state"] == "begun" and now.begun is not None
@@ -207,7 +207,7 @@ class Suggestions:
 
 
 def _targets(line: Record, entries: Iterable[Entry]) -> list[Entry] | None:
-    """Return the entries of a suggestion; None if one of them is gone, or changed since."""
+    """Return the entries of a suggestion, or None if one of them was removed or changed."""
     found: dict[str, list[Entry]] = {}
     for entry in entries:
         found.setdefault(entry.id, []).append(entry)
@@ -222,7 +222,7 @@ def _targets(line: Record, entries: Iterable[Entry]) -> list[Entry] | None:
             if (session in (None, entry.session))
             and (digest(entry.line) == value if value else made is not None and entry.modified <= made)
         ]
-        # Two sessions may have entries of one id; a line without a session does not say which is meant.
+        # Two sessions may have entries with the same id; a line without a session is then ambiguous.
         if len(same) != 1:
             return None
         targets += same

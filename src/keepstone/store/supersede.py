@@ -1,6 +1,6 @@
-"""Entries that replace older ones of their session: superseding an entry, and undoing it.
+"""Superseding: entries that replace older entries of their session, and undoing this.
 
-The newer entry has the link ``{"to": older, "rel": "supersedes"}``, the older one a ``valid_to``.
+The newer entry has the link ``{"to": older, "rel": "supersedes"}``, the older entry a ``valid_to``.
 Each function returns the ``Revision`` that writes both in one step; ``Entries.revise`` runs it.
 """
 
@@ -15,9 +15,9 @@ from keepstone.store.protocol import LiveSession, Revision
 
 
 def superseding(old_id: str, record: Record, ts: str, *, has_type: bool) -> Revision:
-    """Return the revision that adds a new entry in the place of an old one, at a time (RFC 3339).
+    """Return the revision that replaces an old entry by a new one, at a time (RFC 3339).
 
-    ``has_type``: whether the record has its own type; otherwise it takes the old one's.
+    Without ``has_type``, the record gets the type of the old entry.
     """
     new_id = record["id"]
     links = record.get("links", [])
@@ -42,17 +42,17 @@ def superseding(old_id: str, record: Record, ts: str, *, has_type: bool) -> Revi
         new = new | {"links": [*links, {"to": old_id, "rel": SUPERSEDES}]}
         if "embedding" in new:
             new["embedding"] = new.pop("embedding")  # Last in the line, as ``Session.add`` writes it.
-        closed = max(format_time(old.ts), min(ts, new["ts"]))  # ``as_of`` shows both lines from one time on.
+        closed = max(format_time(old.ts), min(ts, new["ts"]))  # So ``as_of`` shows both at the same time.
         return [new, {"id": old_id, "ts": closed, "valid_to": new.get("valid_from", new["ts"])}]
 
     return revise
 
 
 def reinstating(old_id: str, ts: str, versions: Sequence[Version]) -> Revision:
-    """Return the revision that deletes all entries that came after one, and opens that one.
+    """Return the revision that deletes all entries that superseded an entry, and reopens the entry.
 
-    It gets back the ``valid_to`` that its ``versions`` say it had before it was superseded. One that is
-    closed is opened also where no newer entry is left: that may have been deleted or purged.
+    The entry gets back the ``valid_to`` that it had before it was superseded, by its ``versions``. A closed
+    entry is reopened even if no newer entry is left, as that may have been deleted or purged.
     """
 
     def revise(session: LiveSession) -> list[Record]:
@@ -69,15 +69,15 @@ def reinstating(old_id: str, ts: str, versions: Sequence[Version]) -> Revision:
 
 
 def _end_before(versions: Sequence[Version], newer: Entry | None) -> str | None:
-    """Return the ``valid_to`` that an entry had before ``newer`` took its place.
+    """Return the ``valid_to`` that an entry had before ``newer`` replaced it.
 
-    One that had passed by then closed the entry for an earlier one, which is gone.
+    A ``valid_to`` that had already passed was set for an earlier replacement, which no longer exists.
     """
-    # Versions before a deletion are of an earlier life.
+    # Versions before a deletion belong to an earlier life.
     begin = max((at + 1 for at, version in enumerate(versions) if version.deleted), default=0)
     ends = [version.line.get("valid_to") for version in versions[begin:]]
     changes = [at for at in range(len(ends) - 1, 0, -1) if ends[at] != ends[at - 1]]
-    # The end was set before the newer entry was made, so that entry did not set it.
+    # The end was set before the newer entry was made, so the newer entry did not set it.
     if changes and newer is not None and versions[begin + changes[0]].written < newer.ts:
         return ends[-1]
     for at in changes:
@@ -103,7 +103,7 @@ def _newer(session: LiveSession) -> Mapping[str, Sequence[str]]:
 
 
 def _after(entry_id: str, newer: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield the ids of all entries that came after one, the nearest first; a circle of links ends."""
+    """Yield the ids of all entries that superseded an entry, the nearest first; cycles of links end."""
     seen, edge = {entry_id}, [entry_id]
     while edge:
         edge = [later for older in edge for later in newer.get(older, ()) if later not in seen]
@@ -113,7 +113,7 @@ def _after(entry_id: str, newer: Mapping[str, Sequence[str]]) -> Iterator[str]:
 
 
 def _before(entry: Entry, session: LiveSession) -> set[str]:
-    """Return the ids of an entry and of all that came before it."""
+    """Return the ids of an entry and of all entries that it superseded, directly or indirectly."""
     seen, edge = {entry.id}, [*entry.supersedes]
     while edge:
         if (older_id := edge.pop()) not in seen:

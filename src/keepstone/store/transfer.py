@@ -1,7 +1,7 @@
-"""Moving a home from one store to another, lines byte by byte, and verified.
+"""Moving a home from one store to another, byte by byte and with verification.
 
-Each session is moved in one step: it arrives whole or not at all. A session that is there already with the
-same lines is left alone, so an interrupted move goes on where it was.
+Each session is moved in one step: it arrives whole or not at all. A session that the target already has with
+the same lines is skipped, so an interrupted move continues where it stopped.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from keepstone.store.suggestion_lines import united
 
 _VECTORS_AT_ONCE = 1_000
 _AT_ONCE = 2
-"""Sessions that are moved at a time."""
+"""Number of sessions that are moved at a time."""
 
 
 class RawLine(NamedTuple):
@@ -39,16 +39,16 @@ class RawLine(NamedTuple):
 
     @property
     def id(self) -> str | None:
-        """The id of its entry, also where the bytes do not say it; None for a damaged line."""
+        """The id of the line's entry, even if the bytes lack it; None for a damaged line."""
         return id_of(self.line.record or {})
 
     @property
     def ts(self) -> datetime | None:
-        """When it was written, also where the bytes do not say it."""
+        """The time at which the line was written, even if the bytes lack it."""
         return read_time((self.line.record or {}).get("ts"))
 
     def explicit(self) -> bytes:
-        """Return the bytes with the id and time that were derived for them, if they say none themselves."""
+        """Return the bytes, completed by the derived id and time if they lack these."""
         said = parse(self.line.raw) if self.line.derived else None
         if said is None or self.id is None or self.ts is None:
             return self.line.raw
@@ -58,16 +58,16 @@ class RawLine(NamedTuple):
 
 
 class MovableStore(Store, Protocol):
-    """A store whose sessions can be moved as they are."""
+    """A store whose sessions can be moved byte by byte."""
 
     def raw_lines(self, agent: str, session: str) -> Iterator[RawLine]:
-        """Yield a session's lines, those in the archive first, each in the order of writing."""
+        """Yield the lines of a session's archive, then those of its log, in the order of writing."""
 
     def take_raw_lines(self, agent: str, session: str, lines: Sequence[RawLine]) -> None:
-        """Bring a session to these lines, all or nothing; it is made if need be."""
+        """Replace a session's lines by these, all or nothing; create the session if it is missing."""
 
     def holds_raw_lines(self, agent: str, session: str, lines: Sequence[RawLine]) -> bool:
-        """Return whether a session's lines are these, byte by byte."""
+        """Return whether a session has exactly these lines, byte by byte."""
 
     def purged(self, agent: str) -> PurgedIds:
         """Return the records of an agent's purges."""
@@ -76,16 +76,16 @@ class MovableStore(Store, Protocol):
         """Add another home's records of an agent's purges."""
 
     def vanished_agents(self) -> list[str]:
-        """Return the agents that were purged whole and are recorded."""
+        """Return the agents for which a purge of the whole agent is recorded."""
 
     def dropped_marks(self, agent: str) -> frozenset[DroppedMark]:
-        """Return which of an agent's sessions were dropped, and when."""
+        """Return the marks of an agent's dropped sessions."""
 
     def take_dropped(self, agent: str, marks: frozenset[DroppedMark]) -> None:
         """Add another home's marks of dropped sessions."""
 
     def take_language(self, language: str) -> None:
-        """Stem the words of a home without agents by a language, and record it."""
+        """Set and record the stemming language of a home without agents."""
 
 
 @dataclass
@@ -99,11 +99,11 @@ class Moved:
     files: int = 0
     vectors: int = 0
     unchanged: int = 0
-    """Sessions that were there already, with the same lines."""
+    """Number of sessions that the target already had with the same lines."""
     skipped: list[str] = field(default_factory=list)
     """Files that are not text."""
     differing: list[str] = field(default_factory=list)
-    """Files that the target had already, with another text, and keeps."""
+    """Files that the target already had with another text, which it keeps."""
 
     def add(self, more: Moved) -> None:
         """Add the counts of one session."""
@@ -120,10 +120,10 @@ def move(
     merge: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Moved:
-    """Copy all of a home into another, and compare the result. ``progress`` receives sessions.
+    """Copy all of a home into another home, and verify the result. ``progress`` receives sessions.
 
-    With ``merge`` the target may have entries: sessions of both get the lines that they lack, but for those
-    of entries that the other one is known to have purged.
+    With ``merge``, the target may have entries: its sessions get the lines that they lack, except lines of
+    entries that either home is known to have purged.
 
     Raises:
         StoreError: The target has entries and ``merge`` is not given, or the copy differs from the source.
@@ -139,10 +139,10 @@ def move(
         target.set_home_space(space)
     if target.language != source.language and not target.agents():
         target.take_language(source.language)
-    # First, so that no session brings back an entry that the other home purged.
+    # Purges come first, so that no session brings back an entry that the other home purged.
     gone = {agent: _move_purges(source, target, agent) for agent in {*agents, *source.vanished_agents()}}
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        # One session is read and folded here while the database takes in another one.
+        # One session is read and folded here while the database writes another session.
         moves = [
             pool.submit(_move_session, source, target, agent, session, gone[agent])
             for agent, session in sorted(sessions)
@@ -188,18 +188,18 @@ def _move_grants(source: MovableStore, target: MovableStore, agent: str) -> None
 
 
 def _move_purges(source: MovableStore, target: MovableStore, agent: str) -> Mapping[str, int]:
-    """Carry the source's purges out in the target, then record them; return the purges of both."""
+    """Apply the source's purges to the target, then record them; return the purges of both homes."""
     target_purged, source_purged = target.purged(agent), source.purged(agent)
     purged = _most(
         _most(target_purged.ids, target_purged.vanished), _most(source_purged.ids, source_purged.vanished)
     )
-    # An id may have been used again after its purge, so the numbers of lives are compared.
+    # An id may have been used again after its purge, so compare the numbers of lives.
     new = {key: life for key, life in purged.items() if life > target_purged.ids.get(key, 0)}
     for info in target.sessions(agent) if new else []:
         lives = _side_of(target.raw_lines(agent, info.id)).lives
         gone = [entry_id for entry_id, life in lives.items() if life <= new.get(digest(info.id, entry_id), 0)]
         target.purge(agent, info.id, sorted(gone))
-    # For an agent that no longer exists only its removal is recorded, and no agent is made.
+    # For an agent that no longer exists, only its removal is recorded, and no agent is created.
     target.take_purged(agent, source_purged if agent in source.agents() else source_purged._replace(ids={}))
     return purged
 
@@ -241,7 +241,7 @@ def _move_session(
     for line in source.raw_lines(agent, session):
         made = side.add(line.line, archived=line.archived)
         life = made.life if made is not None else None
-        # A damaged line has no life, and is moved as it is.
+        # A damaged line has no life, and is moved unchanged.
         if life is None or life[1] > purged(life[0]):
             lines.append(line)
     is_there = target.session(agent, session) is not None
@@ -274,7 +274,7 @@ def _united(present: Sequence[RawLine], more: Side, purged: Purged) -> Sequence[
         return present
     found: list[RawLine] = []
     for raw, archived in ((result.archive, True), (result.log, False)):
-        # A scan reads from a descriptor, and gives derived ids and times as it does for a log.
+        # A scan reads from a descriptor, and derives missing ids and times as for a log.
         with TemporaryFile() as file:
             file.writelines(raw)
             file.flush()
@@ -283,7 +283,7 @@ def _united(present: Sequence[RawLine], more: Side, purged: Purged) -> Sequence[
 
 
 def are_same(lines: Iterable[RawLine], others: Iterable[RawLine]) -> bool:
-    """Return whether lines are the same in both, byte by byte, including their derived values."""
+    """Return whether both have the same lines, byte by byte, including derived ids and times."""
     return all(
         line is not None
         and other is not None
@@ -296,7 +296,7 @@ def are_same(lines: Iterable[RawLine], others: Iterable[RawLine]) -> bool:
 def _move_vectors(
     source: MovableStore, target: MovableStore, agent: str, session: str, records: Sequence[Record]
 ) -> int:
-    """Give the target the vectors that were made of texts; those that callers gave are in the lines."""
+    """Copy the computed vectors to the target; vectors that callers gave are in the lines."""
     count = 0
     for space in source.spaces(agent) if records else []:
         lacking = [record for record in records if (record.get("embedding") or {}).get("space") != space.id]

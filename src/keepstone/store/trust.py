@@ -1,7 +1,7 @@
 """Trust and staleness of entries, computed from their origins and the store; never stored.
 
-A stored score would go out of date with the sources, and a model could write it. So a line says only who
-wrote it, and trust is the least of an entry's own origin and of all its sources
+A stored score would become outdated when sources change, and a model could write it. So a line records only
+who wrote it, and an entry has the least trust of its own origin and of all its sources
 (docs/decisions/0031-trust-is-computed-from-origins.md).
 """
 
@@ -44,13 +44,13 @@ from keepstone.store.validity import is_valid
 Entries = TypeVar("Entries", bound=Sequence[Entry])
 
 _SHOWN = 10
-"""Entries that a finding names."""
+"""Maximum number of entries that a finding names."""
 _MOST = 1_000
-"""Entries that are looked up at once among those that link to one."""
+"""Maximum number of entries that one query of the store returns."""
 _GONE = "gone"
 _CITED = {"changed": "has changed", "gone": "is gone"}
 _STALE = " stale"
-"""Suffix for the state of a source that was already stale when a person vouched for an entry from it."""
+"""Suffix of a source's state if the source was already stale when a person vouched for the entry."""
 
 
 class Source(NamedTuple):
@@ -58,13 +58,13 @@ class Source(NamedTuple):
 
     id: str
     entry: Entry | None
-    """None if it was deleted or purged."""
+    """None if the source was deleted or purged."""
     known: str | None
-    """The state that the derived entry was made from; None if its line does not say it."""
+    """The state from which the entry was derived; None if the entry's line does not record it."""
 
 
 class Judge:
-    """Computes the trust and the staleness of entries, with their sources followed through chains."""
+    """Computes the trust and the staleness of entries from their direct and indirect sources."""
 
     def __init__(self, store: Store, clock: Clock, project: Project) -> None:
         self._store = store
@@ -72,7 +72,7 @@ class Judge:
         self.project = project
 
     def attach(self, entries: Entries) -> Entries:
-        """Let entries with sources ask this judge, and return them; others need none.
+        """Attach this judge to the entries that have an origin or links, and return all entries.
 
         Each call restarts the budget of files that may be read.
         """
@@ -89,16 +89,16 @@ class Judge:
         return type(None), ()
 
     def trust(self, agent: str, session: str | None, record: Record) -> str:
-        """Return the least trust of an entry and of all that it was derived from."""
+        """Return the least trust of an entry and of its direct and indirect sources."""
         words, seen, edge = {own_trust(record)}, set[tuple[str, str]](), [(session, record)]
-        # Nothing can be less trusted than the least word, so the walk ends there.
+        # No trust is lower than the least, so the walk ends there.
         while edge and LEAST not in words:
             holder, line = edge.pop()
-            # A person's word counts more than the sources, unless these have changed since.
+            # A person's confirmation outweighs the sources, unless these changed after it.
             if _is_vouched(line) and self.stale(agent, holder, line) is None:
                 continue
             for source in self.sources(agent, holder, line):
-                # Of a source that is gone nobody can say who wrote it.
+                # The writer of a removed source is unknown.
                 words.add(LEAST if source.entry is None else own_trust(source.entry.line))
                 if source.entry is not None and (key := (source.entry.session, source.id)) not in seen:
                     seen.add(key)
@@ -106,20 +106,20 @@ class Judge:
         return least(words)
 
     def stale(self, agent: str, session: str | None, record: Record) -> str | None:
-        """Return why an entry may no longer hold: a source or a cited text has changed."""
+        """Return why an entry may be outdated, as a source or a cited text has changed; else None."""
         seen, edge = set[tuple[str, str]](), [(session, record)]
         while edge:
             # Breadth first, so that the nearest reason is named.
             holder, line = edge.pop(0)
             for source in self.sources(agent, holder, line):
                 state, accepted = self._state(source, line), (source.known or "").removesuffix(_STALE)
-                # Without a recorded state an edit cannot be seen, so only a source that no longer holds is a
-                # reason.
+                # Without a recorded state an edit cannot be detected, so only a source that is no longer
+                # valid is a reason.
                 if state != accepted and (source.known is not None or _status(state)):
                     return f"its source {source.id:.80} {_status(state) or 'was edited'}"
                 key = (source.entry.session, source.id) if source.entry is not None else ("", source.id)
-                # It was stale already when a person vouched for the entry, so its own sources are not
-                # examined.
+                # If the source was already stale when a person vouched for the entry, the sources of the
+                # source are not examined.
                 if source.entry is not None and key not in seen and not (source.known or "").endswith(_STALE):
                     seen.add(key)
                     edge.append((source.entry.session, source.entry.line))
@@ -129,7 +129,7 @@ class Judge:
         return None
 
     def sources(self, agent: str, session: str | None, record: Record) -> Iterator[Source]:
-        """Yield the sources of an entry, each from the entry's own session or, if missing, from any."""
+        """Yield the sources of an entry, each from the recorded session or, if missing there, from any."""
         named = sources_of(record)
         links = {link["to"]: link for link in links_of(record) if link.get("rel") == DERIVED} if named else {}
         for name in named:
@@ -139,7 +139,7 @@ class Judge:
             yield Source(name, next(iter(found), None), known if isinstance(known, str) else None)
 
     def derived(self, agent: str, session: str, entry_id: str) -> list[Entry]:
-        """Return the live entries that were derived from an entry, without those that derive from these."""
+        """Return the live entries that were derived directly from an entry."""
         found = self._store.linked(agent, [entry_id], DERIVED, _MOST)
         self.attach(found)
         return [
@@ -154,7 +154,7 @@ class Judge:
         ]
 
     def all_derived(self, agent: str, session: str, entry_id: str) -> list[tuple[str, str]]:
-        """Return session and id of all that was derived from an entry, deleted entries included."""
+        """Return (session, id) of all entries derived from an entry, even indirectly or now deleted."""
         found, edge = {(session, entry_id): None}, [entry_id]
         while edge:
             name = edge.pop()
@@ -171,7 +171,7 @@ class Judge:
 
         Raises:
             EntryNotFoundError: An id of ``derived_from`` names no entry.
-            AmbiguousIdError: It names entries of several other sessions.
+            AmbiguousIdError: An id of ``derived_from`` names entries of several other sessions.
         """
         named = record.get("derived_from") or ()
         links = [self.project.cite(place) for place in record.get("cites") or ()]
@@ -189,7 +189,7 @@ class Judge:
         return new
 
     def lowered(self, writer: Writer, entry: Entry) -> Record:
-        """Return the origin of an entry, sources kept, to which a less trusted writer adds words."""
+        """Return the origin of an entry after a less trusted writer's change, sources kept; else nothing."""
         own = own_trust(entry.line)
         if least((own, writer.by or TRUST[0])) == own:
             return {}
@@ -203,10 +203,10 @@ class Judge:
         return later | {"links": [*(link for link in later["links"] or () if not _is_rested_on(link)), *kept]}
 
     def vouching(self, entry: Entry) -> Record:
-        """Return the keys of the put by which a person confirms an entry as it is, and its sources.
+        """Return the keys of the put by which a person confirms the state of an entry and its sources.
 
-        It repeats the entry's content, so that a text that another device wrote at the same time replaces
-        both or neither: nobody's word passes to a text that they did not see.
+        The put repeats the entry's content, so that a concurrent text from another device replaces both or
+        neither: a confirmation never passes to a text that the person did not see.
         """
         sources = [*self.sources(entry.agent, entry.session, entry.line)]
         links = [link for link in entry.links if not _is_derived(link)]
@@ -230,7 +230,7 @@ class Judge:
         }
 
     def verified(self, agent: str) -> Iterator[Citation]:
-        """Yield all citations of an agent's entries, each compared with its file as it is."""
+        """Yield all citations of an agent's entries, each compared with the current file."""
         scope = Scope(agent, where=conditions_of({"links": {"exists": True}}))
         for entry in pages(lambda at: self._store.select(scope, _MOST, at)):
             for link in cited(entry.line):
@@ -239,7 +239,7 @@ class Judge:
                 yield Citation(entry.session, entry.id, link["to"], state, lines, commit)
 
     def findings(self) -> Iterator[Finding]:
-        """Yield for each agent the entries that a more trusted writer derived from less trusted ones."""
+        """Yield a finding for each agent with entries derived from less trusted entries."""
         for agent in self._store.agents():
             found: list[str] = []
             with suppress(KeepstoneError, OSError):  # An agent that cannot be opened has its own finding.
@@ -266,7 +266,7 @@ class Judge:
         ]
 
     def recited(self, entry: Entry) -> Record:
-        """Return the links of an entry with the texts that its citations have now."""
+        """Return the links of an entry, with its citations renewed from the current texts."""
         if not any(cited(entry.line)):
             raise ValueError(f"entry {entry.id!r:.80} cites no file: name one that keepstone verify lists")
         links = []
@@ -278,9 +278,9 @@ class Judge:
         return {"links": links}
 
     def narrowed(self, scope: Scope, level: str | None) -> Scope:
-        """Return a scope of only the entries of at least a trust; all of them without a level.
+        """Return a scope limited to entries with at least a level of trust; unchanged without a level.
 
-        Trust comes before validity: an entry holds while all that replaced it is filtered away.
+        Trust comes before validity: an entry stays valid if all entries that replaced it are filtered out.
         """
         if level is None:
             return scope
@@ -313,7 +313,7 @@ class Judge:
         if source.entry is None:
             return _GONE
         line, now = source.entry.line, instant(self._clock(), "the clock's time")
-        # Sorted, as the order of keys says nothing.
+        # Sorted, as the order of keys has no meaning.
         text = json.dumps(body_of(line), sort_keys=True, ensure_ascii=False)
         digest = f"sha256:{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
         if (end := read_time(line.get("expires"))) is not None and end <= now:
@@ -326,14 +326,14 @@ class Judge:
 
 @dataclass(frozen=True, slots=True)
 class Trusted:
-    """The condition of entries of at least a trust that hold among these."""
+    """A condition for entries with at least a level of trust that are valid among such entries."""
 
     judge: Judge
     agent: str
     value: str
     valid_at: datetime | None
     all: bool = False
-    """Whether the others pass, too, if they hold."""
+    """Whether entries with less trust pass, too, if they are valid."""
     key: str = "origin"
     operator: str = "trust"
 
@@ -344,21 +344,21 @@ class Trusted:
         return self.valid_at is None or self._holds(record, self.valid_at)
 
     def admits(self, record: Record) -> bool:
-        """Return whether an entry has the trust, whether or not it holds."""
+        """Return whether an entry has the level of trust, whether or not it is valid."""
         word = self.judge.trust(self.agent, None, record) if sources_of(record) else own_trust(record)
         return is_at_least(word, self.value)
 
     def _holds(self, record: Record, moment: datetime) -> bool:
         if is_valid(record, moment):
             return True
-        # Closed by a newer entry and by nothing else: it holds again if that is filtered away.
+        # An entry that only a newer entry closed is valid again if the newer entry is filtered out.
         if not is_valid({key: value for key, value in record.items() if key != "valid_to"}, moment):
             return False
         newer = [*self._newer(record["id"])]
         return bool(newer) and not any(self.admits(entry.line) for entry in newer)
 
     def _newer(self, entry_id: str) -> Iterator[Entry]:
-        """Yield all entries that came after one that was superseded."""
+        """Yield all entries that superseded an entry, directly or indirectly."""
         seen, edge = {entry_id}, [entry_id]
         while edge:
             found = self.judge._store.linked(self.agent, edge, SUPERSEDES, _MOST)  # noqa: SLF001
@@ -369,7 +369,7 @@ class Trusted:
 
 
 def _status(state: str) -> str:
-    """Return the words for the state of a source that does not hold any longer; empty for others."""
+    """Return a phrase for the state of a source that is no longer valid; empty for other states."""
     words = {_GONE: "is gone", "expired": "has expired", "superseded": "is superseded"}
     return words.get(state.rpartition(" ")[2], "")
 

@@ -1,4 +1,4 @@
-"""Maintenance that a store does not have."""
+"""The default ``Maintenance`` of a store without its own operations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from keepstone.model import BackupInfo, Finding
 
 
 class UnsupportedMaintenance:
-    """A ``Maintenance`` that refuses every operation and has no upkeep; a store overrides those that it has.
+    """A ``Maintenance`` that refuses every operation and has no upkeep; a store overrides what it supports.
 
     Args:
         store: The kind of store, for messages.
@@ -27,7 +27,7 @@ class UnsupportedMaintenance:
         self._store = store
         self._remedies = remedies
 
-    def upkeep(self, agent: str, *, ahead: bool = True) -> bool:  # noqa: ARG002  The protocol's.
+    def upkeep(self, agent: str, *, ahead: bool = True) -> bool:  # noqa: ARG002  Set by the protocol.
         """Return False: there is nothing to do."""
         return False
 

@@ -1,4 +1,4 @@
-"""When an entry holds: from ``valid_from`` on, before ``valid_to``, and before it expires."""
+"""Validity of entries: at or after ``valid_from``, and before both ``valid_to`` and ``expires``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from keepstone.model import BOUNDS, Entry, Record
 
 
 def is_valid(record: Record, moment: datetime) -> bool:
-    """Return whether an entry, in the shape of its log line, holds at a time; damaged times are ignored.
+    """Return whether an entry, in the shape of its log line, is valid at a time; ignore damaged times.
 
     Examples:
         >>> is_valid({"valid_to": "2026-02-01T00:00:00Z"}, datetime(2026, 2, 1, tzinfo=UTC))
@@ -26,10 +26,10 @@ def is_valid(record: Record, moment: datetime) -> bool:
 def newest_valid(
     fetch: Callable[[int | None], list[Entry]], limit: int | None, moment: datetime | Callable[[Entry], bool]
 ) -> list[Entry]:
-    """Return the newest entries that hold at a time, or that a condition admits, the oldest of them first.
+    """Return the newest entries that are valid at a time, or that a condition admits, oldest first.
 
-    ``fetch`` returns the newest entries, at most as many as it is asked for. It is asked for more
-    where those that do not hold have left too few.
+    ``fetch`` returns the newest entries, up to a given number. It is called again with a higher
+    number if too few of its entries are valid.
     """
     count = limit
     while True:
@@ -41,5 +41,5 @@ def newest_valid(
             return valid
         if len(valid) >= limit or len(found) < count:
             return valid[max(len(valid) - limit, 0) :]
-        # Doubled, so that few calls suffice even if most entries do not hold.
+        # Double the number, so that few calls suffice even if most entries are not valid.
         count *= 2

@@ -1,4 +1,4 @@
-"""Versions of a session's entries at any time, from its lines and archived ones."""
+"""Versions of a session's entries, and their state at any time, from the lines of log and archive."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from keepstone.model import Record, Version
 def versions_of(
     agent: str, session: str, archived_lines: Iterable[Line], lines: Sequence[Line]
 ) -> list[Version]:
-    """Return the versions that the lines of one entry make, those in the archive and those in the log."""
+    """Return the versions of one entry from its lines in the archive and in the log."""
     archived = list(_steps(archived_lines))
     repeated = _repeated(archived, lines)
     last = archived[-1] if archived and not repeated else None
@@ -32,7 +32,7 @@ class _Step:
     line: Line
     said: Record
     record: Record | None
-    """The version that the line makes; None for a line that changes nothing."""
+    """The version after the line; None if the line has no effect."""
 
     @property
     def left(self) -> Record | None:
@@ -52,8 +52,8 @@ def _steps(lines: Iterable[Line], current: Record | None = None) -> Iterator[_St
 def _repeated(archived: Sequence[_Step], lines: Sequence[Line]) -> int:
     """Return how many of the log's first lines only repeat the archive.
 
-    Those are the folded line, which repeats the result of the archive's lines, and the lines behind
-    it that a compaction archived before it was killed. The first compaction has no folded line.
+    These are the folded line, which repeats the result of the archive's lines, and the lines after it
+    that an interrupted compaction had already archived. The first compaction has no folded line.
     """
     in_archive = [step.line.raw for step in archived]
     in_log = [explicit(line).rstrip(b"\n") for line in lines]
@@ -82,7 +82,7 @@ def _after(current: Record | None, record: Record) -> Record | None:
 
 
 def deleted_in(lines: Iterable[Line], entry_id: str) -> Record | None:
-    """Return a deleted entry as it was last by all lines of its session; None if it is live or unknown."""
+    """Return the last state of a deleted entry, from all lines of its session; None if live or unknown."""
     current, last = None, None
     for line in lines:
         record = line.record
@@ -96,7 +96,7 @@ def deleted_in(lines: Iterable[Line], entry_id: str) -> Record | None:
 
 
 def gone_in(lines: Iterable[tuple[Line, bool]]) -> set[str]:
-    """Return the ids of entries that all lines of a session leave deleted, or archived for their age."""
+    """Return the ids of entries that are deleted, or archived for their age, after a session's lines."""
     seen: set[str] = set()
     live: set[str] = set()
     for line, archived in lines:
@@ -123,7 +123,7 @@ def _version(agent: str, session: str, record: Record, line: Record) -> Version:
 
 
 def state_of(lines: Iterable[tuple[Line, bool]], moment: datetime | None) -> Sequence[Record]:
-    """Return the result of lines at a time; those in the archive (True) come before those in the log."""
+    """Return the entries at a time, or now (None), from lines of the archive (True) and then of the log."""
     fold = Fold()
     last: dict[str, datetime] = {}
     for number, (line, archived) in enumerate(lines):
@@ -134,7 +134,7 @@ def state_of(lines: Iterable[tuple[Line, bool]], moment: datetime | None) -> Seq
         if archived:
             last[entry_id] = written
         else:
-            # Only the first line after the archive's is the folded one; it must not count before they do.
+            # Only the first line after archived lines is the folded line; its time must not precede theirs.
             written = max(written, last.pop(entry_id, written))
         if moment is None or written <= moment:
             fold.add(replace(line, offset=number))
@@ -146,7 +146,7 @@ def _written(line: Line) -> datetime | None:
 
 
 def in_order(records: list[Record]) -> list[Record]:
-    """Return records by (time, place): they come by place, and sorting keeps that order within one time."""
+    """Sort records by (time, place). They come by place, which the stable sort keeps for equal times."""
     return sorted(records, key=_moment)
 
 

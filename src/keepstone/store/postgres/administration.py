@@ -26,7 +26,7 @@ def _connected(url: str) -> Iterator[tuple[Connections, Connection]]:
 
 
 def init(url: str, role: str | None) -> int:
-    """Make or migrate the schema, and let a role use it; return the schema's version."""
+    """Create or migrate the schema, grant a role access if given, and return the schema's version."""
     PostgresStore(url).close()
     with _connected(url) as (connections, connection):
         trouble = trouble_of_extension(connection)
@@ -55,7 +55,7 @@ def status(url: str) -> dict[str, Any]:
         agents = [
             name for (name,) in connection.execute("SELECT agent FROM agents ORDER BY agent").fetchall()
         ]
-        # One by one, as row-level security shows only the rows of one agent at a time.
+        # Count agent by agent, as row-level security shows only the rows of one agent at a time.
         for agent in agents:
             [row] = connections.read(
                 agent,
@@ -86,7 +86,7 @@ def scrub(url: str) -> list[str]:
 
 
 def distribute(url: str) -> list[str]:
-    """Distribute the tables by agent over the nodes of a Citus cluster; return the names of those."""
+    """Distribute the tables by agent over the nodes of a Citus cluster; return the tables' names."""
     PostgresStore(url).close()
     with _connected(url) as (_, connection):
         try:
@@ -101,13 +101,13 @@ def distribute(url: str) -> list[str]:
             if table in lacking:
                 connection.execute("SELECT create_reference_table(%s)", (table,))
         for table, policy in (name.split() for name in POLICIES):
-            # Citus takes no policies with subqueries: there only the library checks grants.
+            # Citus allows no policies with subqueries: on a cluster, only the library checks grants.
             connection.execute(f"DROP POLICY IF EXISTS {policy} ON {table}".encode())
         first = AGENT_TABLES[0]
         for table in AGENT_TABLES:
             if table not in lacking:
                 continue
-            # All tables lie with the first one, so that the joins of one agent stay on one node.
+            # Colocate all tables with the first one, so that the joins of one agent stay on one node.
             together = "default" if table == first else first
             connection.execute(
                 "SELECT create_distributed_table(%s, 'agent', colocate_with => %s)", (table, together)

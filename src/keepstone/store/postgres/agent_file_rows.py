@@ -15,7 +15,7 @@ Rows = list[Row]
 
 
 class PostgresFiles:
-    """The ``Files`` of an agent. A path that is the folder of another file is none of a file."""
+    """The ``Files`` of an agent. The path of a folder that contains a file cannot be a file."""
 
     def __init__(self, connections: Connections, agent: str) -> None:
         self._connections = connections
@@ -31,13 +31,13 @@ class PostgresFiles:
         return _text(name, bytes(rows[0][0]))
 
     def write(self, path: str, content: str, *, check: Check | None = None) -> int:
-        """Make or replace a file."""
+        """Create or replace a file."""
         name, data = file_name(path), file_bytes(content)
         self._change(name, check, lambda _: data)
         return len(data)
 
     def append(self, path: str, content: str, *, check: Check | None = None) -> int:
-        """Add to a file, or make it."""
+        """Append to a file, or create it."""
         name, data = file_name(path), file_bytes(content)
         self._change(name, check, lambda old: (old or b"") + data)
         return len(data)
@@ -53,7 +53,7 @@ class PostgresFiles:
         self._change(name, check, gone)
 
     def matching(self, text: str) -> list[str]:
-        """Return the paths of all files that hold a text, in any case, in their names or contents."""
+        """Return the paths of all files whose path or content contains a text, ignoring case."""
         contains = containing(text)
         rows = self._read("SELECT path, content FROM files WHERE agent = %s ORDER BY path")
         return [
@@ -61,9 +61,9 @@ class PostgresFiles:
         ]
 
     def texts(self, most: int) -> dict[str, str | None]:
-        """Return the texts of all files by path, up to a number of bytes in all; None for others."""
+        """Return the texts of files by path, up to ``most`` bytes in total; None for further files."""
         rows = self._read(
-            # A running sum of the shortest files first: as many as fit are returned.
+            # A running sum over the files, shortest first: as many texts as fit are returned.
             "SELECT path, CASE WHEN sum(length(content)) OVER (ORDER BY length(content), path) <= %s "
             "THEN content END FROM files WHERE agent = %s ORDER BY length(content), path",
             most,
@@ -83,13 +83,13 @@ class PostgresFiles:
         return self._connections.read(self._agent, sql, given)
 
     def _change(self, name: str, check: Check | None, change: Callable[[bytes | None], bytes | None]) -> None:
-        """Replace a file's content by the result of ``change``, None to remove it, without other writers."""
+        """Replace a file's content by the result of ``change`` under a lock; None removes the file."""
 
         def work(connection: Connection) -> None:
             with connection.transaction():
                 self._connections.enter(connection, self._agent)
                 connection.execute(
-                    # An advisory lock of the agent, as a file that is to be created has no row to lock.
+                    # An advisory lock of the agent, as a new file has no row to lock.
                     "SELECT pg_advisory_xact_lock(hashtext('keepstone.files ' || current_schema()), "
                     "hashtext(%s))",
                     (self._agent,),
@@ -114,7 +114,7 @@ class PostgresFiles:
         if new is None:
             connection.execute("DELETE FROM files WHERE agent = %s AND path = %s", place)
             return
-        # Rows know no folders, so a file must not be the parent of another one.
+        # Rows have no folders, so check that no parent of the file is a file itself.
         parts = name.split("/")
         parents = ["/".join(parts[:count]) for count in range(1, len(parts))]
         if connection.execute(
@@ -139,7 +139,7 @@ _BELOW = "SELECT path FROM files WHERE agent = %s AND path >= %s AND path < %s O
 
 
 def _range(folder: str) -> tuple[str, str]:
-    """Return between which texts the paths below a folder are."""
+    """Return the inclusive lower and the exclusive upper bound of the paths below a folder."""
     # "0" is the character after "/".
     return f"{folder}/", f"{folder}0"
 

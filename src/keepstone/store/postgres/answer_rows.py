@@ -9,21 +9,21 @@ from keepstone.store.postgres.statements import Statement
 from keepstone.store.shared_rows import AnswerRow
 
 ALL_AGENTS = "*"
-"""The name under which row-level security shows the responses of all agents; it is no slug."""
+"""The name under which row-level security shows the responses of all agents; it is not a valid slug."""
 _NOW = "statement_timestamp()"
 _EXPIRE = f"DELETE FROM answers WHERE until <= {_NOW}"
-"""Removes the requests whose time is over."""
+"""Removes the requests that have expired."""
 _FORGET_REFUSAL = (
     "DELETE FROM answers WHERE holder = %s AND key = %s "
     f"AND status >= {HTTPStatus.BAD_REQUEST:d} AND body IS NULL"
 )
-"""Frees the key of a refusal whose response is no longer kept: it changed nothing."""
+"""Frees the key of a refused request whose response is no longer kept: the request changed nothing."""
 _MOST_BODIES = 1_000
-"""Responses of a holder that are kept; of older responses only the key is kept."""
+"""Maximum number of a holder's responses that are kept; for others, only key and status are kept."""
 
 
 class AnswerRows:
-    """The requests with keys of all servers. Times are by the database's clock, which all servers share."""
+    """The keyed requests of all servers. Times are by the database's clock, which all servers share."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
@@ -33,7 +33,7 @@ class AnswerRows:
     ) -> AnswerRow | None:
         """Record that a request is in progress; return the request that has the key already, if any.
 
-        ``token`` tells this request from others; the key is free again after some seconds.
+        ``token`` identifies this request. The key becomes free again after ``seconds``.
         """
         while True:
             *_, claimed, found = self._connections.read_all(
@@ -44,7 +44,7 @@ class AnswerRows:
                     (
                         "INSERT INTO answers (holder, key, agent, request, token, until) "
                         f"VALUES (%s, %s, %s, %s, %s, {_NOW} + make_interval(secs => %s)) "
-                        # A claim whose connection was cut at its commit is repeated, and finds itself.
+                        # A claim whose connection was cut at its commit is retried, and finds its own row.
                         "ON CONFLICT (holder, key) DO UPDATE SET token = excluded.token "
                         "WHERE answers.token = excluded.token RETURNING 1",
                         (*name, agent, request, token, seconds),
@@ -57,7 +57,7 @@ class AnswerRows:
             )
             if claimed:
                 return None
-            if found:  # Else the other request has ended, and was forgotten, at this moment.
+            if found:  # Else the other request was forgotten just now.
                 return AnswerRow(*found[0])
 
     def keep(
@@ -68,9 +68,9 @@ class AnswerRows:
         answer: tuple[bytes, bytes] | None,
         seconds: float,
     ) -> None:
-        """Keep the end of a request for some seconds: its status, and its headers and body if given.
+        """Keep the result of a request for some seconds: its status, and its headers and body if given.
 
-        Where memory of the agent was purged since the request began, only its status is kept.
+        If memory of the agent was purged after the request began, only the status is kept.
         """
         headers, body = answer or (None, None)
         self._connections.read_all(
@@ -83,7 +83,7 @@ class AnswerRows:
                     "WHERE holder = %s AND key = %s AND token = %s",
                     (status, headers, body, seconds, *name, token),
                 ),
-                # Of more bodies than one holder may keep, those that end first go.
+                # If a holder has too many bodies, remove those that expire first.
                 (
                     "UPDATE answers SET headers = NULL, body = NULL WHERE body IS NOT NULL "
                     "AND (holder, key) IN (SELECT holder, key FROM answers WHERE holder = %s "
@@ -103,13 +103,13 @@ _FORGET = "UPDATE answers SET headers = NULL, body = NULL, purged = true WHERE a
 
 
 def forgetting(connections: Connections, agent: str) -> list[Statement]:
-    """Return the statements, for a transaction of an agent, that remove the responses which may quote it.
+    """Return the statements, for a transaction of an agent, that remove responses that may quote the agent.
 
-    Those of no agent may do so, too.
+    Responses without an agent are removed too, as they may do so.
     """
     return [
-        # Row-level security shows responses under a name of their own: the setting changes for this
-        # statement, and back.
+        # Row-level security shows responses only under their own name: change the setting for this
+        # statement, and then back.
         *connections.entering(ALL_AGENTS),
         (_FORGET, ([agent, ""],)),
         *connections.entering(agent),
@@ -117,7 +117,7 @@ def forgetting(connections: Connections, agent: str) -> list[Statement]:
 
 
 def expire(connections: Connections, connection: Connection) -> None:
-    """Remove the requests whose time is over."""
+    """Remove the requests that have expired."""
     with connection.transaction():
         connections.enter(connection, ALL_AGENTS)
         connection.execute(_EXPIRE.encode())

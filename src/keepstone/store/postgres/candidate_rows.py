@@ -1,6 +1,6 @@
-"""SQL of a recall's candidates, with the facts that recall asks for next, to save further round trips.
+"""SQL for the candidates of a recall, with the data that recall needs next, to save round trips.
 
-These facts are their neighbours, their nearness to a vector, their beginnings and their records.
+The data are their neighbours, their cosines with a vector, the beginnings of their texts, and their records.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from keepstone.vector import Vector
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """How near entries ``e`` are to a vector, in SQL."""
+    """SQL for the cosines of entries ``e`` with a vector."""
 
     column: str = "NULL::float8"
     joined: str = ""
     vector: Sequence[Any] = ()
-    """The value of the column; none if nothing is measured."""
+    """The parameter of the column; empty if nothing is measured."""
     space: Sequence[Any] = ()
-    """The value of the join."""
+    """The parameter of the join."""
 
 
 def measured(query_vector: tuple[str, Vector] | None) -> Measured:
-    """Return the cosines with a vector of a space, or nothing."""
+    """Return the SQL for cosines with a vector of a space, or for nulls if there is no vector."""
     if query_vector is None:
         return Measured()
     space, vector = query_vector
@@ -39,7 +39,7 @@ def measured(query_vector: tuple[str, Vector] | None) -> Measured:
 
 
 def _around(agent: str, reach: int) -> Query:
-    """Return the query of the key of entry ``x`` and of those around it, with their distances."""
+    """Return the query for the keys of entry ``x`` and its neighbours, with their distances."""
     near = [
         f" UNION ALL (SELECT n.key, row_number() OVER (ORDER BY n.seq {order}) AS far FROM entries n "
         f"WHERE n.agent = %s AND n.session = x.session AND n.seq {sign} x.seq "
@@ -51,10 +51,11 @@ def _around(agent: str, reach: int) -> Query:
 
 
 def linked(keys: str, given: list[Any], reach: int, scope: Scope, near: Measured) -> Query:
-    """Return the query of entries by their keys, an SQL array, and of the entries around them.
+    """Return the query for entries, whose keys are an SQL array, and for their neighbours.
 
-    A row is a key, and of an entry there or around how near it is, its distance from the first one, which
-    is 0 for itself, its key, head and time; with ``where``, which is compared on all of them, its record.
+    A row has the key of an entry ``x``. Then follow, for ``x`` or one of its neighbours, the cosine, the
+    distance from ``x`` (0 for ``x`` itself), the key, the head and the time. With ``where``, which is checked
+    on all of them, the record comes last.
     """
     condition, values = conditions(scope)
     record, lines = (f", {LOADED}", LINES) if scope.where else ("", "")
@@ -69,12 +70,12 @@ def linked(keys: str, given: list[Any], reach: int, scope: Scope, near: Measured
 
 
 def with_neighbours(nearest: Query, ahead: Ahead, scope: Scope, near: Measured) -> Query:
-    """Return the query of the nearest entries, then of these and of those ahead with all around them."""
+    """Return the query for the nearest entries, then for these and those of ``ahead`` with neighbours."""
     sql, values = linked(
         "(SELECT array_agg(key) FROM nearest) || %s::bigint[]", [list(ahead.keys)], ahead.reach, scope, near
     )
     return (
-        # MATERIALIZED, as it is used twice: the planner would put it into both places and compute it twice.
+        # MATERIALIZED, as it is used twice and must be computed only once.
         f"WITH nearest AS MATERIALIZED ({nearest[0]}) SELECT key, distance, NULL::bigint, NULL::bigint, "
         f"NULL, NULL{', NULL, NULL' if scope.where else ''} FROM nearest UNION ALL {sql}",
         [*nearest[1], *values],
@@ -82,7 +83,7 @@ def with_neighbours(nearest: Query, ahead: Ahead, scope: Scope, near: Measured) 
 
 
 def with_records(nearest: Query, agent: str) -> Query:
-    """Return the query of the nearest entries, each with its record."""
+    """Return the query for the nearest entries, each with its record."""
     return (
         f"WITH nearest AS MATERIALIZED ({nearest[0]}) SELECT nearest.key, nearest.distance, {LOADED} "
         f"{FROM} JOIN nearest ON nearest.key = e.key WHERE e.agent = %s",

@@ -1,8 +1,8 @@
-"""How often common words are in the entries of a large agent, and which of them a search needs.
+"""Estimated frequencies of common words in a large agent's entries, and the choice of entries to score.
 
-To count the holders of a common word, and to score them all, takes seconds at a million entries. So their
-number is estimated from a sample, and an entry without a rare word of the query is scored only where it holds
-the common ones together, as otherwise it comes behind those.
+Counting and scoring all entries that hold a common word takes seconds at a million entries. So their number
+is estimated from a sample. An entry without a rare word of the query is scored only if it holds the common
+words together, as an entry with only some of them ranks below.
 """
 
 from __future__ import annotations
@@ -16,43 +16,43 @@ from typing import Any, NamedTuple, TypeAlias
 Query: TypeAlias = "tuple[str, Sequence[Any]]"
 
 LARGE = 50_000
-"""Entries from which on an agent is large."""
+"""Number of entries from which an agent is large."""
 MOST = 20_000
-"""Holders of common words that a search scores, beside all holders of rare words."""
+"""Maximum number of holders of common words in each part of a search; rare words have no maximum."""
 _SAMPLED = 2_000
 _COMMON = 6
-"""Sampled entries that hold a word which is common: 3 in 1,000."""
+"""A word is common if at least this number of sampled entries hold it: 3 in 1,000."""
 _SECONDS = 600.0
 _MOST_AGENTS = 1_000
 
 
 class Common(NamedTuple):
-    """How many entries a large agent has, and how many of them hold each common word."""
+    """The number of a large agent's entries, and of the entries that hold each common word."""
 
     entries: int
     holders: Mapping[int, int]
 
 
 class CommonWords:
-    """The common words of large agents, kept for a time."""
+    """Cache of the common words of large agents."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._known: dict[str, tuple[float, Common]] = {}
 
     def of(self, agent: str) -> Common | None:
-        """Return an agent's common words, none for one that is not large; None if nothing is known."""
+        """Return an agent's common words (empty for a small agent), or None if they are not cached."""
         with self._guard:
             known = self._known.get(agent)
         return None if known is None else known[1]
 
     def is_due(self, agent: str) -> bool:
-        """Return whether a search should bring them."""
+        """Return whether the next search should read an agent's common words."""
         with self._guard:
             return time.monotonic() - self._known.get(agent, (float("-inf"),))[0] >= _SECONDS
 
     def take(self, agent: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Take in the query's result."""
+        """Cache the result of the query ``sample``."""
         holders = {token: round(hits * entries / sampled) for token, hits, sampled, entries in rows}
         found = Common(rows[0][3] if rows else 0, holders)
         with self._guard:
@@ -62,7 +62,7 @@ class CommonWords:
 
 
 def sample(agent: str) -> Query:
-    """Return the query of the words that entries at even distances hold, if the agent is large."""
+    """Return the query for the common words of evenly spaced entries, empty for a small agent."""
     keys = "SELECT key FROM entries WHERE agent = %s"
     return (
         "WITH total AS MATERIALIZED "
@@ -70,7 +70,7 @@ def sample(agent: str) -> Query:
         f"bounds AS MATERIALIZED (SELECT ({keys} ORDER BY key LIMIT 1) AS low, "
         f"({keys} ORDER BY key DESC LIMIT 1) AS high), "
         f"chosen AS MATERIALIZED (SELECT DISTINCT ({keys} "
-        # Keys at even distances, each found by one step in the index: nothing is counted or sorted.
+        # Evenly spaced keys, each found by one index lookup: nothing is counted or sorted.
         f"AND key >= low + (high - low) * step / {_SAMPLED - 1} "
         "ORDER BY key LIMIT 1) AS key FROM total, bounds, "
         f"generate_series(0, CASE WHEN n >= {LARGE} THEN {_SAMPLED - 1} ELSE -1 END) AS step) "
@@ -82,18 +82,18 @@ def sample(agent: str) -> Query:
 
 
 class Chosen(NamedTuple):
-    """Which entries a search scores."""
+    """The words whose holders a search scores."""
 
     any: list[int]
-    """Holders of any of these words,"""
+    """Words whose holders are all scored."""
     every: list[int]
-    """then ``MOST`` holders of all of these,"""
+    """Words that are scored in at most ``MOST`` entries that hold all of them."""
     few: list[int]
-    """and ``MOST`` holders of this word, where hardly any entry holds a word of ``any``."""
+    """A word that is scored in at most ``MOST`` entries, if too few hold a word of ``any``."""
 
 
 def choose(tokens: Sequence[int], common: Common) -> Chosen:
-    """Return which holders of a query's words to score, at most about ``MOST`` of common ones.
+    """Choose the holders of a query's words to score; at most about ``MOST`` hold common words only.
 
     Examples:
         >>> choose([1, 2, 3, 4], Common(1_000_000, {2: 15_000, 3: 90_000, 4: 300_000}))
@@ -110,7 +110,7 @@ def choose(tokens: Sequence[int], common: Common) -> Chosen:
         chosen.append(rest.pop(0))
     few = rest[:1] if room == MOST else []
     for count in range(2, len(rest)):
-        # As if words stood together by chance: they do so more often.
+        # Estimate as if words were independent; in fact they occur together more often.
         if entries * math.prod(holders[token] / entries for token in rest[:count]) <= MOST:
             return Chosen(chosen, rest[:count], few)
     return Chosen(chosen, rest if len(rest) > 1 else [], few)

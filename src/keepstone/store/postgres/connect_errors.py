@@ -1,4 +1,4 @@
-"""Errors of libpq without a connection: they have no SQLSTATE, so their words are read."""
+"""Errors of libpq while it connects. They have no SQLSTATE, so their messages are matched."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ _OPTION = re.compile(r"invalid (?:URI query parameter|connection option):? \"(.*
 
 
 def remedy_of(error: psycopg.OperationalError) -> str | None:
-    """Return the remedy for an error at connecting; None if its message names no known cause."""
+    """Return the remedy for a connection error, or None if its message names no known cause."""
     said = str(error)
     return next((remedy for words, remedy in _REMEDIES if re.search(words, said)), None)
 
 
 def may_pass(error: psycopg.OperationalError) -> bool:
-    """Return whether an error at connecting means that the server restarts, or hands over to another."""
+    """Return whether a connection error means that the server is restarting or failing over."""
     return error.sqlstate is None and remedy_of(error) is None and bool(_PASSING.search(str(error)))
 
 
 def unknown_option(error: psycopg.ProgrammingError) -> str | None:
-    """Return the option of a URL that libpq does not know, None if the URL is wrong."""
+    """Return the option of a URL that libpq does not know, or None if the URL has another fault."""
     found = _OPTION.search(str(error))
     return found[1] if found else None

@@ -1,6 +1,6 @@
 """Connections to the database: the pool, transactions of one agent, retries, and errors.
 
-Messages of a connection are not shown if they may hold a part of the password.
+In the messages of a connection, the password and its parts of three or more characters are masked.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ T = TypeVar("T")
 Connection: TypeAlias = HomeConnection
 
 LOCK_SECONDS = 5
-"""Seconds that a writer waits for another one's lock."""
+"""Seconds that a writer waits for the lock of another writer."""
 POOL_SECONDS = 10.0
-"""Seconds that a call waits for a connection."""
+"""Seconds that a call waits for a connection from the pool."""
 _BACK_SECONDS = 1.0
-"""Seconds that it waits once more where the server answers: it may have come back at this moment."""
+"""Seconds of a second wait if the server answers: it may have just restarted."""
 _BETWEEN_TRIES = 0.1
 MOST_CONNECTIONS = 10
-"""Connections of one process."""
+"""Maximum number of connections in the pool of one process."""
 
 _TRIES = 6
 _SETTINGS: dict[str, Any] = {
@@ -59,21 +59,21 @@ _IN_QUERY = re.compile(r"(?<=[?&])(password|sslpassword)=([^&]*)", re.IGNORECASE
 _SHORTEST = 3
 
 AGAIN = (pg.SerializationFailure, pg.DeadlockDetected)
-"""Errors after which the database has undone a transaction, and asks to repeat it."""
+"""Errors after which the database has rolled back a transaction, which may be retried."""
 
 PLANNED_ONCE = ", set_config('plan_cache_mode', 'force_generic_plan', true)"
-"""A setting for prepared statements that cost less than to plan them for their values each time."""
+"""A setting for prepared statements that take less time than planning them for each set of values."""
 
 
 class VanishedError(Exception):
-    """A row that was to be locked was removed at this moment: the transaction begins again."""
+    """A row was removed just before it was locked; the transaction is retried."""
 
 
 _TRANSLATED = (psycopg.Error, VanishedError)
 
 
 class Target:
-    """The target of a home's URL: where to connect, and the parts that must never be shown."""
+    """The database that a home's URL names, and the secrets in the URL, which must never be shown."""
 
     def __init__(self, url: str) -> None:
         scheme, _, rest = url.partition(":")
@@ -83,7 +83,7 @@ class Target:
             *([found["secret"]] if found else []),
             *(match[2] for match in _IN_QUERY.finditer(self.dsn)),
         ]
-        # An unencoded "@" or "/" in a password cuts it up, and a message may show any of the pieces.
+        # An unencoded "@" or "/" in a password splits it, and a message may contain any of the parts.
         parts = [part for secret in secrets for part in (secret, *re.split(r"[@/:?#]", secret))]
         self._secrets = sorted({*parts, *map(unquote, parts)} - {""}, key=len, reverse=True)
         try:
@@ -106,7 +106,7 @@ class Target:
         return self.without_secrets(_IN_QUERY.sub(r"\1=***", shown))
 
     def without_secrets(self, text: str) -> str:
-        """Return a message without the password, or any part of it that was taken for something else."""
+        """Return a message with the password masked, and any part of it that was parsed as something else."""
         for secret in self._secrets:
             # Masking one or two characters would hide most of the message.
             text = text.replace(secret, "***") if len(secret) >= _SHORTEST else text
@@ -119,11 +119,11 @@ class Connections:
     def __init__(self, url: str, *, durable: bool) -> None:
         self.target = Target(url)
         self.language = ENGLISH
-        """The language that words are stemmed by."""
+        """The language that is used for stemming."""
         self.writes = 0
-        """Changes with each write of this process, so that cached values are read again."""
+        """Number of writes by this process; when it changes, cached values are read again."""
         self.is_distributed = False
-        """Whether Citus has the tables: its nodes hear of settings by ``SET LOCAL`` behind BEGIN only."""
+        """Whether Citus distributes the tables: it passes on only settings by ``SET LOCAL`` after BEGIN."""
         self._durable = durable
         self._reset()
         reset_in_child(self)
@@ -131,12 +131,12 @@ class Connections:
     def _reset(self) -> None:
         self._guard = threading.Lock()
         self.adds = Groups[Any]()
-        """New entries of several threads, which are written together."""
+        """Groups of new entries from several threads, which are written together."""
         self._pool: ConnectionPool[Connection] | None = None
 
     def reset(self) -> None:
         """Leave the connections to the parent process."""
-        self._inherited = self._pool  # Kept, as ending them would end the parent's.
+        self._inherited = self._pool  # Closing them would close the parent's.
         self._reset()
 
     def _opened(self) -> ConnectionPool[Connection]:
@@ -144,7 +144,7 @@ class Connections:
             if self._pool is None:
                 self._pool = ConnectionPool(
                     self.target.dsn,
-                    # None, so that an idle process gives all its connections back.
+                    # With 0, an idle process closes all its connections.
                     min_size=0,
                     max_size=MOST_CONNECTIONS,
                     timeout=POOL_SECONDS,
@@ -178,9 +178,9 @@ class Connections:
             pool.close()
 
     def alone(self, *, seconds: float = 0.0) -> Connection:
-        """Return a connection outside the pool, for one that is kept.
+        """Return a connection outside the pool, which the caller may keep.
 
-        For some ``seconds`` it is tried again where the server seems to restart.
+        Retries for ``seconds`` if the server seems to be restarting.
 
         Raises:
             StoreError: The database does not answer, or the schema of the home is missing.
@@ -202,12 +202,12 @@ class Connections:
             time.sleep(_BETWEEN_TRIES)
 
     def enter(self, connection: Connection, agent: str) -> None:
-        """Act for an agent until the end of the transaction, which has begun."""
+        """Set the agent until the end of the current transaction."""
         for statement, values in self.entering(agent):
             connection.execute(statement.encode(), values)
 
     def entering(self, agent: str, more: str = "") -> list[Statement]:
-        """Return the statements of ``enter``; the last one has another expression."""
+        """Return the statements of ``enter``; ``more`` adds expressions to the last statement."""
         begin: list[Statement] = []
         if (acting := ACTING.get()) is not None:
             role = "keepstone.writer" if acting.is_writing else "keepstone.reader"
@@ -220,16 +220,16 @@ class Connections:
         return [*begin, (f"SELECT set_config('keepstone.agent', %s, true){more}", (agent,))]
 
     def once(self, work: Callable[[Connection], T]) -> T:
-        """Do something with a leased connection; errors of statements are psycopg's."""
+        """Run ``work`` once with a connection of the pool; statements raise psycopg's errors."""
         pool = self._opened()
         try:
             connection = pool.getconn()
         except PoolTimeout:
-            self.alone().close()  # Tells why, if that is the server's doing.
+            self.alone().close()  # Raises the cause if the server does not answer.
             connection = pool.getconn(_BACK_SECONDS)
         try:
             return work(connection)
-        # Also after an interruption: the pool would give the connection away within its transaction.
+        # Also after an interrupt, so that no connection returns to the pool inside a transaction.
         except BaseException:
             with suppress(psycopg.Error):
                 connection.execute("ROLLBACK")
@@ -238,12 +238,12 @@ class Connections:
             pool.putconn(connection)
 
     def run(self, work: Callable[[Connection], T]) -> T:
-        """Do something with a connection, again where the connection is cut or the database undoes it.
+        """Run ``work`` with a connection; retry if the connection is cut or the database rolls back.
 
-        ``work`` must not write twice when it is repeated.
+        ``work`` must not write twice if it is retried.
 
         Raises:
-            StoreError, LockTimeoutError: The database failed; the message has the remedy.
+            StoreError, LockTimeoutError: The database failed; the message names the remedy.
         """
         for attempt in range(_TRIES):
             try:
@@ -258,15 +258,15 @@ class Connections:
         raise AssertionError
 
     def read(self, agent: str, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Return the rows of a query about an agent; one round trip."""
+        """Return the rows of a query about an agent, in one round trip."""
         return self.read_all(agent, [(query, values)])[0]
 
     def read_all(
         self, agent: str, queries: Sequence[tuple[str, Sequence[Any]]], more: str = ""
     ) -> list[list[tuple[Any, ...]]]:
-        """Return the rows of several queries about an agent; one round trip, and one transaction.
+        """Return the rows of several queries about an agent, in one round trip and one transaction.
 
-        ``more`` is another expression of the statement that begins it, such as ``PLANNED_ONCE``.
+        ``more`` adds a setting to the first statement of the transaction, such as ``PLANNED_ONCE``.
         """
         begin = self.entering(agent, more)
         statements = [*begin, *queries]
@@ -288,7 +288,7 @@ class Connections:
 
     @contextmanager
     def translated(self) -> Iterator[None]:
-        """Raise errors of the database as ours, with a remedy and without the password."""
+        """Raise database errors as keepstone's errors, with a remedy and without the password."""
         try:
             yield
         except _TRANSLATED as error:
@@ -304,7 +304,7 @@ class Connections:
 
 
 def is_cut(error: psycopg.Error) -> bool:
-    """Return whether an error means that the connection is gone, or that the server starts or stops."""
+    """Return whether an error means that the connection is lost or the server is starting or stopping."""
     if isinstance(error, pg.AdminShutdown | pg.CrashShutdown | pg.CannotConnectNow | pg.ConnectionException):
         return True
     if isinstance(error, PoolTimeout):
@@ -317,7 +317,7 @@ def _remedy(error: Exception) -> str:
         found = remedy_of(error)
         if found is not None:
             return found
-    # The general error comes last, as most others are cases of it.
+    # The general error comes last, as most others are subclasses of it.
     remedies: list[tuple[type[Exception] | tuple[type[Exception], ...], str]] = [
         (PoolTimeout, "more calls at the same time than connections: use fewer threads, and try again"),
         (

@@ -25,11 +25,11 @@ LINES = (
     "LEFT JOIN lines l ON l.agent = e.agent AND l.session = e.session AND l.seq = e.seq AND NOT l.archived"
 )
 FROM = f"FROM entries e {LINES}"
-"""Where entries come from, with the line that says the whole entry in its column ``record``."""
+"""The FROM clause for entries, with the log line that has the record if column ``record`` is null."""
 _STEP = 500
-"""Rows that are read at once, if only their records show whether they are wanted."""
+"""Number of rows read at a time if only their records show whether they match."""
 _LINES, _MOST_LINES = 5_000, 50_000
-"""Lines of one session, and of many, that are read in one go."""
+"""Maximum numbers of lines that one query reads, from one session and from several sessions."""
 
 
 def loaded(agent: str, row: Sequence[Any]) -> Entry:
@@ -40,7 +40,7 @@ def loaded(agent: str, row: Sequence[Any]) -> Entry:
 def sessions(
     connections: Connections, agent: str, limit: int | None, cursor: str | None
 ) -> Page[SessionInfo]:
-    """Return sessions, the one changed last first, then by id."""
+    """Return a page of sessions, the last modified first, then by id in descending order."""
     after, values = "", [agent]
     if cursor is not None:
         ts, name = decode(cursor, str, str)
@@ -57,7 +57,7 @@ def sessions(
 
 
 def session(connections: Connections, agent: str, name: str) -> SessionInfo | None:
-    """Return one session, None if it is missing."""
+    """Return one session, or None if it is missing."""
     rows = connections.read(
         agent, "SELECT modified, size FROM sessions WHERE agent = %s AND session = %s", (agent, stored(name))
     )
@@ -102,7 +102,7 @@ def _texts(connections: Connections, agent: str, name: str) -> SessionTexts:
 
 
 def find(connections: Connections, agent: str, entry_id: str, name: str | None) -> list[Entry]:
-    """Return the live entries with an id, at most one a session."""
+    """Return the live entries with an id, at most one per session."""
     chosen, values = ("", ()) if name is None else ("AND e.session = %s", (stored(name),))
     sql = f"SELECT {LOADED} {FROM} WHERE e.agent = %s AND e.id = %s {chosen} ORDER BY e.session"
     return [loaded(agent, row) for row in connections.read(agent, sql, (agent, stored(entry_id), *values))]
@@ -116,7 +116,7 @@ def entries(
     types: Sequence[str] | None,
     cursor: str | None,
 ) -> Page[Entry]:
-    """Return a session's newest entries before a place, the oldest first."""
+    """Return a page of a session's newest entries before the cursor, oldest first."""
     where = "e.agent = %s AND e.session = %s"
     values: list[Any] = [agent, stored(name)]
     if types is not None:
@@ -143,7 +143,7 @@ def of_records(
     types: Sequence[str] | None,
     cursor: str | None,
 ) -> Page[Entry]:
-    """Return the newest of a session's records, or of those before a place, as entries."""
+    """Return a page of the newest of a session's records before the cursor, as entries."""
     chosen = [(at, record) for at, record in enumerate(records) if types is None or record["type"] in types]
     if cursor is not None:
         end = decode(cursor, int)[0]
@@ -159,7 +159,7 @@ def of_records(
 def lines(
     connections: Connections, agent: str, name: str, condition: str = "NOT archived", *more: Any
 ) -> Iterator[tuple[Line, bool]]:
-    """Yield lines of a session by (archived first, seq), with whether each is archived; some at a time."""
+    """Yield a session's lines with their archived flags, archived lines first, then by seq; in batches."""
     for seq, _, raw, entry_id, ts, archived in line_rows(connections, agent, name, condition, *more):
         yield line_of(seq, raw, entry_id, ts), archived
 
@@ -167,7 +167,7 @@ def lines(
 def line_rows(
     connections: Connections, agent: str, name: str, condition: str = "true", *more: Any
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield seq, folded, bytes, id, time and archived of these lines."""
+    """Yield the columns seq, folded, line, id, ts and archived of a session's lines."""
     for archived in (True, False):
         last = (-1, False)
         while True:
@@ -185,14 +185,14 @@ def line_rows(
 
 
 def state(connections: Connections, agent: str, name: str, moment: datetime | None) -> Sequence[Record]:
-    """Return a session's entries as they were at a time, or are now with the archived ones."""
+    """Return a session's entries at a time, or now (None), including archived entries."""
     return state_of(lines(connections, agent, name, "true"), moment)
 
 
 def states(
     connections: Connections, agent: str, moment: datetime, names: Sequence[str] | None
 ) -> dict[str, Sequence[Record]]:
-    """Return the entries of some sessions, or of all (None), at a time."""
+    """Return the entries of some sessions, or of all (None), as they were at a time."""
     chosen, values = ("", []) if names is None else ("AND session = ANY(%s)", [[*map(stored, names)]])
     found: dict[str, list[tuple[Line, bool]]] = {}
     last: tuple[Any, ...] = ("", False, -1, False)
@@ -258,7 +258,7 @@ def _versions(connections: Connections, agent: str, name: str, entry_id: str) ->
 def matching(
     connections: Connections, agent: str, text: str, name: str | None, limit: int | None, cursor: str | None
 ) -> Page[tuple[str, str]]:
-    """Return session and id of entries with a text, sorted; sessions before the cursor's are not read."""
+    """Return sorted (session, id) of entries that contain a text; skip sessions before the cursor's."""
     last = ("", "") if cursor is None else tuple(decode(cursor, str, str))
     names = session_names(connections, agent) if name is None else [name]
     holds = holding(text)
@@ -274,7 +274,7 @@ def matching(
 def linked(
     connections: Connections, agent: str, ids: Sequence[str], rel: str | None, limit: int
 ) -> list[Entry]:
-    """Return at most ``limit`` live entries that link to one of the ids, by this relation or any."""
+    """Return up to ``limit`` live entries that link to one of the ids, by a relation or by any (None)."""
     wanted = frozenset(ids)
     rows = connections.read(
         agent,
@@ -306,16 +306,16 @@ def standing(connections: Connections, agent: str, limit: int) -> list[Entry]:
 
 
 def entry_counts(connections: Connections, agent: str, name: str | None) -> dict[str, int]:
-    """Return how many live entries each session has, or one; sessions without any are left out."""
+    """Return the number of live entries of each session, or of one; empty sessions are left out."""
     chosen, values = ("", ()) if name is None else ("AND session = %s", (stored(name),))
     sql = f"SELECT session, entries FROM sessions WHERE agent = %s AND entries > 0 {chosen}"
     return {shown(session): count for session, count in connections.read(agent, sql, (agent, *values))}
 
 
 def conditions(scope: Scope, *, alias: str = "e") -> tuple[str, list[Any]]:
-    """Return a scope as an SQL condition with its values: the only place where one becomes the other.
+    """Return a scope as an SQL condition with its values.
 
-    It decides ``where`` and ``valid_at`` only in part: the caller compares the entries that it loads.
+    The condition leaves out ``where`` and ``valid_at``: the caller checks them on loaded entries.
     """
     parts, values = [f"{alias}.agent = %s"], [scope.agent]
 
@@ -348,7 +348,7 @@ def filtered(scope: Scope) -> tuple[str, list[Any]]:
 def select(
     connections: Connections, scope: Scope, limit: int | None, cursor: str | None, *, newest_first: bool
 ) -> Page[Entry]:
-    """Return a page of the entries that a scope selects, by time, session and place."""
+    """Return a page of the entries that a scope selects, sorted by time, session and seq."""
     order, sign = ("DESC", "<") if newest_first else ("ASC", ">")
     place = None if cursor is None else decode(cursor, int, str, int)
     condition, values = filtered(scope)

@@ -1,6 +1,7 @@
-"""The row of an entry, made of its record alone.
+"""The row of an entry, derived from its record alone.
 
-Names hold NUL as the characters 1 1, since PostgreSQL refuses it; they keep the order of code points.
+PostgreSQL does not allow NUL, so stored texts have U+0001 twice in its place. This keeps the order of code
+points.
 """
 
 from __future__ import annotations
@@ -26,34 +27,34 @@ from keepstone.model import Comparison, Entry, Record
 from keepstone.text.tokenizer import is_unspaced, pairs, stem, stems_of
 
 _HEAD = 64
-"""Characters that a head has: enough for a speaker's name."""
+"""Maximum number of characters of a head: enough for a speaker's name."""
 _LONGEST_INDEXED = 1_000_000
-"""Characters of a text whose words are indexed."""
+"""Maximum number of characters of a text whose words are indexed."""
 _MOST_FACTS = 500
 _DEEPEST = 8
 _UNKNOWN = frozenset({"access", "embedding"})
-"""Keys whose values are compared on the entry only."""
+"""Keys that facts leave out; conditions on these keys are checked on the entry."""
 _KNOWN = (ENVELOPE | RESERVED) - _UNKNOWN
 _ESCAPED = str.maketrans({'"': '\\"', "\\": "\\\\"})
 
 
 def stored(text: str) -> str:
-    """Return a text as a column holds it.
+    """Return a text as it is stored in a column.
 
     Examples:
         >>> shown(stored("a" + chr(0) + chr(1))) == "a" + chr(0) + chr(1)
         True
     """
     if not text.isascii():
-        text = text.encode("utf-8", "replace").decode()  # Lone surrogates, of another program's escapes.
+        text = text.encode("utf-8", "replace").decode()  # Other programs may write lone surrogates.
     if "\1" in text or "\0" in text:
-        # In this order, as the replacement of NUL brings in further characters 1.
+        # In this order, as replacing NUL adds further U+0001.
         return text.replace("\1", "\1\2").replace("\0", "\1\1")
     return text
 
 
 def shown(text: str) -> str:
-    """Return the text that a column holds."""
+    """Return the original text of a stored text."""
     return text.replace("\1\1", "\0").replace("\1\2", "\1") if "\1" in text else text
 
 
@@ -64,7 +65,7 @@ def digest(*parts: str) -> int:
 
 
 class Columns(NamedTuple):
-    """The columns of an entry that its record says, arrays as PostgreSQL writes them."""
+    """The columns of an entry that derive from its record; arrays are PostgreSQL literals."""
 
     ts: datetime
     type: str
@@ -104,13 +105,13 @@ def columns_of(entry: Entry, language: str) -> Columns:
 
 
 def _names(texts: Iterable[str]) -> str:
-    """Return names as PostgreSQL writes an array."""
+    """Return names as a PostgreSQL array literal."""
     quoted = (f'"{stored(text).translate(_ESCAPED)}"' for text in texts)
     return f"{{{','.join(quoted)}}}"
 
 
 def _array(numbers: Iterable[int]) -> str:
-    """Return numbers as PostgreSQL reads an array, which costs less than to adapt each of them."""
+    """Return numbers as a PostgreSQL array literal, which costs less than adapting each number."""
     return f"{{{repr([*numbers])[1:-1]}}}"
 
 
@@ -125,7 +126,7 @@ def _key(agent: str, path: str) -> int:
 
 
 def tokens_of(agent: str, term: str, language: str) -> list[int]:
-    """Return the terms that an entry must all hold to hold a word of a query."""
+    """Return the terms of a query's word; an entry holds the word if it has all of them."""
     if is_unspaced(term):
         tokens = [f"{term}*"] if len(term) == 1 else [stem(pair, language) for pair in pairs(term)[:-1]]
     else:
@@ -137,7 +138,7 @@ def tokens_of(agent: str, term: str, language: str) -> list[int]:
 
 
 def facts_of(entry: Entry) -> set[int]:
-    """Return the digests of the keys that an entry has, and of the values at them but for times."""
+    """Return the digests of an entry's keys, and of their values except times."""
     agent, record, found = entry.agent, entry.line, set[int]()
     level = [*entry.data.items(), *[(key, record[key]) for key in record.keys() & _KNOWN]]
     for _ in range(_DEEPEST):
@@ -151,7 +152,7 @@ def facts_of(entry: Entry) -> set[int]:
         if len(found) + len(deeper) > _MOST_FACTS:
             break
         level = deeper
-    # Values that are left over are too many or too deep: the digest of the empty key says so.
+    # Values left over are too many or too deep: the digest of the empty key marks such an entry.
     return {digest(agent, "")} if level else found
 
 
@@ -162,7 +163,7 @@ def _said(value: Any) -> str:
         return str(value)
     if isinstance(value, int | float):
         try:
-            # Adding 0.0 makes one of the two zeros, which are equal in Python.
+            # Adding 0.0 turns -0.0 into 0.0, as both are equal in Python.
             return f"number {float(value) + 0.0!r}"
         except OverflowError:
             return "number"
@@ -170,7 +171,7 @@ def _said(value: Any) -> str:
 
 
 def facts_of_keys(agent: str, keys: Iterable[str]) -> list[int]:
-    """Return digests; an entry with one of the keys has at least one of them."""
+    """Return digests of which an entry with one of the keys has at least one."""
     return [digest(agent, key) for key in (*keys, "")]
 
 
@@ -182,7 +183,7 @@ def facts_wanted(agent: str, conditions: Iterable[Comparison]) -> list[list[int]
     wanted = []
     for condition in conditions:
         key, operator, value = condition.key, condition.operator, condition.value
-        # Entries without the key meet these conditions, too, and their digests say nothing.
+        # Digests cannot decide these conditions: entries without the key's digest may meet them.
         if (
             key in _UNKNOWN
             or operator in ("ne", "not_in", "trust")
@@ -202,10 +203,10 @@ def facts_wanted(agent: str, conditions: Iterable[Comparison]) -> list[list[int]
 
 
 def record_of(raw: bytes | None) -> Record:
-    """Return the record of an entry from its column ``record`` or, where that is null, its line.
+    """Return the record of an entry from its column ``record`` or, if that is null, from its line.
 
     Raises:
-        ValueError: It is damaged, which only another program can have done.
+        ValueError: The bytes are damaged, which only another program can have caused.
     """
     found = parse(raw) if raw is not None else None
     if found is None:
@@ -214,5 +215,5 @@ def record_of(raw: bytes | None) -> Record:
 
 
 def kept_record(record: Record, *, pristine: bool) -> bytes | None:
-    """Return the column ``record`` of an entry."""
+    """Return the value of an entry's column ``record``: null if its line has the whole record."""
     return None if pristine else dump_read(record)

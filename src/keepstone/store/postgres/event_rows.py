@@ -1,7 +1,8 @@
 """Changes of a home for watchers, from the event rows of each write; NOTIFY wakes the watchers.
 
-A cursor names two states of the database and a number: all events of the first state were reported, and of
-the further events of the second state those up to the number. So an event that commits late is not left out.
+A cursor has two snapshots of the database and a number. All events that the first snapshot shows were
+reported; of the events that only the second one shows, those up to the number. So an event that commits late
+is not left out.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from keepstone.store.postgres.session_lines import tell
 from keepstone.store.removal_marks import digest
 
 KEPT = "7 days"
-"""How long events are kept for callers that go on from a cursor."""
+"""Time for which events are kept for callers that continue from a cursor."""
 _SECONDS = 1.0
-"""Seconds after which a watch looks also where nothing woke it: a notice may be lost."""
+"""Seconds after which a watcher reads events even without a notice, as a notice may be lost."""
 _SNAPSHOT = re.compile(r"\d+:\d+:[\d,]*")
 
 
-# The condition on xmin follows from the next one, but only it can use the index of transactions.
+# The condition on xmin follows from the next one, but only it can use the index on xid.
 _NEW = (
     "SELECT number, agent, session, id, kind FROM events WHERE agent = %s "
     "AND xid >= pg_snapshot_xmin(%s::pg_snapshot) AND NOT pg_visible_in_snapshot(xid, %s::pg_snapshot) "
@@ -43,15 +44,15 @@ _ALL = (
 _NOTIFY = f"SELECT pg_notify({CHANNEL}, %s)"
 _IDS_AT_ONCE = 50
 _LONGEST_NOTICE = 8_000
-"""Bytes that PostgreSQL takes in a notice, and one more."""
+"""Size of a notice, in bytes, from which PostgreSQL refuses it."""
 _PRUNED = "pruned"
-"""The key of the transaction up to which events were deleted."""
+"""The key in ``home`` of the last transaction whose events were deleted."""
 
 Found = tuple[int, str, str, str | None, Kind]
 
 
 class PostgresChanges:
-    """Changes in the sessions of some agents, or of all (None), from now or from a cursor on."""
+    """Changes in the sessions of some agents, or of all (None), after a cursor or from now on."""
 
     def __init__(self, connections: Connections, agents: Sequence[str] | None, since: str | None) -> None:
         self._connections = connections
@@ -61,8 +62,8 @@ class PostgresChanges:
         self._last = -1
         self._removed: list[tuple[str, str]] = []
         self._ids: dict[tuple[str, str, str], str] = {}
-        """Purged ids by agent, session and digest, until they were told."""
-        self._is_woken()  # Listens before the place is taken: only notices say which ids a purge had.
+        """Purged ids by agent, session and digest, until they are reported."""
+        self._is_woken()  # Listen before reading the position: only notices contain the ids of a purge.
         if since is None:
             [(now,)] = connections.read("", "SELECT pg_current_snapshot()::text")
             self._place = (now, now, 0)
@@ -89,7 +90,7 @@ class PostgresChanges:
             return []
         found, now = self._connections.run(self._read_events)
         if any(kind == "purge" for *_, kind in found):
-            self._is_woken()  # The notice of the events found here has arrived.
+            self._is_woken()  # The notices of the events found have arrived.
         self._polled = time.monotonic()
         first, self._place = self._place[0], (now, now, 0)
         changes: list[Change] = []
@@ -110,7 +111,7 @@ class PostgresChanges:
         ]
 
     def _read_events(self, connection: Connection) -> tuple[list[Found], str]:
-        """Return the new events, in the order of writing, and the state of the database that has them."""
+        """Return the new events in the order of writing, and the snapshot in which they were read."""
         first, second, number = self._place
         with connection.transaction():
             # One snapshot for state and rows, so that the cursor names exactly the rows that were read.
@@ -137,7 +138,7 @@ class PostgresChanges:
         return found if is_lost else sorted(found), now
 
     def _is_woken(self) -> bool:
-        """Return whether anything was written since, or may have been."""
+        """Return whether anything was or may have been written since the last call; collect notices."""
         try:
             if self._listener is None or self._listener.closed:
                 self._listener = self._connections.alone()
@@ -145,7 +146,7 @@ class PostgresChanges:
                 self._listener.execute(f"SELECT pg_advisory_lock_shared({WATCH_LOCK})")
                 [(channel,)] = self._listener.execute(f"SELECT {CHANNEL}".encode()).fetchall()
                 self._listener.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
-            # Numbers are given before the commit: the last one may be of an event without a notice yet.
+            # Numbers are assigned before the commit: the notice of the last number's event may come later.
             [(last,)] = self._listener.execute("SELECT last_value FROM events_number_seq").fetchall()
             is_new, self._last = last != self._last, last
             notices = [notice.payload for notice in self._listener.notifies(timeout=0)]
@@ -161,7 +162,7 @@ class PostgresChanges:
 
 
 def tell_purge(locked: LockedSession, ids: Sequence[str]) -> None:
-    """Note which entries were purged: as digests in the table, as ids only to those who watch now."""
+    """Record which entries were purged: as digests in the table, as ids only in notices to watchers."""
     tell(locked, [("purge", digest(locked.name, entry_id)) for entry_id in ids])
     for begin in range(0, len(ids) if locked.is_watched else 0, _IDS_AT_ONCE):
         notice = json.dumps([locked.agent, locked.name, ids[begin : begin + _IDS_AT_ONCE]])
@@ -170,9 +171,9 @@ def tell_purge(locked: LockedSession, ids: Sequence[str]) -> None:
 
 
 def tell_purged(connection: Connection, agent: str) -> None:
-    """Tell those who watch now, at the commit, which sessions a purge of their agent removes.
+    """Notify watchers, at the commit, of the sessions that a purge of their agent removes.
 
-    It is in no table, as nothing of the agent may stay.
+    No table records the sessions, as nothing of the agent may remain.
     """
     rows = connection.execute("SELECT session FROM sessions WHERE agent = %s", (agent,)).fetchall()
     for (name,) in rows:
@@ -180,10 +181,10 @@ def tell_purged(connection: Connection, agent: str) -> None:
 
 
 def prune(connections: Connections, agent: str) -> None:
-    """Delete old events."""
+    """Delete an agent's old events."""
     rows = connections.read(
         agent,
-        # A transaction's number becomes a numeric only by way of text.
+        # The id of a transaction can only be converted to numeric through text.
         "WITH gone AS (DELETE FROM events WHERE agent = %s "
         f"AND at < statement_timestamp() - interval '{KEPT}' RETURNING xid) "
         "SELECT max(xid::text::numeric)::text FROM gone",

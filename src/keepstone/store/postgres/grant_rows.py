@@ -15,14 +15,14 @@ _FORGET_LATER = 'DELETE FROM grants WHERE agent = %s AND "to" = %s AND ts > %s'
 _COLUMNS = 'agent, "to", may, types, tags, until, by, ts'
 _ADD = f"INSERT INTO grants ({_COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s, %s)"
 FORGET_RECEIVED = 'DELETE FROM grants WHERE "to" = %s'
-"""Removes the grants of others to the agent of the connection."""
+"""Removes the grants that an agent received from other agents."""
 POLICIES = (
     "entries granted_reading",
     "entries granted_adding",
     "entries granted_changing",
     "lines granted_reading",
 )
-"""The policies that read the grants, with their tables."""
+"""The row-level security policies that read the grants, each after its table."""
 
 
 def grants(connections: Connections, agent: str) -> list[Grant]:
@@ -31,7 +31,7 @@ def grants(connections: Connections, agent: str) -> list[Grant]:
 
 
 def add(connections: Connections, agent: str, grant: Grant, *, drop_later: bool) -> None:
-    """Add a grant, and with ``drop_later`` remove grants of a later time to the same agent."""
+    """Add a grant; with ``drop_later``, remove later grants to the same agent first."""
     types, tags = _stored(grant.types), _stored(grant.tags)
     by = None if grant.by is None else stored(grant.by)
     connections.read_all(

@@ -1,4 +1,4 @@
-"""Groups of several threads' work: items that arrive during a group's work form the next group."""
+"""Grouped work of several threads: items that arrive while a group is processed form the next group."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 _AT_WORK = 2
-"""Groups at a time: with one the database waits while the next one is made, with more they are small."""
+"""Usual maximum of running groups: with one, the database would idle; with more, groups would be small."""
 _LARGEST = 50
 _PATIENCE = 0.02
-"""Seconds after which the waiting items form a group, even if the running one is not done."""
+"""Seconds after which waiting items form a group even if the running groups are not done."""
 _LONGEST = 30.0
-"""Seconds after which a group is given up: its thread was interrupted before it could tell the others."""
+"""Seconds after which a thread stops waiting: its group's thread was interrupted before waking others."""
 
 
 class _Waiter(Generic[T]):
@@ -23,12 +23,12 @@ class _Waiter(Generic[T]):
         self.item = item
         self.group: list[_Waiter[T]] = []
         self.turn = threading.Lock()
-        """Held until the item is done, or the thread has a group to do."""
+        """Locked until the item is done, or the thread has a group to process."""
         self.turn.acquire()
 
 
 class Groups(Generic[T]):
-    """Groups of items that threads bring.
+    """Groups of items from several threads.
 
     Examples:
         >>> Groups[str]().do("item", print)
@@ -39,12 +39,12 @@ class Groups(Generic[T]):
         self._guard = threading.Lock()
         self._at_work = 0
         self.waiting: list[_Waiter[T]] = []
-        """The items that are in no group yet."""
+        """The waiters whose items are in no group yet."""
 
     def do(self, item: T, work: Callable[[Sequence[T]], None]) -> None:
         """Call ``work`` with a group that has this item, or wait for another thread that does.
 
-        An error of ``work`` is raised in the thread that called it, and not told to the others.
+        An error of ``work`` is raised only in the thread that called ``work``.
         """
         with self._guard:
             is_free = self._at_work < _AT_WORK
@@ -61,12 +61,12 @@ class Groups(Generic[T]):
                 self._end(group)
 
     def _turn(self, waiter: _Waiter[T]) -> list[_Waiter[T]]:
-        """Wait until the item is done or given up; return a group where this thread is to do it."""
+        """Wait until the item is done or given up; return a group if this thread must process it."""
         end = time.monotonic() + _LONGEST
         try:
             while not waiter.turn.acquire(timeout=_PATIENCE):
-                # The two groups at work may be held up by a lock, so that the first in the queue need not
-                # wait for them.
+                # The running groups may be waiting for a lock, so the first in the queue does not wait for
+                # them.
                 with self._guard:
                     if waiter in self.waiting[:1]:
                         self._at_work += 1
@@ -83,13 +83,13 @@ class Groups(Generic[T]):
         return waiter.group
 
     def _begin(self) -> None:
-        """Give those who wait longest to the first of them."""
+        """Form a group of the longest waiting items and give it to the first one's thread."""
         group, self.waiting = self.waiting[:_LARGEST], self.waiting[_LARGEST:]
         group[0].group = group
         group[0].turn.release()
 
     def _end(self, group: Sequence[_Waiter[T]]) -> None:
-        """Begin the next group, and wake the threads of the group that has ended."""
+        """Begin the next group, and wake the threads of the finished group."""
         with self._guard:
             if self.waiting and self._at_work <= _AT_WORK:
                 self._begin()

@@ -1,7 +1,7 @@
-"""One session in a transaction that holds its row, so that no other writer changes it.
+"""A session that is locked for writing: a transaction holds its row, so that no other writer changes it.
 
-Statements that write wait until the commit: an add takes two round trips, the first one locks and looks up,
-and the second one writes, commits and wakes those who watch.
+Write statements are queued until the commit. An add takes two round trips: the first locks the session and
+reads entries, and the second writes, commits and notifies the processes that watch the home.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ _MAKE = "INSERT INTO sessions (agent, session) VALUES (%s, %s) ON CONFLICT DO NO
 _LOCK = "SELECT next_seq FROM sessions WHERE agent = %s AND session = %s"
 
 _FEW = 10
-"""Rows that are sent value by value."""
+"""Maximum number of rows that are sent value by value; more are sent as arrays."""
 
-# Digested, as names of channels have at most 63 bytes.
+# The schema's name is hashed, as a channel's name has at most 63 bytes.
 CHANNEL = "'keepstone.' || left(encode(sha256(convert_to(current_schema(), 'UTF8')), 'hex'), 40)"
-"""SQL for the channel on which a commit wakes those who watch this home."""
+"""SQL for the name of the channel on which writers notify the processes that watch this home."""
 NOTIFY = f"SELECT pg_notify({CHANNEL}, '')"
-"""The statement that does so."""
+"""The statement that sends a notice on the channel."""
 WATCH_LOCK = "hashtext('keepstone.watch'), hashtext(current_schema())"
-"""The advisory lock that those who watch share: writers send a notice only while it is held."""
+"""Key of the advisory lock that watching processes share; writers send a notice only while it is held."""
 BEGUN = (
     f", CASE WHEN pg_try_advisory_lock({WATCH_LOCK}) THEN NOT pg_advisory_unlock({WATCH_LOCK}) ELSE true END"
     ", pg_current_xact_id()::text"
 )
-"""Columns appended to the session settings, which ``begun`` reads. Naming no table, they are run
-locally by Citus."""
+"""Columns appended to the settings statement; read by ``begun``. They name no table, so that Citus
+runs them locally."""
 
 
 class EntryRow(NamedTuple):
@@ -53,7 +53,7 @@ class EntryRow(NamedTuple):
 
 @dataclass
 class LockedSession:
-    """One session whose row this transaction holds."""
+    """A session whose row this transaction has locked."""
 
     connection: Connection
     agent: str
@@ -64,24 +64,24 @@ class LockedSession:
     is_watched: bool = False
     """Whether any process waits for a notice of writes."""
     token: int = field(default_factory=lambda: random.getrandbits(63))
-    """Marks the rows of events that this transaction writes."""
+    """A random number in this transaction's rows of events, by which ``is_committed`` finds them."""
     met: bool = False
     entries: dict[str, Folded] = field(default_factory=dict)
-    """The live entries that were looked up."""
+    """The live entries that were read, by id."""
     rows: dict[str, EntryRow] = field(default_factory=dict)
     _queue: list[Statement] = field(default_factory=list)
 
     def do(self, sql: str, values: Sequence[Any] = ()) -> None:
-        """Execute a statement with the others of the transaction, at its end or at the next ``flush``."""
+        """Queue a statement for the commit or the next ``flush``."""
         self._queue.append((sql, values))
 
     def insert(self, table: str, columns: str, rows: Sequence[tuple[Any, ...]], rule: str = "") -> None:
-        """Insert rows; many are sent as arrays of their columns. ``rule`` precedes the values."""
+        """Insert rows; many rows are sent as one array per column. ``rule`` is SQL before the values."""
         into = f"INSERT INTO {table} ({columns}) {rule}"
         if len(rows) > _FEW:
             for at, (selection, arrays) in enumerate(selections(columns.split(", "), rows)):
                 if at:
-                    self.flush()  # They are not all held at once.
+                    self.flush()  # So that not all batches are held at once.
                 self.do(f"{into} {selection}", tuple(arrays))
         elif rows:
             row = f"({', '.join(['%s'] * len(rows[0]))})"
@@ -89,21 +89,21 @@ class LockedSession:
             self.do(f"{into} VALUES {', '.join([row] * len(rows))}", values)
 
     def flush(self) -> list[StatementResult]:
-        """Execute the statements that wait; return their results."""
+        """Execute the queued statements and return their results."""
         queue, self._queue = self._queue, []
         return self.connection.send_all(queue)
 
     @property
     def place(self) -> tuple[str, str]:
-        """Agent and session, as rows have them."""
+        """Agent and session, as stored in rows."""
         return self.agent, stored(self.name)
 
     def columns_of(self, record: Record) -> Columns:
-        """Return the columns of an entry of this session."""
+        """Return the column values of an entry of this session."""
         return columns_of(entry_of(self.agent, self.name, record), self.language)
 
     def read_entries(self, ids: Sequence[str] | None) -> None:
-        """Read live entries, all of them for None."""
+        """Read the live entries with these ids, or all live entries for None."""
         [found] = self.connection.send_all([_rows_of(self.place, ids)])
         self._take(found.rows)
 
@@ -123,12 +123,12 @@ class LockedSession:
         return max(lives.get(entry_id, 0), purged_life(self, entry_id))
 
     def get(self, entry_id: str) -> Record | None:
-        """Return a live entry that was looked up."""
+        """Return the record of a live entry that was read, or None."""
         folded = self.entries.get(entry_id)
         return None if folded is None else folded.record
 
     def live(self, ids: Sequence[str], scope: Scope | None) -> list[str]:
-        """Return the ids of those looked-up live entries that match a scope."""
+        """Return the given ids of live entries that were read and match a scope."""
         records = [(entry_id, record) for entry_id in ids if (record := self.get(entry_id)) is not None]
         return [name for name, record in records if scope is None or matches(scope, self.name, record)]
 
@@ -154,10 +154,10 @@ def locked(
     create: bool = False,
     wait: bool = True,
 ) -> T:
-    """Do something with a session while no other writer can change it, all or nothing.
+    """Run ``work`` on a session in one transaction, while no other writer can change the session.
 
-    ``work`` gets the session with its live entries of these ids (None: all), or None if it is missing and
-    ``create`` does not make it. It may be called again after the database has undone its work.
+    ``work`` gets the session with its live entries of these ids (None: all), or None if the session is
+    missing and ``create`` is false. ``work`` may be called again after the database rolled it back.
     """
     settle: list[tuple[LockedSession, T]] = []
 
@@ -189,14 +189,14 @@ def locked(
 def is_committed(
     connections: Connections, connection: Connection, place: tuple[str, str], token: int
 ) -> bool:
-    """Return whether a transaction of a session succeeded whose connection was cut at its end, by its events.
+    """Return whether a transaction was committed although its connection was cut, as its events show.
 
-    Waits until the server has ended it, whether or not it made the session; one that wrote entries of other
-    sessions first may still go on, and finds the id taken then. One that left no event can be
-    repeated: it counted, compacted or kept vectors.
+    Waits until the server has ended the transaction, whether or not that created the session. A group that is
+    still writing entries of other sessions is not waited for; it finds the id taken later. A transaction that
+    writes no events can be repeated: it counts, compacts or keeps vectors.
     """
-    # The row of the session is inserted and locked: both wait until the cut transaction has ended, also if it
-    # was to create that row. The rollback takes it away again.
+    # Insert and lock the session's row: both statements wait until the cut transaction has ended, even if
+    # that one creates the row. The rollback removes an inserted row.
     *_, found, _ = connection.send_all(
         [
             ("BEGIN", ()),
@@ -211,7 +211,7 @@ def is_committed(
 
 
 def begun(result: StatementResult) -> tuple[bool, str]:
-    """Return whether anybody waits for a notice, and the number of the transaction."""
+    """Return whether any process waits for a notice, and the transaction's id."""
     [(*_, is_watched, xid)] = result.rows
     return bool(is_watched), str(xid)
 
@@ -246,5 +246,5 @@ def _begin(
     next_seq = row.rows[0][0]
     locked = LockedSession(connection, agent, session, xid, next_seq, connections.language, is_watched)
     for found in entries:
-        locked._take(found.rows)  # noqa: SLF001  Of this module.
+        locked._take(found.rows)  # noqa: SLF001  In this module.
     return locked

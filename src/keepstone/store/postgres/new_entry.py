@@ -1,7 +1,7 @@
 """Adding new entries in one round trip and one transaction, as most writes do.
 
-The row of the session gives the line its number while it is locked. Where the id is taken nothing is counted
-or written.
+The locked row of the session provides the number of the line. If the id is taken, nothing is counted or
+written.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ _ADD = (
     "words = words + %s, size = size + %s, modified = statement_timestamp() "
     "FROM entry WHERE sessions.agent = %s AND sessions.session = %s"
 )
-"""Whether the id is taken is asked of its key alone: a plan for any values, made while the tables are empty,
-would look for it among all entries of the session."""
+"""The key alone (ON CONFLICT) shows whether the id is taken: a query for the id, with a generic plan made
+while the tables are empty, would scan all entries of the session."""
 _BRIEFLY = ", set_config('lock_timeout', '100ms', true)"
-"""Lets a group wait for a lock longer than commits take, but not as long as one entry alone."""
+"""The lock timeout of a group: longer than commits take, but shorter than that of a single entry."""
 _SMALL = 65_536
-"""Bytes of a line up to which its entry is in a group."""
+"""Maximum size, in bytes, of a line that is written in a group."""
 
 
 @dataclass(slots=True)
@@ -68,12 +68,12 @@ class _Add:
 
 
 def add_new(connections: Connections, agent: str, session: str, written: Written) -> Entry | None:
-    """Write an entry without a given vector and return it, or None if that was not done.
+    """Write a new entry and return it, or return None if nothing was written.
 
-    Nothing is written where its id is taken or had lives before, or the session is
-    missing; on a Citus cluster neither, where statements without BEGIN are transactions of their own. Entries
-    that threads add while others are on their way are written together. Where that fails each thread writes
-    its own, and waits for locks.
+    Nothing is written if the record contains a vector, if the id is taken or had earlier lives, or if the
+    session is missing. Nor is anything written on a Citus cluster, where each statement without BEGIN is a
+    transaction of its own. Entries that several threads add during a running write are written together. If
+    that fails, each thread writes its own entry and waits for locks.
     """
     if connections.is_distributed or "embedding" in written.record:
         return None
@@ -81,7 +81,7 @@ def add_new(connections: Connections, agent: str, session: str, written: Written
     columns = columns_of(entry, connections.language)
     place, token = (agent, stored(session)), random.getrandbits(63)
     counts = (columns.sum is not None, columns.length, len(written.raw))
-    # An id that a caller gave may have had lives, after which a new one must be numbered.
+    # An id that a caller gave may have had earlier lives; a new life then needs a number.
     had = (isinstance(written.record["id"], NewId), stored(entry.id), digest(session, entry.id))
     values = (*place, *had, stored(entry.id), *columns, written.raw[:-1], token, *counts, *place)
     add = _Add(place, token, values)
@@ -90,7 +90,7 @@ def add_new(connections: Connections, agent: str, session: str, written: Written
         if add.may_be_written and is_committed(connections, connection, place, token):
             add.is_written = True
         else:
-            # Set before it is sent: from then on only an answer says whether it was written.
+            # Set this before sending: afterwards only an answer shows whether the entry was written.
             add.may_be_written = True
             _write(connections, [add], "", connection)
 

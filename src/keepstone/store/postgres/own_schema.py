@@ -1,4 +1,4 @@
-"""The schema of a home: the first one of ``search_path``, and no other of the database."""
+"""The schema of a home: only the first schema of ``search_path``."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _ASKED = "SELECT current_setting('search_path'), current_schema()::text, current
 _IS_THERE = "SELECT 1 FROM pg_namespace WHERE nspname = %s"
 _NAME = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^",\s]+))\s*(?:,|$)')
 _OF_ROLE = "$user"
-"""Stands for the schema that is named like the role, if there is one."""
+"""In ``search_path``, the schema that has the name of the role, if there is one."""
 
 
 def own(name: str) -> str:
-    """Return SQL for the table or index of this home that an expression names, null if there is none.
+    """Return SQL for the table or index of this home that an expression names, or null if it is missing.
 
-    A name alone finds the tables of another home where a later schema of ``search_path`` has one.
+    An unqualified name could find a table of another home in a later schema of ``search_path``.
     """
     return f"to_regclass(quote_ident(current_schema()) || '.' || {name})"
 
 
 def check_schema(connection: psycopg.Connection[tuple[Any, ...]]) -> None:
-    """Refuse a connection whose first schema is missing: its tables would be made in the next schema.
+    """Refuse a connection whose first schema is missing: its tables would be created in the next schema.
 
     Raises:
         StoreError: The schema does not exist, or the role may not use it.

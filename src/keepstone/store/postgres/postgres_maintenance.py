@@ -32,10 +32,10 @@ class PostgresMaintenance:
         self._connections = connections
         self._due = due
         self._refused: set[tuple[str, str, int]] = set()
-        """Graphs that this role cannot make, and said so."""
+        """Graphs that this role may not build, as a logged warning has reported."""
 
     def upkeep(self, agent: str, *, ahead: bool = True) -> bool:  # noqa: ARG002  Nothing is made ahead.
-        """Make a graph that a query would have used; delete old events."""
+        """Build a graph that a query would have used or, if none is missing, delete old events."""
         if not self._due:
             event_rows.prune(self._connections, agent)
             return False
@@ -54,16 +54,16 @@ class PostgresMaintenance:
         return [name for (name,) in self._connections.read("", "SELECT agent FROM agents ORDER BY agent")]
 
     def analyze(self) -> None:
-        """Let the database update its statistics, and merge the pending lists of its GIN indexes.
+        """Update the database's statistics, and merge the pending lists of its GIN indexes.
 
-        Responses that are kept for retries go when their time is over.
+        Expired responses that were kept for retries are removed, too.
         """
         with self._connections.translated(), self._connections.alone() as connection:
             expire(self._connections, connection)
             connection.execute("VACUUM (ANALYZE) sessions, lines, entries, vectors, spaces")
 
     def rebuild(self, progress: Callable[[int, int], None] | None) -> int:
-        """Make the rows of entries again from the lines; made vectors are kept."""
+        """Rebuild the rows of entries from the lines, keep computed vectors; return the session count."""
         names = [(agent, name) for agent in self.agents() for name in session_names(self._connections, agent)]
         sizes = [self._size(agent, name) for agent, name in names]
         done = 0
@@ -91,7 +91,7 @@ class PostgresMaintenance:
         fix: bool = False,
         progress: Callable[[int, int], None] | None = None,
     ) -> list[Finding]:
-        """Look at schema, rights and sessions; ``deep`` compares each entry with its lines."""
+        """Check schema, rights and sessions; ``deep`` compares each entry with its lines."""
         with self._connections.translated(), self._connections.alone() as connection:
             version = version_of(connection)
             [(is_super,)] = connection.execute(
@@ -147,7 +147,7 @@ class PostgresMaintenance:
         return findings
 
     def _graphs(self, agent: str, *, fix: bool) -> list[Finding]:
-        """Make the missing graphs of an agent if this role may and ``fix`` is set, else say who can."""
+        """Build an agent's missing graphs if ``fix`` is set and this role may; else report the remedy."""
         findings, is_owner = [], vector_rows.owns_vectors(self._connections)
         for space, dim, count in vector_rows.without_graph(self._connections, agent):
             name = f"{count:,} vectors of {space!r:.80}"
@@ -201,7 +201,7 @@ class PostgresMaintenance:
     def backup(
         self, folder: Path, progress: Callable[[int, int], None] | None, *, vectors: bool = False
     ) -> BackupInfo:
-        """Refuse: pg_dump does it better."""
+        """Refuse: use pg_dump instead."""
         return _ELSEWHERE.backup(folder, progress, vectors=vectors)
 
     def scrub(self) -> list[str]:
@@ -230,14 +230,14 @@ AGENT_TABLES = (
     *("sessions", "lines", "entries", "vectors", "spaces", "files", "dropped", "events", "purged"),
     *("suggestions", "grants"),
 )
-"""Tables whose rows are an agent's."""
+"""Tables whose rows belong to one agent each."""
 HOME_TABLES = ("home", "agents", "tokens", "sign_ins", "failed_sign_ins", "answers")
 TABLES = (*AGENT_TABLES, *HOME_TABLES)
 """All tables of a home, except the table of its version."""
 
 
 def undistributed(connection: Connection) -> list[str]:
-    """Return the tables that Citus does not have."""
+    """Return the tables that Citus does not manage."""
     rows = connection.execute(
         "SELECT c.relname FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid "
         "WHERE c.relnamespace = quote_ident(current_schema())::regnamespace"

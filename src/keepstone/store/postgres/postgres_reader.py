@@ -1,10 +1,12 @@
-"""The reader of an agent in PostgreSQL: the queries of a recall, in three round trips for most questions.
+"""The PostgreSQL reader of one agent: the queries of a recall, in three round trips for most questions.
 
-They are the words (with the number of entries without a vector), the vectors (with the neighbours of all
-candidates, their nearness and their beginnings), and the entries that are shown. Results are remembered.
-Words that no entry holds take another one, to look for typing errors; so does an identifier whose parts more
-than 200 entries hold.
-Where filters that are compared on loaded entries refuse most of them, longer lists are asked for in turn.
+1. The word query, with the number of entries without a vector.
+2. The vector query, with the neighbours of all candidates, their cosines and the beginnings of their texts.
+3. The entries that are shown.
+
+The reader caches all results. A word that no entry holds takes another round trip, which searches for typing
+errors; so does an identifier whose parts are in more than 200 entries. If filters that are checked on loaded
+entries reject most of them, recall asks for longer lists, one after another.
 """
 
 from __future__ import annotations
@@ -28,13 +30,13 @@ from keepstone.store.reader import HNSW_FROM, Ahead, Candidate, Matches, Similar
 from keepstone.vector import Space, Vector, quartiles
 
 _SMALL = 5_000
-"""Vectors of a session below which the plan of their comparison is kept."""
+"""Number of a session's vectors below which their exact scan uses a cached, generic plan."""
 _NEVER = 1 << 62
-"""More vectors than a scope has: no graph is asked."""
+"""A graph threshold above any number of vectors, so that no graph is used."""
 
 
 class PostgresReader:
-    """A ``Reader`` of the present state of an agent's sessions. A key is never given to another entry."""
+    """A ``Reader`` of the current state of an agent's sessions. Keys are never reused for other entries."""
 
     stale = False
 
@@ -63,7 +65,7 @@ class PostgresReader:
         self._searched: list[tuple[Scope, WordQuery]] = []
         self._loaded: dict[int, Entry] = {}
         self._records: dict[int, Sequence[Any]] = {}
-        """Rows of entries that may be loaded."""
+        """Rows of entries that came with an earlier query, for ``load``."""
         self._links: tuple[int, Scope, frozenset[int], list[tuple[int, int, int]]] | None = None
         self._holders = WordHolders(agent, connections.language, self._read_all, self._loaded)
 
@@ -74,7 +76,7 @@ class PostgresReader:
             return Matches()
         writes, space = self._connections.writes, self._spaces.home.known
         queries = self._queries_with(query, scope, space)
-        # Looked for in the same round trip as the words.
+        # Search for the names in the same round trip as the words.
         new = [name for name in names if not self._holders.is_known(name, scope)]
         phrases = [name for name in new if self._holders.is_phrase(name)]
         looks = [self._holders.first_look(name, scope) for name in phrases]
@@ -91,7 +93,7 @@ class PostgresReader:
         if "sample" in rows_of:
             self._counts.common.take(self._agent, rows_of["sample"])
         ranked = query.ranked(rows_of["words"])
-        # The first search of a large agent only brings its common words. With these it is made again.
+        # The first search of a large agent returns only its common words. Search again with these.
         if query.is_refused:
             return self.search(terms, scope, limit, names)
         self._searched.append((scope, query))
@@ -99,7 +101,7 @@ class PostgresReader:
         return Matches([Candidate(match.key, match.score) for match in ranked], *query.counted())
 
     def _queries_with(self, query: WordQuery, scope: Scope, space: Space | None) -> dict[str, Query]:
-        """Return the query of words with others that a recall needs, by their names."""
+        """Return the word query and the other queries that a recall needs, by name."""
         queries: dict[str, Query] = {"words": (query.sql, query.values), "home": self._spaces.home.query}
         if space is not None:
             queries["pending"] = _pending_count(space.id, scope)
@@ -116,7 +118,10 @@ class PostgresReader:
     def holding(
         self, words: Sequence[str], scope: Scope, most: int, among: Sequence[int]
     ) -> dict[str, set[int]]:
-        """Return the keys of the entries in scope that hold each word; of more than ``most``, some."""
+        """Return the keys of the entries in scope that hold each word.
+
+        If more than ``most`` entries hold a word, only keys in ``among`` are returned.
+        """
         for word in words:
             if not self._holders.is_known(word, scope):
                 known = (query.holding(word) for within, query in self._searched if within == scope)
@@ -126,7 +131,7 @@ class PostgresReader:
         return self._holders.of(words, scope, most, among)
 
     def _read_all(self, queries: Sequence[Query], more: str = "") -> list[list[tuple[Any, ...]]]:
-        """Return the rows of queries, in one round trip."""
+        """Run queries in one round trip and return the rows of each."""
         return self._connections.read_all(self._agent, queries, more)
 
     def similar(
@@ -141,7 +146,7 @@ class PostgresReader:
     ) -> Similar:
         """Return the entries in scope whose vectors of a space are nearest, best first.
 
-        The next queries' results come with the same round trip.
+        With ``ahead``, the results of the next queries come in the same round trip.
         """
         if not limit:
             return Similar()
@@ -149,12 +154,12 @@ class PostgresReader:
         by_graph, is_due = self._by_graph(space, scope, len(vector), hnsw_from)
         self._sampled = self._samples.cosines(self._agent, space, vector)
         is_due_to_count = self._sizes.is_due(space, scope)
-        # In the order in which the answers are taken from the front of the list below.
+        # The order matters: the answers are taken from the front of the list below.
         queries: list[Query] = [vector_rows.sizes(space, scope)] if is_due_to_count else []
         if self._sampled is None:
             queries.append(self._samples.query(self._agent, space, vector))
         if by_graph:
-            # The settings end with the transaction, in which the search follows.
+            # The settings last until the end of the transaction, which includes the search.
             queries.append((vector_rows.graph_settings(limit), ()))
             nearest = vector_rows.nearest_by_graph(vector, space, scope, limit)
         else:
@@ -175,7 +180,7 @@ class PostgresReader:
             self._sampled = self._samples.take(self._agent, space, vector, sampled[0])
         near = [row[:2] for row in rows if ahead is None or not ahead.reach or row[2] is None]
         count, _ = self._sizes.get(space, scope) or (0, False)
-        if by_graph and len(near) < min(limit, count):  # It ended before the filter had let enough through.
+        if by_graph and len(near) < min(limit, count):  # Too few of the graph's vectors passed the filter.
             return self.similar(vector, space, scope, limit, _NEVER, ahead=ahead)
         found = sorted(
             (Candidate(key, -far) for key, far in near),
@@ -191,9 +196,9 @@ class PostgresReader:
         return Similar(found, "hnsw" if by_graph else "exact", is_due=is_due)
 
     def cosine_quartiles(self, vector: Vector, space: str) -> tuple[float, float] | None:
-        """Return median and upper quartile of a vector's cosines with a sample; None if there are too few."""
+        """Return median and upper quartile of a vector's cosines with a sample; None if it is too small."""
         self._remember(vector, space)
-        if self._sampled is None:  # Else it came with the nearest ones.
+        if self._sampled is None:  # Otherwise it came with the nearest vectors.
             self._sampled = self._samples.cosines(self._agent, space, vector)
         if self._sampled is None:
             query = self._samples.query(self._agent, space, vector)
@@ -202,18 +207,18 @@ class PostgresReader:
         return quartiles(self._sampled or ())
 
     def _is_small(self, space: str, scope: Scope) -> bool:
-        """Return whether to compare all vectors in scope takes less time than to plan that."""
+        """Return whether scanning all vectors in scope takes less time than planning the query."""
         count, _ = self._sizes.get(space, scope) or (_SMALL, False)
         is_session = len(scope.sessions or ()) == 1 and not scope.limits_within_a_session
         return is_session and count < _SMALL and not self._connections.is_distributed
 
     def _by_graph(self, space: str, scope: Scope, dim: int, hnsw_from: int) -> tuple[bool, bool]:
-        """Return whether the agent's graph is to be asked, and whether one is to be made."""
+        """Return whether to search the agent's graph, and whether a graph should be built."""
         is_whole = not scope.limits_within_a_session and len(scope.sessions or ("",)) == 1
         if not is_whole or dim > vector_rows.MOST_DIMENSIONS:
             return False, False
         count, is_there = self._sizes.get(space, scope) or (hnsw_from, False)
-        if count >= hnsw_from and not is_there:  # Asked again, as a graph may have been made.
+        if count >= hnsw_from and not is_there:  # Read again: a graph may have been built.
             [rows] = self._read_all([vector_rows.sizes(space, scope)])
             self._sizes.take(space, scope, rows)
             [(count, is_there)] = rows
@@ -224,14 +229,14 @@ class PostgresReader:
         return is_there, not is_there
 
     def _remember(self, vector: Vector, space: str) -> None:
-        """Forget how near entries are to another vector than this one."""
+        """Set the query vector, and drop cached cosines with a different one."""
         known = self._query_vector
-        # Mostly it is the same object, so the numbers are compared only for another one.
+        # Usually it is the same object, so the elements are compared only if it is not.
         if known is None or known[0] != space or not (known[1] is vector or (known[1] == vector).all()):
             self._query_vector, self._near, self._sampled = (space, vector), {}, None
 
     def neighbours(self, keys: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:
-        """Return keys with the other entries in scope at most ``reach`` places from them."""
+        """Return (key, neighbour's key, distance) for entries in scope at most ``reach`` places away."""
         if not keys:
             return []
         if self._links is not None and self._links[:2] == (reach, scope) and self._links[2] >= {*keys}:
@@ -254,14 +259,14 @@ class PostgresReader:
                 self._near[key] = near
 
     def cosines(self, vector: Vector, space: str, keys: Sequence[int]) -> dict[int, float]:
-        """Return how near the vectors of entries are to one; those without a vector are left out."""
+        """Return the cosines of entries' vectors with ``vector``; entries without a vector are left out."""
         self._remember(vector, space)
         self._read_heads([key for key in keys if key not in self._near])
         found = ((key, self._near.get(key)) for key in keys)
         return {key: near for key, near in found if near is not None}
 
     def heads(self, keys: Sequence[int]) -> dict[int, tuple[str, datetime]]:
-        """Return how the texts of entries begin, and when they were made."""
+        """Return the beginnings of entries' texts and their timestamps, by key."""
         self._read_heads([key for key in keys if key not in self._heads])
         return {key: self._heads[key] for key in keys if key in self._heads}
 
@@ -276,7 +281,7 @@ class PostgresReader:
         self._learn(self._read_all([(sql, [*near.vector, *near.space, self._agent, list(keys)])])[0])
 
     def load(self, keys: Sequence[int]) -> dict[int, Entry]:
-        """Return the entries that keys name, without those that are gone."""
+        """Return the entries with these keys; removed entries are left out."""
         missing = [key for key in keys if key not in self._loaded and key not in self._records]
         rows: dict[int, Sequence[Any]] = {}
         if missing:
@@ -298,7 +303,7 @@ class PostgresReader:
         newest_first: bool = False,
         keys: Sequence[int] | None = None,
     ) -> list[int]:
-        """Return the keys of entries in scope that have text and no vector of a space, the oldest first."""
+        """Return the keys of entries in scope with text but without a vector of a space, oldest first."""
         self._pending = None  # The entries are about to get vectors, after which the count is outdated.
         source, values = _pending(space, scope)
         if cursor is not None:
@@ -328,7 +333,7 @@ def _pending_count(space: str, scope: Scope) -> Query:
 
 
 def _pending(space: str, scope: Scope) -> Query:
-    """Return the SQL of entries without a vector, from FROM on; sessions that have all are not looked at."""
+    """Return the FROM and WHERE clauses for entries without a vector; sessions that lack none are skipped."""
     condition, values = conditions(scope)
     lacking, lacking_values = conditions(Scope(scope.agent, scope.sessions), alias="s")
     made = "SELECT c.vectors FROM spaces c WHERE c.agent = s.agent AND c.session = s.session AND c.space = %s"
@@ -338,7 +343,7 @@ def _pending(space: str, scope: Scope) -> Query:
     )
     return (
         f"FROM entries e WHERE {condition} AND e.sum IS NOT NULL "
-        # An array of the sessions, so that they are found once, before the entries.
+        # An array, so that PostgreSQL finds the sessions once, before the entries.
         f"AND e.session = ANY(ARRAY({sessions})) AND NOT EXISTS (SELECT 1 FROM vectors v "
         "WHERE v.agent = e.agent AND v.key = e.key AND v.space = %s)",
         [*values, *lacking_values, stored(space), stored(space)],

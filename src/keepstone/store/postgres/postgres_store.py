@@ -1,4 +1,4 @@
-"""The store in PostgreSQL. It keeps the contract of ``Store``, whose docstrings describe each method."""
+"""The PostgreSQL store. It follows the contract of ``Store``, whose docstrings describe each method."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ from keepstone.text.tokenizer import ENGLISH
 from keepstone.vector import Space, Vector
 
 _NAMES = LAYOUTS["default"]
-"""The rules for names of agents and sessions: the same as in a folder, so that a home can move."""
+"""Naming rules for agents and sessions: the same as in a folder, so that homes can move between both."""
 
 
 class PostgresStore:
-    """A ``Store`` in a schema of a database."""
+    """A ``Store`` in one schema of a PostgreSQL database."""
 
     def __init__(self, url: str, *, durable: bool = True, language: str | None = None) -> None:
         self._connections = Connections(url, durable=durable)
@@ -78,7 +78,7 @@ class PostgresStore:
         return self._connections.language
 
     def _settle_language(self, language: str | None) -> None:
-        """Stem by the named language, else the recorded one; after a change entries are read again."""
+        """Use the given stemming language, or the recorded one if None; rebuild if it changed."""
         rows = self._connections.read("", "SELECT value FROM home WHERE key = 'language'")
         recorded = rows[0][0] if rows else ENGLISH
         self._connections.language = language or recorded
@@ -110,7 +110,7 @@ class PostgresStore:
     def session(self, agent: str, session: str) -> SessionInfo | None:
         return entry_lists.session(self._connections, agent, session)
 
-    def sessions_state(self, agent: str) -> tuple[int, int] | None:  # noqa: ARG002  Nothing tells.
+    def sessions_state(self, agent: str) -> tuple[int, int] | None:  # noqa: ARG002  There is no such value.
         return None
 
     def erased_state(self, agent: str) -> bytes:  # noqa: ARG002  Responses are in the database.
@@ -214,7 +214,7 @@ class PostgresStore:
         def work(connection: Connection) -> None:
             with connection.transaction(), connection.pipeline():
                 self._connections.enter(connection, agent)
-                # Writers wait here, and find their session gone.
+                # Other writers wait for these row locks, and then find their sessions removed.
                 connection.execute(
                     "SELECT 1 FROM sessions WHERE agent = %s ORDER BY session FOR UPDATE", (agent,)
                 )
@@ -311,14 +311,14 @@ class PostgresStore:
     @contextmanager
     def reader(self, agent: str, as_of: datetime | None = None) -> Iterator[Reader]:
         if as_of is not None:
-            from keepstone.store.as_of import PastReader  # It fills an index in memory, of SQLite.
+            from keepstone.store.as_of import PastReader  # It needs SQLite, for an in-memory index.
 
             states = partial(entry_lists.states, self._connections, agent, as_of)
             yield PastReader(
                 agent, states, partial(vector_rows.vectors_today, self._connections, agent), self.language
             )
             return
-        # Counts of another agent's shared entries are not those of all its entries.
+        # Acting for another agent sees only the shared entries: do not cache their counts as the agent's.
         counts = self._counts if ACTING.get() is None else HolderCounts()
         yield PostgresReader(
             self._connections, agent, counts, self._due, self._spaces, self._samples, self._sizes

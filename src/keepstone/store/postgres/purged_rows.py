@@ -15,7 +15,7 @@ from keepstone.store.removal_marks import DroppedMark, PurgedIds, digest, digest
 
 _VANISHED = "INSERT INTO home VALUES (%s, '') ON CONFLICT DO NOTHING"
 _PREFIX = "vanished "
-"""The key of a home's row that names an agent which was purged whole begins so."""
+"""Prefix of the keys in ``home`` that name agents which were purged as a whole."""
 _ADD_DROPPED = (
     "INSERT INTO dropped SELECT %s, * FROM unnest(%s::text[], %s::timestamptz[]) ON CONFLICT DO NOTHING"
 )
@@ -39,7 +39,7 @@ def purged(connections: Connections, agent: str) -> PurgedIds:
 
 
 def purge_times(connections: Connections, agent: str) -> list[datetime]:
-    """Return when entries of an agent were purged."""
+    """Return the times at which entries of an agent were purged."""
     sql = "SELECT ts FROM purged WHERE agent = %s AND NOT vanished AND ts IS NOT NULL"
     return [ts.astimezone(UTC) for (ts,) in connections.read(agent, sql, (agent,))]
 
@@ -64,7 +64,7 @@ def dropped_marks(connections: Connections, agent: str) -> frozenset[DroppedMark
 
 
 def take_dropped(connections: Connections, agent: str, marks: frozenset[DroppedMark]) -> None:
-    """Add the marks of another home."""
+    """Add another home's marks of an agent's dropped sessions."""
     if not marks:
         return
     sessions, times = zip(*((stored(name), at) for name, at in sorted(marks)), strict=True)
@@ -78,15 +78,15 @@ def take_dropped(connections: Connections, agent: str, marks: frozenset[DroppedM
 
 
 def vanished_agents(connections: Connections) -> list[str]:
-    """Return the agents that were purged whole and are recorded."""
+    """Return the agents for which a purge of the whole agent is recorded."""
     rows = connections.read("", "SELECT key FROM home WHERE starts_with(key, %s) ORDER BY key", (_PREFIX,))
     return [key.removeprefix(_PREFIX) for (key,) in rows]
 
 
 def lives_of(locked: LockedSession, ids: Sequence[str] | None) -> dict[str, int]:
-    """Return the last life of some ids of a session by its lines, or of all (None)."""
+    """Return the last life of some ids in a session's lines, or of all ids (None)."""
     chosen, values = ("id IS NOT NULL", ()) if ids is None else ("id = ANY(%s)", ([*map(stored, ids)],))
-    # Lives are counted from the oldest line on, and the archive holds the older lines of a session.
+    # Lives are counted from the oldest line, and the archive has the older lines of a session.
     rows = sorted(
         lines_in(locked.connection, locked.agent, locked.name, chosen, *values), key=lambda row: not row[1]
     )
@@ -106,7 +106,7 @@ def purged_life(locked: LockedSession, entry_id: str) -> int:
 
 
 def lives_over(locked: LockedSession) -> dict[str, int]:
-    """Return how many lives were purged of the ids that a session has lines of, if any were."""
+    """Return the number of purged lives of each id in a session's lines; ids without any are left out."""
     digests = {digest(locked.name, entry_id): entry_id for entry_id in lives_of(locked, None)}
     rows = locked.connection.execute(
         "SELECT digest, max(life) FROM purged WHERE agent = %s AND digest = ANY(%s) GROUP BY digest",
@@ -120,7 +120,7 @@ def forget(
 ) -> None:
     """Record purged ids with their last lives, and remove the responses that may quote them.
 
-    Without ``ts`` they do not count among the purged ones.
+    Without ``ts``, ``purge_times`` leaves them out.
     """
     digests = digests_of(locked.name, lives)
     locked.do(_ADD, (locked.agent, False, ts, [*digests], [*digests.values()]))
@@ -129,12 +129,12 @@ def forget(
 
 
 def forget_all(connections: Connections, locked: LockedSession, ts: datetime | None) -> None:
-    """Do the same for a session that is emptied, removed or renamed."""
+    """Do the same as ``forget`` for all ids of a session that is emptied, removed or renamed."""
     forget(connections, locked, lives_of(locked, None), ts)
 
 
 def vanish(connections: Connections, connection: Connection, agent: str) -> None:
-    """Record all that an agent had before its rows go."""
+    """Record all ids that an agent had, as digests, before its rows are removed."""
     rows = connection.execute("SELECT session FROM sessions WHERE agent = %s", (agent,)).fetchall()
     lives: dict[str, int] = {}
     for (name,) in rows:

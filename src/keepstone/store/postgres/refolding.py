@@ -1,4 +1,4 @@
-"""Folding the lines of a session in PostgreSQL, and making the rows of its entries again."""
+"""Folding the lines of a session in PostgreSQL, and rebuilding the rows of its entries."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Made: TypeAlias = "dict[str, dict[tuple[str, int | None], Vector]]"
 def lines_in(
     connection: Connection, agent: str, session: str, condition: str = "NOT archived", *more: Any
 ) -> Iterator[tuple[Line, bool, bool]]:
-    """Yield lines of a session in the order of writing, with whether each is archived, and folded."""
+    """Yield lines of a session in the order of writing, each with its archived and folded flags."""
     rows = connection.execute(
         "SELECT seq, line, archived, folded, id, ts FROM lines "
         f"WHERE agent = %s AND session = %s AND {condition} ORDER BY seq, folded",
@@ -34,7 +34,7 @@ def lines_in(
 
 
 def line_of(seq: int, raw: bytes, name: str | None, ts: datetime | None) -> Line:
-    """Return a row as a line; an id or a time that the bytes lack is taken from the row."""
+    """Return a row as a line; an id or a time missing in the bytes is taken from the row."""
     line = Line(seq, raw, len(raw) + 1, parse(raw))
     if line.record is None or name is None:
         line.record = None
@@ -47,14 +47,14 @@ def line_of(seq: int, raw: bytes, name: str | None, ts: datetime | None) -> Line
 
 
 class Unfolded(NamedTuple):
-    """The live entries of a session, and the vectors that were given for their present texts."""
+    """The live entries of a session, and the vectors that were given with their current texts."""
 
     fold: Fold
     given: dict[str, Embedding]
 
 
 def unfold(lines: Iterable[Line]) -> Unfolded:
-    """Return the live entries of lines, and their vectors."""
+    """Return the live entries of lines, and the vectors given with them."""
     fold, given = Fold(), dict[str, Embedding]()
     for line in lines:
         entry_id = id_of(line.record or {})
@@ -63,7 +63,7 @@ def unfold(lines: Iterable[Line]) -> Unfolded:
         after = fold.entries.get(entry_id) if entry_id else None
         if entry_id is None or line.record is None:
             continue
-        # The vector was given for another text.
+        # Drop a vector that was given with another text.
         if after is None or (before is not None and text_of(before.record) != text_of(after.record)):
             given.pop(entry_id, None)
         if after is not None and "embedding" in line.record:
@@ -74,14 +74,14 @@ def unfold(lines: Iterable[Line]) -> Unfolded:
 
 
 def fill(locked: LockedSession, *, keep_made: bool, lines: Iterable[Line] | None = None) -> int:
-    """Make the rows of a session's entries again, from its lines; return how many there are.
+    """Rebuild the rows of a session's entries from its lines; return the number of entries.
 
-    With ``keep_made`` vectors stay that were made of texts which entries still have. ``lines`` are the
-    lines of the log where the caller has them.
+    With ``keep_made``, vectors of unchanged texts are kept. ``lines`` are the lines of the log, if the caller
+    has them.
     """
-    # Statements that wait may change the lines that are read here.
+    # Queued statements may change the lines that are read here.
     locked.flush()
-    # Entries keep their keys, which vectors name and readers hold.
+    # Entries keep their keys, which vectors refer to and readers cache.
     keys = _keys(locked)
     kept = _made(locked) if keep_made and keys else {}
     if lines is None:
@@ -113,7 +113,7 @@ def fill(locked: LockedSession, *, keep_made: bool, lines: Iterable[Line] | None
 def _insert_vectors(
     locked: LockedSession, given: Mapping[str, Embedding], sums: Mapping[str, int | None], kept: _Made
 ) -> None:
-    """Insert the vectors that entries were given, and those kept which were made of the same texts."""
+    """Insert the vectors given with entries; for other entries, insert kept vectors of the same texts."""
     spaces: dict[str, dict[str, Vector]] = {}
     for entry_id, embedding in given.items():
         spaces.setdefault(embedding["space"], {})[entry_id] = embedding.vector
@@ -124,7 +124,7 @@ def _insert_vectors(
             if (entry_id, said) in kept_vectors and entry_id not in given
         }
         spaces.setdefault(space, {}).update(same)
-    # Only now do the new entries have keys.
+    # The new entries get their keys by the insert.
     locked.flush()
     keys = _keys(locked) if spaces else {}
     for space, vectors in spaces.items():

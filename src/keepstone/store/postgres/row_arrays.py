@@ -1,6 +1,6 @@
 """Many rows in one statement: each column is an array in PostgreSQL's binary format.
 
-That costs neither side the writing and reading of text. COPY would, too, but row-level security refuses it.
+This saves both sides formatting and parsing text. So would COPY, but row-level security does not allow it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 _AT_ONCE = 500
 _MOST = 16 << 20
-"""Characters and bytes of the rows of one statement, unless one row has more."""
+"""Maximum total of characters and bytes in the rows of one statement, unless one row alone has more."""
 _TYPES = {str: "text", bytes: "bytea", int: "bigint", bool: "boolean", datetime: "timestamptz"}
 """The types of arrays, by the types of their values; values of any other type are vectors."""
 _CASTS = {
@@ -22,15 +22,15 @@ _CASTS = {
     "times": "integer[]",
     "xid": "xid8",
 }
-"""The types of columns whose values are written as texts."""
+"""The types of columns whose values are sent as text."""
 
 
 class Column(list[Any]):
-    """The values of a column, which travel in binary form; psycopg sends other lists as text."""
+    """The values of a column, sent in binary format; psycopg sends other lists as text."""
 
 
 def selections(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[str, list[Column]]]:
-    """Yield statements that select all of the rows, some at a time, with their values."""
+    """Yield statements that select the rows in batches, each with its parameters."""
     for begin in range(0, len(rows), _AT_ONCE):
         yield from _selected(names, rows[begin : begin + _AT_ONCE])
 

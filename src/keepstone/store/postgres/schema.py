@@ -1,4 +1,4 @@
-"""The tables of a home: made and migrated by numbered SQL files, one after the other, under a lock."""
+"""The tables of a home. Numbered SQL files create and migrate them in order, under a lock."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Migration(NamedTuple):
 
 
 LEAST_PGVECTOR = (0, 8)
-"""The oldest version whose graphs go on until a filter has let enough through."""
+"""The oldest supported version: its graph searches continue until enough rows pass the filter."""
 
 
 def migrations() -> Sequence[Migration]:
-    """Return all steps, the first one first."""
+    """Return all migrations in order."""
     folder = resources.files("keepstone.store.postgres") / "migrations"
     found = [(match, file) for file in folder.iterdir() if (match := _FILE.fullmatch(file.name))]
     return sorted(Migration(int(match[1]), file.read_text(encoding="utf-8")) for match, file in found)
@@ -42,7 +42,7 @@ NEWEST = max(migration.version for migration in migrations())
 
 
 def version_of(connection: Connection) -> int:
-    """Return the version of the schema, 0 where there is none."""
+    """Return the version of the schema, or 0 if it has no tables yet."""
     [(name,)] = connection.execute(f"SELECT {_VERSIONS}".encode()).fetchall()
     if name is None:
         return 0
@@ -52,7 +52,7 @@ def version_of(connection: Connection) -> int:
 
 def is_distributed(connection: Connection) -> bool:
     """Return whether tables of the home are distributed by Citus."""
-    # It is null without Citus; to name the table in a query would be an error.
+    # Without Citus the name is null, and a query of the table would be an error.
     [(name,)] = connection.execute("SELECT to_regclass('pg_dist_partition')").fetchall()
     if name is None:
         return False
@@ -61,10 +61,10 @@ def is_distributed(connection: Connection) -> bool:
 
 
 def prepare(connections: Connections) -> None:
-    """Make the schema or bring it up to date, if it is not and the role may.
+    """Create or migrate the schema if it is missing or outdated.
 
     Raises:
-        StoreError: The schema is newer than this keepstone, or the role may not make it.
+        StoreError: The schema is newer than this keepstone, or the role may not create it.
     """
     with connections.translated(), connections.alone(seconds=POOL_SECONDS) as connection:
         version = version_of(connection)
@@ -80,10 +80,10 @@ def prepare(connections: Connections) -> None:
 
 def _migrate(connections: Connections, connection: Connection) -> None:
     try:
-        # Tables are made and changed within the transaction, so a killed migration leaves the old schema.
+        # Tables are created and changed in one transaction, so a killed migration leaves the old schema.
         with connection.transaction():
             connection.execute(_LOCK)
-            # Asked again under the lock: another process may have migrated the tables since.
+            # Read the version again under the lock: another process may have migrated the tables.
             version = version_of(connection)
             if not version:
                 _make_extension(connection)
@@ -124,7 +124,7 @@ def _make_extension(connection: Connection) -> None:
 
 
 def trouble_of_extension(connection: Connection) -> str | None:
-    """Return why pgvector as it is in the database cannot be used, None if it can."""
+    """Return why the database's pgvector cannot be used, or None if it can."""
     rows = connection.execute(
         "SELECT extversion, extnamespace::regnamespace::text, to_regtype('vector') IS NOT NULL "
         "FROM pg_extension WHERE extname = 'vector'"
@@ -144,7 +144,7 @@ def trouble_of_extension(connection: Connection) -> str | None:
 
 
 def grant(connections: Connections, role: str) -> None:
-    """Let a role that owns nothing use the home; row-level security binds it to one agent at a time."""
+    """Grant a non-owner role access to the home; row-level security limits it to one agent at a time."""
     name = sql.Identifier(role)
     with connections.translated(), connections.alone() as connection:
         [(schema,)] = connection.execute("SELECT current_schema()").fetchall()
@@ -152,7 +152,7 @@ def grant(connections: Connections, role: str) -> None:
             "GRANT USAGE ON SCHEMA {schema} TO {role}",
             "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}",
             "GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA {schema} TO {role}",
-            # The version of the schema is for the owner to change.
+            # Only the owner may change the version of the schema.
             "REVOKE INSERT, UPDATE, DELETE ON keepstone_schema FROM {role}",
         ):
             connection.execute(sql.SQL(statement).format(schema=sql.Identifier(schema), role=name))

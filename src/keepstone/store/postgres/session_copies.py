@@ -35,7 +35,7 @@ from keepstone.store.versions import state_of
 def compact(
     connections: Connections, agent: str, session: str, decay: Decay | None, *, wait: bool
 ) -> Compacted:
-    """Move the session's history into its archive, with entries that have faded by a rule."""
+    """Move a session's history, and the entries that have faded by a rule, into its archive."""
 
     def work(locked: LockedSession | None) -> Compacted:
         return Compacted() if locked is None else _compact(locked, decay)
@@ -61,7 +61,7 @@ def _compact(locked: LockedSession, decay: Decay | None) -> Compacted:
         entry_id
         for line, _ in rows
         if (entry_id := id_of(line.record or {})) in live
-        and line.offset > live[entry_id].place  # Those before it are of an entry that was deleted.
+        and line.offset > live[entry_id].place  # Earlier lines are of a deleted entry.
         and not only_counts(line)
     }
     titles = (line.offset for line, _ in rows if is_title(line.record or {}))
@@ -79,7 +79,7 @@ def _compact(locked: LockedSession, decay: Decay | None) -> Compacted:
         elif entry_id is None or not is_first or entry_id in versions or entry_id in aged:
             archive.append(line.offset)
         else:
-            dropped.append((line.offset, False))  # The whole entry is in its new line.
+            dropped.append((line.offset, False))  # The new line contains the whole entry.
     _apply_compaction(locked, archive, dropped)
     kept = {entry_id: folded for entry_id, folded in live.items() if entry_id not in aged}
     moment = {line.offset: read_time(line.record["ts"]) for line, _ in rows if line.record is not None}
@@ -113,7 +113,7 @@ def _apply_compaction(
 
 
 def _finish_compaction(locked: LockedSession, aged: Sequence[str], title: int | None) -> Compacted:
-    """Remove archived entries from the tables of live ones; put the title last, as files do."""
+    """Remove archived entries from the tables of live ones; move the title last, as the file store does."""
     before = info_in(locked).size
     names = [stored(entry_id) for entry_id in aged]
     keys = locked.connection.execute(
@@ -124,7 +124,7 @@ def _finish_compaction(locked: LockedSession, aged: Sequence[str], title: int | 
         "DELETE FROM entries WHERE agent = %s AND session = %s AND id = ANY(%s)", (*locked.place, names)
     )
     locked.do(
-        # The new line says the whole entry, so the column would repeat it.
+        # The new line contains the whole entry, so the column would repeat it.
         "UPDATE entries SET record = NULL WHERE agent = %s AND session = %s AND record IS NOT NULL",
         locked.place,
     )
@@ -164,7 +164,7 @@ def copy(connections: Connections, agent: str, session: str, new: str, until: st
         target.do(
             "WITH added AS (INSERT INTO vectors SELECT n.agent, v.space, n.key, n.session, v.embedding "
             "FROM entries n JOIN entries o ON o.agent = n.agent AND o.session = %s AND o.id = n.id "
-            # A vector goes along only if both entries have the same text.
+            # A vector is copied only if both entries have the same text.
             "AND o.sum = n.sum JOIN vectors v ON v.agent = o.agent AND v.key = o.key "
             "WHERE n.agent = %s AND n.session = %s ON CONFLICT DO NOTHING RETURNING space, embedding) "
             "INSERT INTO spaces AS s SELECT %s, %s, space, max(vector_dims(embedding)), count(*) FROM added "
@@ -181,7 +181,7 @@ def copy(connections: Connections, agent: str, session: str, new: str, until: st
 
 
 def _begun(locked: LockedSession, new: str) -> LockedSession:
-    """Make the row of a new session that goes on counting where another one is."""
+    """Create the row of a new session that continues the line numbers of another session."""
     target = LockedSession(
         locked.connection, locked.agent, new, locked.xid, locked.next_seq, locked.language, token=locked.token
     )
@@ -196,7 +196,7 @@ def _begun(locked: LockedSession, new: str) -> LockedSession:
 
 
 def _renumber(target: LockedSession) -> bool:
-    """Number lives on where the session had some of the ids before; return whether it did."""
+    """Renumber the lives of ids with purged lives in the session; return whether there are any."""
     target.flush()
     numbering = Numbering(purged_rows.lives_over(target))
     if not numbering:
@@ -213,7 +213,7 @@ def _renumber(target: LockedSession) -> bool:
 
 
 def _up_to(locked: LockedSession, until: str) -> list[str]:
-    """Return the ids of the entries up to a given entry by (time, place), archived entries too."""
+    """Return the ids of the entries up to a given entry by (time, place), including archived entries."""
     ids = [str(record["id"]) for record in state_in(locked, None)]
     if until not in ids:
         raise EntryNotFoundError(f"there is no entry {until!r:.80} in session {locked.name!r:.80}")
@@ -221,7 +221,7 @@ def _up_to(locked: LockedSession, until: str) -> list[str]:
 
 
 def state_in(locked: LockedSession, moment: datetime | None) -> Sequence[Record]:
-    """Return a session's entries as they were at a time, or are now with the archived ones."""
+    """Return a session's entries at a time, or now (None), including archived entries."""
     rows = sorted(lines_in(locked.connection, locked.agent, locked.name, "true"), key=lambda row: not row[1])
     return state_of(((line, archived) for line, archived, _ in rows), moment)
 
@@ -242,7 +242,7 @@ def rename(connections: Connections, agent: str, session: str, new: str) -> None
         if locked is None:
             raise SessionNotFoundError(agent, session)
         target = _begun(locked, new)
-        purged_rows.forget_all(connections, locked, None)  # Its entries live on under the new name alone.
+        purged_rows.forget_all(connections, locked, None)  # Its entries keep only the new name.
         for table in SESSION_TABLES:
             locked.do(
                 f"UPDATE {table} SET session = %s WHERE agent = %s AND session = %s",
@@ -273,11 +273,11 @@ def rename(connections: Connections, agent: str, session: str, new: str) -> None
 
 
 def take(connections: Connections, agent: str, session: str, lines: Sequence[RawLine]) -> None:
-    """Bring a session to these lines, those in the archive first."""
+    """Replace the lines of a session by these, which begin with the archived lines."""
     archived = {line.id for line in lines if line.archived}
 
     def work(locked: LockedSession | None) -> None:
-        assert locked is not None  # noqa: S101  It was made.
+        assert locked is not None  # noqa: S101  It was created.
         locked.do("INSERT INTO agents VALUES (%s) ON CONFLICT DO NOTHING", (agent,))
         locked.do("DELETE FROM lines WHERE agent = %s AND session = %s", locked.place)
         seen = set[str | None]()
@@ -285,7 +285,7 @@ def take(connections: Connections, agent: str, session: str, lines: Sequence[Raw
         for seq, (line, is_archived) in enumerate(lines, 1):
             entry_id = id_of(line.record or {})
             moment = read_time((line.record or {}).get("ts"))
-            # The lines that a compaction folded repeat the archive, and come first in the log.
+            # Lines that a compaction folded repeat the archive and come first in the log.
             folded = (
                 not is_archived and entry_id is not None and entry_id in archived and entry_id not in seen
             )
@@ -312,7 +312,7 @@ def take(connections: Connections, agent: str, session: str, lines: Sequence[Raw
 
 
 def holds(connections: Connections, agent: str, session: str, lines: Sequence[RawLine]) -> bool:
-    """Return whether a session's lines are these, byte by byte, with id and time of each."""
+    """Return whether a session has exactly these lines: the same bytes, ids and times."""
     rows = line_rows(connections, agent, session)
     present = ((archived, raw, name, ts) for _, _, raw, name, ts, archived in rows)
     wanted = ((line.archived, line.line.raw, line.id and stored(line.id), line.ts) for line in lines)

@@ -19,10 +19,10 @@ from keepstone.store.resolving import Written
 from keepstone.vector import Embedding, Vector, decode
 
 _UNTOLD = frozenset({"access", "batch", "deleted", "modified"})
-"""Reserved keys whose change is not a change of the entry, or is reported otherwise."""
+"""Reserved keys whose changes do not count as an update of the entry, or are reported in another way."""
 _VECTORS_AT_ONCE = 200
 _ADD_VECTORS = (
-    # Each vector is read once, and each entry looked up by its id, also if the planner has poor statistics.
+    # Each vector is parsed once and each entry found by its id, even if the planner has poor statistics.
     "WITH given AS MATERIALIZED (SELECT n.id, n.embedding::vector AS embedding "
     "FROM unnest(%s::text[], %s::text[]) AS n(id, embedding)), "
     "found AS MATERIALIZED (SELECT e.*, given.embedding FROM given CROSS JOIN LATERAL "
@@ -39,15 +39,15 @@ NO_KEYS: Mapping[str, int] = MappingProxyType({})
 
 @dataclass
 class _Planned:
-    """The result of lines: the rows that they make, and the events."""
+    """The rows and events that result from new lines."""
 
     lines: list[tuple[Any, ...]] = field(default_factory=list)
     events: list[tuple[Kind, str]] = field(default_factory=list)
     entries: dict[str, Folded | None] = field(default_factory=dict)
     begun: set[str] = field(default_factory=set)
-    """Entries that were deleted, and made again."""
+    """Ids of entries that were deleted and then created again."""
     given: dict[str, Embedding | None] = field(default_factory=dict)
-    """The vectors that lines gave, None if one took it away."""
+    """The vectors given in the lines, by entry id; None if a line removes the vector."""
 
 
 def write(locked: LockedSession, written: Sequence[Written]) -> dict[str, Folded | None]:
@@ -77,7 +77,7 @@ def _plan(locked: LockedSession, planned: _Planned, seq: int, written: Written) 
     known = planned.entries[entry_id] if entry_id in planned.entries else locked.entries.get(entry_id)
     line = Line(seq, written.raw.rstrip(b"\n"), len(written.raw), record)
     after = step(known, line)
-    moment = read_time(record.get("ts")) or datetime.now(UTC)  # Counts have no time of their own.
+    moment = read_time(record.get("ts")) or datetime.now(UTC)  # Access counts have no timestamp.
     planned.lines.append((seq, False, False, stored(entry_id), moment, line.raw))
     planned.entries[entry_id] = after
     if known is None and after is not None and entry_id in locked.entries:
@@ -108,7 +108,7 @@ def insert_lines(locked: LockedSession, rows: Sequence[tuple[Any, ...]]) -> None
 
 
 def _save(locked: LockedSession, planned: _Planned) -> tuple[int, int, int]:
-    """Update the rows of entries by the lines; return the changes in counts of entries, texts and words."""
+    """Update the rows of entries; return the differences in the numbers of entries, texts and words."""
     gone: list[int] = []
     changed: list[tuple[EntryRow, Folded, Columns]] = []
     new: list[tuple[str, Folded, Columns]] = []
@@ -130,7 +130,7 @@ def _save(locked: LockedSession, planned: _Planned) -> tuple[int, int, int]:
             new.append((entry_id, after, columns))
         else:
             changed.append((row, after, columns))
-    # Vectors of a text that has changed.
+    # The vectors of changed texts are outdated.
     stale = [row.key for row, _, columns in changed if row.sum != columns.sum]
     stale += [
         locked.rows[entry_id].key
@@ -155,14 +155,14 @@ def _save(locked: LockedSession, planned: _Planned) -> tuple[int, int, int]:
 def insert_entries(
     locked: LockedSession, new: Sequence[tuple[str, Folded, Columns]], keys: Mapping[str, int] = NO_KEYS
 ) -> None:
-    """Insert rows of new entries; ``keys`` are the keys that some of them had before."""
+    """Insert rows of new entries; ``keys`` has the earlier keys of rebuilt entries."""
     rows: dict[bool, list[tuple[Any, ...]]] = {True: [], False: []}
     for entry_id, after, columns in new:
         record = kept_record(after.record, pristine=after.pristine)
         key = (keys[entry_id],) if entry_id in keys else ()
         rows[entry_id in keys].append((*locked.place, stored(entry_id), after.place, record, *columns, *key))
     names = f"agent, session, id, seq, record, {', '.join(Columns._fields)}"
-    # Keys are generated; entries that are made again keep theirs.
+    # The database generates keys; rebuilt entries keep their earlier keys.
     locked.insert("entries", f"{names}, key", rows[True], "OVERRIDING SYSTEM VALUE")
     locked.insert("entries", names, rows[False])
 
@@ -194,7 +194,7 @@ def remove_vectors(locked: LockedSession, keys: Sequence[int]) -> None:
 
 
 def add_vectors(locked: LockedSession, given: Mapping[str, Embedding]) -> None:
-    """Add vectors of entries that are live and have none of the space."""
+    """Add vectors to live entries that have none in the space."""
     spaces: dict[str, list[tuple[str, Vector]]] = {}
     for entry_id, embedding in given.items():
         spaces.setdefault(embedding["space"], []).append((entry_id, embedding.vector))
@@ -208,7 +208,7 @@ def add_vectors(locked: LockedSession, given: Mapping[str, Embedding]) -> None:
 
 
 def insert_vectors(locked: LockedSession, space: str, found: Sequence[tuple[int, Vector]]) -> None:
-    """Insert vectors of entries that have none of the space, by key; one of another size is left out."""
+    """Insert vectors, by key, of entries without one in the space; skip sizes unlike the first one's."""
     name, dim = stored(space), len(found[0][1]) if found else 0
     rows = [(locked.agent, name, key, locked.place[1], vector) for key, vector in found if len(vector) == dim]
     locked.insert("vectors", "agent, space, key, session, embedding", rows)
@@ -221,12 +221,12 @@ def insert_vectors(locked: LockedSession, space: str, found: Sequence[tuple[int,
 
 
 def literal(vector: Vector) -> str:
-    """Return a vector as pgvector reads it: nine digits give each float32 back."""
+    """Return a vector in pgvector's text format; nine digits restore each float32 exactly."""
     return f"[{','.join(['%.9g'] * len(vector))}]" % tuple(vector.tolist())
 
 
 def tell(locked: LockedSession, events: Sequence[tuple[Kind, str | None]]) -> None:
-    """Record the events, for processes that watch."""
+    """Record events for the processes that watch the home."""
     rows = [
         (*locked.place, None if entry_id is None else stored(entry_id), kind, locked.xid, locked.token)
         for kind, entry_id in events
@@ -235,7 +235,7 @@ def tell(locked: LockedSession, events: Sequence[tuple[Kind, str | None]]) -> No
 
 
 def embedding_in(record: Record) -> Embedding | None:
-    """Return the vector that an entry was given, None if it has none that can be read."""
+    """Return the vector given in an entry's record, or None if it has no readable vector."""
     value = record.get("embedding")
     decoded = decode(value)
     if decoded is None or isinstance(value, Embedding):

@@ -15,11 +15,11 @@ from keepstone.store.postgres.session_lines import remove_vectors, tell
 from keepstone.store.protocol import Ids, SessionCheck, ids_and_scope
 
 SESSION_TABLES = ("vectors", "spaces", "entries", "lines")
-"""Tables with the rows of a session, its own row aside."""
+"""Tables with the contents of a session."""
 
 
 def purge(connections: Connections, agent: str, session: str, ids: Ids) -> int:
-    """Remove every line and row of entries; return how many there were."""
+    """Remove every line and row of entries; return the number of purged entries."""
     listed, scope = ids_and_scope(ids)
     listed = list(dict.fromkeys(listed))
 
@@ -33,7 +33,7 @@ def purge(connections: Connections, agent: str, session: str, ids: Ids) -> int:
             "SELECT DISTINCT id FROM lines WHERE agent = %s AND session = %s AND id = ANY(%s)",
             (*locked.place, names),
         ).fetchall()
-        # A row of a damaged line has no id, so the bytes are searched.
+        # The row of a damaged line has no id, so search its bytes.
         damaged = _damaged(locked, frozenset(wanted))
         found = {shown(name) for (name,) in matches}
         if not found and not damaged:
@@ -56,7 +56,7 @@ def purge(connections: Connections, agent: str, session: str, ids: Ids) -> int:
         recount(locked)
         event_rows.tell_purge(locked, [entry_id for entry_id in wanted if entry_id in found])
         gone = found | {entry_id for names in damaged.values() for entry_id in names}
-        # Which life a damaged line was of is not known: it counts as the first.
+        # The life of a damaged line is unknown, so it counts as the first life.
         lives = dict.fromkeys(sorted(gone), 1) | purged_rows.lives_of(locked, sorted(found))
         purged_rows.forget(connections, locked, lives, datetime.now(UTC))
         return len(gone)
@@ -65,7 +65,7 @@ def purge(connections: Connections, agent: str, session: str, ids: Ids) -> int:
 
 
 def _damaged(locked: LockedSession, ids: frozenset[str]) -> dict[int, set[str]]:
-    """Return the damaged lines that name one of the ids, and which."""
+    """Return the damaged lines that contain some of the ids, each with these ids."""
     rows = locked.connection.execute(
         "SELECT seq, line FROM lines WHERE agent = %s AND session = %s AND id IS NULL", locked.place
     )
@@ -86,7 +86,7 @@ def recount(locked: LockedSession) -> None:
 
 
 def info_in(locked: LockedSession) -> SessionInfo:
-    """Return the state of a session."""
+    """Return the size of a session and the time of its last change."""
     row = locked.connection.execute(
         "SELECT modified, size FROM sessions WHERE agent = %s AND session = %s", locked.place
     ).fetchone()
@@ -102,7 +102,7 @@ def _erase(connections: Connections, locked: LockedSession) -> None:
 
 
 def clear(connections: Connections, agent: str, session: str, check: SessionCheck | None) -> int | None:
-    """Remove all of a session's lines; return how long it was, None if it is missing."""
+    """Remove all lines of a session; return its size in bytes, or None if the session is missing."""
 
     def work(locked: LockedSession | None) -> int | None:
         if locked is None:
@@ -125,9 +125,9 @@ def clear(connections: Connections, agent: str, session: str, check: SessionChec
 def remove(
     connections: Connections, agent: str, session: str, check: SessionCheck | None, dropped: str | None = None
 ) -> int | None:
-    """Remove a session; return how many live entries it had, None if it is missing.
+    """Remove a session; return its number of live entries, or None if it is missing.
 
-    ``dropped`` is the time of a mark that it was dropped, which is kept.
+    With ``dropped``, a mark records that the session was dropped at this time.
     """
 
     def work(locked: LockedSession | None) -> int | None:

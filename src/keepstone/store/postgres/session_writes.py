@@ -1,4 +1,4 @@
-"""Changes of sessions in PostgreSQL, each function in one transaction that holds the session's row."""
+"""Changes to sessions in PostgreSQL, each in one transaction that locks the session's row."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ from keepstone.store.versions import deleted_in
 def add(
     connections: Connections, agent: str, session: str, records: Sequence[Record], on_conflict: OnConflict
 ) -> list[Entry]:
-    """Write records, all or none; ``on_conflict`` resolves a record against an entry with its id."""
+    """Write all records or none; ``on_conflict`` resolves a record against an entry with its id."""
     written = [Written(record, dump(record)) for record in records]
     if not written:
         return []
-    # Entries added for another agent are not grouped with those of others, as the grant binds them alone.
+    # Entries added for another agent are not grouped with other entries, as the grant limits only them.
     if len(written) == 1 and on_conflict is refuse_other and ACTING.get() is None:
         added = add_new(connections, agent, session, written[0])
         if added is not None:
             return [added]
 
     def work(locked: LockedSession | None) -> list[Record]:
-        assert locked is not None  # noqa: S101  It was made.
+        assert locked is not None  # noqa: S101  It was created.
         results, needed = resolve(written, locked, on_conflict)
         if needed:
             write(locked, needed)
@@ -68,7 +68,7 @@ def add(
 
 
 def create_session(connections: Connections, agent: str, session: str) -> None:
-    """Make an empty session."""
+    """Create an empty session."""
 
     def work(locked: LockedSession | None) -> None:
         if locked is not None and locked.next_seq == 1:
@@ -92,7 +92,7 @@ def set_title(connections: Connections, agent: str, session: str, line: Record) 
 
 
 def modify(connections: Connections, agent: str, session: str, entry_id: str, change: Modification) -> Entry:
-    """Change one live entry by its present state, and return the changed entry."""
+    """Change one live entry based on its current state, and return the changed entry."""
 
     def work(locked: LockedSession | None) -> Entry:
         current = None if locked is None else locked.get(entry_id)
@@ -112,13 +112,13 @@ def modify(connections: Connections, agent: str, session: str, entry_id: str, ch
 
 
 def restore(connections: Connections, agent: str, session: str, entry_id: str, change: Modification) -> Entry:
-    """Make a deleted entry again, and return it."""
+    """Restore a deleted entry and return it."""
 
     def work(locked: LockedSession | None) -> Entry:
         if locked is None:
             raise no_deleted_entry(entry_id, session)
         rows = lines_in(locked.connection, agent, session, "id = %s", stored(entry_id))
-        # Archived lines come first, as they are the older ones.
+        # Archived lines come first, as they are older.
         lines = sorted(rows, key=lambda row: not row[1])
         last = deleted_in((line for line, _, _ in lines), entry_id)
         record = None if last is None else change(entry_of(agent, session, last))
@@ -132,7 +132,7 @@ def restore(connections: Connections, agent: str, session: str, entry_id: str, c
 
 
 class _Live:
-    """The ``LiveSession`` of a session whose row is held."""
+    """The ``LiveSession`` of a locked session."""
 
     def __init__(self, locked: LockedSession, known: Iterable[str]) -> None:
         self._locked = locked
@@ -147,7 +147,7 @@ class _Live:
         return None if record is None else entry_of(self._locked.agent, self._locked.name, record)
 
     def links(self, rel: str) -> list[tuple[str, str]]:
-        """Return source and target of the links of this relation that live entries have."""
+        """Return (source, target) of all links of live entries with this relation."""
         rows = self._locked.connection.execute(
             "SELECT id FROM entries WHERE agent = %s AND session = %s AND targets <> '{}' ORDER BY seq",
             self._locked.place,
@@ -162,7 +162,7 @@ class _Live:
         ]
 
     def select(self, kind: str, where: Sequence[Comparison]) -> list[Entry]:
-        """Return the live entries of a type that meet all conditions, in the order of their places."""
+        """Return the live entries of a type that meet all conditions, in log order."""
         agent, session = self._locked.agent, self._locked.name
         scope = Scope(agent, sessions=(session,), types=(kind,), where=tuple(where))
         condition, values = filtered(scope)
@@ -176,15 +176,14 @@ class _Live:
 def revise(
     connections: Connections, agent: str, session: str, revision: Revision, ids: Sequence[str] = ()
 ) -> list[Entry]:
-    """Write the lines that a revision makes of a session's live entries; return those that are live then."""
+    """Write the lines that a revision returns for live entries; return the entries that are live after it."""
 
     def work(locked: LockedSession | None) -> list[Entry]:
         if locked is None:
             raise EntryNotFoundError(f"there is no session {session!r:.80}")
         live = _Live(locked, ids)
         written, entries = revised(live, (agent, session), revision)
-        # A revision may change entries that it did not look up, and ``write`` compares with those that are
-        # known.
+        # ``write`` needs the current state of each changed entry, even if the revision did not read it.
         for line in written:
             live.get(line.record["id"])
         if written:
@@ -195,7 +194,7 @@ def revise(
 
 
 def delete(connections: Connections, agent: str, session: str, ids: Ids, ts: str) -> int:
-    """Hide live entries with one write; return how many there were."""
+    """Hide live entries with one write; return their number."""
     named, scope = ids_and_scope(ids)
     wanted = list(dict.fromkeys(named))
 
@@ -212,14 +211,14 @@ def delete(connections: Connections, agent: str, session: str, ids: Ids, ts: str
 def count(
     connections: Connections, agent: str, session: str, increments: Mapping[str, int], *, wait: bool
 ) -> bool:
-    """Add to the access counts of live entries; False without ``wait`` if a writer is at work."""
+    """Add to the access counts of live entries; without ``wait``, return False if the lock is taken."""
 
     def work(locked: LockedSession | None) -> None:
         if locked is None:
             return
         records = [record for entry_id in increments if (record := locked.get(entry_id)) is not None]
         if lines := counted(records, increments):
-            # Counts may be lost, so nobody waits for the disk.
+            # Counts may be lost, so the commit does not wait for the disk.
             locked.do("SET LOCAL synchronous_commit = off")
             write(locked, [Written(_parsed(raw), raw) for raw in lines])
 

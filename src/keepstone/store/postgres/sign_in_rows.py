@@ -8,12 +8,12 @@ from keepstone.store.postgres.connecting import Connections
 from keepstone.store.shared_rows import TokenRow
 
 _NOW = "statement_timestamp()"
-"""Citus takes no volatile function in a change of rows."""
+"""Citus allows no volatile functions in statements that change rows."""
 
 
 _COLUMNS = "id, digest, agents, read_only, created, expires, name, origin"
 _PAGE_KEY = "page key"
-"""The key of a row that is no session: the keys of sessions are digests."""
+"""The key of the row with the page key. It differs from all sessions' keys, which are digests."""
 
 
 class SignInRows:
@@ -26,9 +26,9 @@ class SignInRows:
         self._page_key: bytes | None = None
 
     def page_key(self) -> bytes:
-        """Return the key that secrets of pages are derived with; the first server of the home makes it."""
+        """Return the key from which page secrets are derived; the home's first server creates it."""
         if self._page_key is None:
-            # If several servers begin at the same moment, the key of the first one counts for all.
+            # If several servers start at the same moment, all of them use the key of the first one.
             made = "INSERT INTO sign_ins VALUES (%s, false, %s, 'infinity') ON CONFLICT DO NOTHING"
             self._connections.read("", made, (_PAGE_KEY, secrets.token_hex(32)))
             sql = "SELECT token FROM sign_ins WHERE key = %s"
@@ -42,7 +42,7 @@ class SignInRows:
         return [TokenRow(*row) for row in rows]
 
     def add_token(self, row: TokenRow) -> None:
-        """Keep an access token."""
+        """Store an access token."""
         self._connections.read(
             "",
             f"INSERT INTO tokens ({_COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
@@ -54,12 +54,12 @@ class SignInRows:
         self._connections.read("", "DELETE FROM tokens WHERE id = %s", (token_id,))
 
     def session(self, key: str) -> tuple[str | None] | None:
-        """Return the digest of the token that started a browser session; None if it has ended."""
+        """Return the digest of the token that started a browser session, or None if it has ended."""
         sql = f"SELECT token FROM sign_ins WHERE key = %s AND NOT is_link AND until > {_NOW}"
         return next(((token,) for (token,) in self._connections.read("", sql, (key,))), None)
 
     def begin(self, key: str, token: str | None, seconds: float, most: int) -> None:
-        """Begin a browser session; of too many of a token the oldest end."""
+        """Begin a browser session; if its token has too many, the oldest ones end."""
         self._connections.read_all(
             "",
             [
@@ -83,19 +83,19 @@ class SignInRows:
         self._connections.read("", "DELETE FROM sign_ins WHERE key = %s AND NOT is_link", (key,))
 
     def add_link(self, key: str, seconds: float) -> None:
-        """Keep a sign-in link."""
+        """Store a sign-in link."""
         until = f"{_NOW} + make_interval(secs => %s)"
         sql = f"INSERT INTO sign_ins VALUES (%s, true, NULL, {until}) ON CONFLICT DO NOTHING"
         self._connections.read("", sql, (key, seconds))
 
     def take_link(self, key: str) -> bool:
-        """Use a sign-in link up; False if there is none, or it has expired."""
-        # Deleted in the same statement, also after it expired: a link is used at most once.
+        """Use up a sign-in link; return False if it is missing or has expired."""
+        # One statement checks and deletes the link, so that it is used at most once.
         sql = f"DELETE FROM sign_ins WHERE key = %s AND is_link RETURNING until > {_NOW}"
         return (True,) in self._connections.read("", sql, (key,))
 
     def fail(self, address: str, window: float) -> None:
-        """Count a failure of an address; those before the window are deleted."""
+        """Record a failed sign-in of an address; delete failures from before the window."""
         self._connections.read_all(
             "",
             [
@@ -105,7 +105,7 @@ class SignInRows:
         )
 
     def wait(self, address: str, most: int, window: float) -> float:
-        """Return how many seconds an address must wait that failed too often within a window; else 0.0."""
+        """Return how many seconds an address must wait after ``most`` failures in a window, else 0.0."""
         [(count, seconds)] = self._connections.read(
             "",
             f"SELECT count(*), extract(epoch FROM min(at) + make_interval(secs => %s) - {_NOW})::float8 FROM "

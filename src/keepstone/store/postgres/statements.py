@@ -26,7 +26,7 @@ Statement: TypeAlias = "tuple[str, Sequence[Any]]"
 _Key: TypeAlias = "tuple[bytes, tuple[int, ...]]"
 
 _OFTEN = 3
-"""Uses from which on a statement is prepared."""
+"""Number of uses from which a statement is prepared."""
 _MOST_PREPARED, _MOST_COUNTED = 100, 1_000
 
 
@@ -52,7 +52,7 @@ class HomeConnection(psycopg.Connection[tuple[Any, ...]]):
     def send_all(self, statements: Sequence[Statement]) -> list[StatementResult]:
         """Execute statements in one round trip, and in one transaction unless they begin or end one."""
         transformer, prepared = Transformer(self), list["tuple[_Key, bytes] | None"]()
-        # Prepared statements take memory of the server until the connection ends.
+        # Prepared statements use memory of the server until the connection ends.
         if len(self._known) > _MOST_PREPARED:
             self._known = {}
             self.execute("DEALLOCATE ALL")
@@ -68,14 +68,14 @@ class HomeConnection(psycopg.Connection[tuple[Any, ...]]):
             self.pgconn.pipeline_sync()
             results = self.wait(self._results(len(prepared)))
         except BaseException:
-            self.close()  # The results of sent statements would be taken for those of later ones.
+            self.close()  # Later statements would get the results of these.
             raise
         self.pgconn.exit_pipeline_mode()
         found = []
         for new, result in zip(prepared, results, strict=True):
             if result.status == ExecStatus.FATAL_ERROR:
                 raise error_from_result(result, self.info.encoding)
-            # Known only now: the server has prepared nothing if a statement before this one failed.
+            # Recorded only now: if an earlier statement failed, the server has not prepared this one.
             if new is not None:
                 self._known[new[0]] = new[1]
                 continue
@@ -93,9 +93,9 @@ class HomeConnection(psycopg.Connection[tuple[Any, ...]]):
         formats: Sequence[Format] | None,
         names: dict[_Key, bytes],
     ) -> list[tuple[_Key, bytes] | None]:
-        """Queue a statement for sending; return the statement that each message prepares.
+        """Queue the messages of a statement; return the statement that each message prepares, or None.
 
-        ``names`` are the names that earlier messages of the same round trip prepare.
+        ``names`` has the names of the statements that this round trip prepares.
         """
         name, sent = self._known.get(key) or names.get(key), list["tuple[_Key, bytes] | None"]([None])
         if name is None and self._is_often(key):
@@ -117,22 +117,22 @@ class HomeConnection(psycopg.Connection[tuple[Any, ...]]):
     def _results(self, count: int) -> PQGen[list[PGresult]]:
         yield from generators.send(self.pgconn)
         results = []
-        for _ in range(count + 1):  # The last result is of the end of the pipeline.
+        for _ in range(count + 1):  # The last result is that of the pipeline's end.
             results += yield from generators.fetch_many(self.pgconn)
         return results[:count]
 
 
 @lru_cache(maxsize=1_000)
 def _name_of(key: _Key) -> bytes:
-    """Return the name of a prepared statement: equal ones are the same statement in every process.
+    """Return the name of a prepared statement; equal names mean the same statement in every process.
 
-    Behind a pooler that gives a connection to another process, a number would run that process's statement.
+    Behind a pooler that hands a connection to another process, a number would run another statement.
     """
     return b"keepstone_" + hashlib.sha256(repr(key).encode()).hexdigest()[:32].encode()
 
 
 @lru_cache(maxsize=1_000)
 def _numbered(sql: str) -> bytes:
-    """Return SQL as the server reads it: ``$1``, ``$2`` for ``%s``."""
+    """Return SQL with the placeholders of the server, ``$1`` and ``$2``, instead of ``%s``."""
     first, *others = sql.split("%s")
     return "".join([first, *(f"${at}{part}" for at, part in enumerate(others, 1))]).encode()

@@ -18,7 +18,7 @@ def lines(connections: Connections, agent: str) -> list[bytes]:
 
 
 def change(connections: Connections, agent: str, revision: Callable[[list[bytes]], list[bytes]]) -> None:
-    """Write the lines that a function returns, in one transaction that holds the agent's row."""
+    """Replace the lines by those that a function returns, in a transaction that locks the agent's row."""
 
     def work(connection: Connection) -> None:
         with connection.transaction():
@@ -39,9 +39,8 @@ def forget(locked: LockedSession, ids: Collection[str] | None) -> None:
 
 
 def _revise(connection: Connection, agent: str, revision: Callable[[list[bytes]], list[bytes]]) -> bool:
-    """Write the lines that a function returns; return whether any were removed."""
-    # Sessions are locked before their agent wherever both are needed, so that no two writers wait for each
-    # other.
+    """Replace the lines by those that a function returns; return whether any were removed."""
+    # Writers that need both lock the session before its agent, so that they do not deadlock.
     connection.execute("SELECT 1 FROM agents WHERE agent = %s FOR UPDATE", (agent,))
     old = [bytes(line) for (line,) in connection.execute(_LINES.encode(), (agent,)).fetchall()]
     new = revision([*old])

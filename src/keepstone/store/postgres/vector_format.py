@@ -1,4 +1,4 @@
-"""Vectors in the binary format of pgvector, which costs neither side the writing and reading of decimals."""
+"""Vectors in pgvector's binary format, which saves both sides formatting and parsing decimals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HEAD = struct.Struct(">HH")
 
 
 class VectorDumper(Dumper):
-    """Dump a NumPy vector where a statement says ``%s::vector``, or has a column of that type."""
+    """Dumper of NumPy vectors for ``%s::vector`` and for columns of that type."""
 
     format = Format.BINARY
 
@@ -25,12 +25,12 @@ class VectorDumper(Dumper):
 
 
 def dumper_of(vector_oid: int) -> type[VectorDumper]:
-    """Return the dumper where the type ``vector`` has this number, which arrays of vectors name."""
+    """Return the dumper for this OID of the type ``vector``, which arrays of vectors need."""
     return type("VectorDumper", (VectorDumper,), {"oid": vector_oid})
 
 
 def vector_of(raw: bytes) -> Vector:
-    """Return the vector that ``vector_send`` gave."""
+    """Return the vector in the bytes of ``vector_send``."""
     import numpy as np
 
     return np.frombuffer(raw, ">f4", offset=_HEAD.size).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Vectors in pgvector: kept, looked up, and searched exactly or by a graph (HNSW)."""
+"""Vectors in pgvector: storage, lookup, and search by an exact scan or a graph (HNSW)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from keepstone.vector import Space, Vector
 Query: TypeAlias = "tuple[str, Sequence[Any]]"
 
 MOST_DIMENSIONS = 2000
-"""Dimensions that a graph of pgvector can have."""
+"""Maximum number of dimensions of a pgvector graph."""
 
 _MOST_SIZES = 10_000
 _SPACE = "space"
@@ -32,17 +32,17 @@ _DROP = sql.SQL("DROP INDEX CONCURRENTLY IF EXISTS {}")
 _SPACES = "SELECT space, max(dim) FROM spaces WHERE agent = %s AND vectors > 0 GROUP BY space ORDER BY space"
 _TABLE = own("'vectors'")
 _FRESH = 1.0
-"""Seconds for which a read value counts."""
+"""Seconds for which a cached value is valid."""
 
 
 _Sized: TypeAlias = "tuple[str, str, tuple[str, ...] | None]"
-"""A space, an agent and its sessions."""
+"""Cache key: a space, an agent and its sessions (None: all)."""
 
 
 class Sizes:
-    """How many vectors scopes had when they were searched last, and whether their space had a graph.
+    """Cache of the number of vectors in each scope, and of whether its space has a graph.
 
-    A value that is a little old can only select the slower of two ways to the same answer.
+    A slightly outdated value can only select the slower of two ways to the same answer.
     """
 
     def __init__(self) -> None:
@@ -54,12 +54,12 @@ class Sizes:
         return None if known is None else known[:2]
 
     def is_due(self, space: str, scope: Scope) -> bool:
-        """Return whether a search should bring it again."""
+        """Return whether the next search should read the sizes again."""
         known = self._known.get((space, scope.agent, scope.sessions))
         return known is None or time.monotonic() - known[2] >= _FRESH
 
     def take(self, space: str, scope: Scope, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Take the rows of the query."""
+        """Cache the result of the query ``sizes``."""
         if len(self._known) > _MOST_SIZES:
             self._known = {}
         known = (int(rows[0][0]), rows[0][1], time.monotonic())
@@ -67,10 +67,10 @@ class Sizes:
 
 
 def sizes(space: str, scope: Scope) -> Query:
-    """Return the query of how many vectors a scope's sessions have, and whether the agent has a graph.
+    """Return the query for the number of vectors of a scope's sessions, and whether the agent has a graph.
 
-    It says 0 for large sessions with less than half of the agent's vectors: a graph loses recall where a
-    filter refuses most of the vectors that it finds.
+    The number is 0 for large sessions with less than half of the agent's vectors, so that no graph is used: a
+    graph loses recall if the filter rejects most of the vectors that it finds.
     """
     condition, values = conditions(Scope(scope.agent, scope.sessions), alias="s")
     return (
@@ -83,10 +83,10 @@ def sizes(space: str, scope: Scope) -> Query:
 
 
 class RecordedSpace:
-    """The space of the home's embedder, as the database said it a short time ago."""
+    """Cache of the recorded space of the home's embedder, valid for a short time."""
 
     query = ("SELECT value FROM home WHERE key = %s", (_SPACE,))
-    """The query that reads it, sent with the first queries of a recall."""
+    """The query that reads the space, sent with the first queries of a recall."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
@@ -94,13 +94,13 @@ class RecordedSpace:
         self._at = float("-inf")
 
     def get(self) -> Space | None:
-        """Return the space, None if none is recorded."""
+        """Return the space, or None if none is recorded."""
         if time.monotonic() - self._at >= _FRESH:
             self.take(self._connections.read("", *self.query))
         return self.known
 
     def take(self, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Take the rows of the query."""
+        """Cache the result of ``query``."""
         self.known = next((Space(**json.loads(value)) for (value,) in rows), None)
         self._at = time.monotonic()
 
@@ -117,7 +117,7 @@ class RecordedSpace:
 
 
 class AgentSpaces:
-    """The spaces that agents have vectors of, as the database said a short time and no write ago."""
+    """Cache of the spaces of the last used agent, valid for a short time and until the next write."""
 
     def __init__(self, connections: Connections, home: RecordedSpace) -> None:
         self.home = home
@@ -126,11 +126,11 @@ class AgentSpaces:
 
     def get(self, agent: str) -> list[Space]:
         """Return the spaces of an agent."""
-        if not self.is_due(agent) and self._known[agent][2]:  # The first vector decides: that is looked up.
+        if not self.is_due(agent) and self._known[agent][2]:  # An empty list is read again: it may be old.
             return list(self._known[agent][2])
         writes = self._connections.writes
         rows, recorded = self._connections.read_all(agent, [self.query(agent), self.home.query])
-        self.home.take(recorded)  # It is asked for next.
+        self.home.take(recorded)  # The caller needs it next.
         return self.take(agent, writes, rows)
 
     def query(self, agent: str) -> Query:
@@ -138,12 +138,12 @@ class AgentSpaces:
         return _SPACES, (agent,)
 
     def is_due(self, agent: str) -> bool:
-        """Return whether a search should bring them again."""
+        """Return whether the next search should read the agent's spaces again."""
         at, written, _ = self._known.get(agent, (float("-inf"), 0, []))
         return written != self._connections.writes or time.monotonic() - at >= _FRESH
 
     def take(self, agent: str, writes: int, rows: Sequence[tuple[Any, ...]]) -> list[Space]:
-        """Take in the result of the query, which began after this number of writes."""
+        """Cache the result of the query; ``writes`` is the number of writes before it was sent."""
         found = [Space(shown(name), dim) for name, dim in rows]
         self._known = {agent: (time.monotonic(), writes, found)}
         return list(found)
@@ -166,7 +166,7 @@ def vectors(
 def vectors_today(
     connections: Connections, agent: str, space: str, sessions: Mapping[str, Sequence[Entry]]
 ) -> dict[str, dict[str, Vector]]:
-    """Return the vectors of entries that have the same text today, by session and id."""
+    """Return the current vectors of past entries whose text is unchanged, by session and id."""
     rows = connections.read(
         agent,
         "SELECT e.session, e.id, e.sum, vector_send(v.embedding) FROM entries e "
@@ -185,7 +185,7 @@ def vectors_today(
 
 
 def keep(connections: Connections, agent: str, space: str, made: Sequence[tuple[Entry, Vector]]) -> int:
-    """Keep vectors made of entries' texts; return how many. Those of other texts are thrown away."""
+    """Store vectors of entries and return their number; discard them for entries whose text has changed."""
     by_session: dict[str, list[tuple[Entry, Vector]]] = {}
     for entry, vector in made:
         by_session.setdefault(entry.session, []).append((entry, vector))
@@ -209,7 +209,7 @@ def _keep(
             (stored(space), *locked.place, [*map(stored, vectors)]),
         )
         found = [(key, is_lacking, total, *vectors[shown(name)]) for name, key, total, is_lacking in rows]
-        # The vectors were made without the lock, so the texts are compared again.
+        # The vectors were made without the lock, so check that the texts are unchanged.
         same = [
             (key, is_lacking, vector)
             for key, is_lacking, total, text, vector in found
@@ -222,7 +222,7 @@ def _keep(
 
 
 def forget(connections: Connections, agent: str, space: str) -> int:
-    """Remove an agent's vectors of a space; return how many there were."""
+    """Remove an agent's vectors of a space and return their number."""
     rows = connections.read_all(
         agent,
         [
@@ -242,9 +242,9 @@ def forget(connections: Connections, agent: str, space: str) -> int:
 
 
 def nearest(vector: Vector, space: str, scope: Scope, limit: int) -> Query:
-    """Return the query of the nearest entries in scope, with distances: it compares each of them, once.
+    """Return the query for the nearest entries in scope, with distances: an exact scan.
 
-    The operand is no expression of a graph, so that none is used.
+    The operand is not the indexed expression of a graph, so that PostgreSQL does not use a graph.
     """
     condition, values = conditions(Scope(scope.agent, scope.sessions), alias="v")
     joined, more = "", list[object]()
@@ -259,11 +259,11 @@ def nearest(vector: Vector, space: str, scope: Scope, limit: int) -> Query:
 
 
 def nearest_by_graph(vector: Vector, space: str, scope: Scope, limit: int) -> Query:
-    """Return the query of the nearest entries that an agent's graph finds, in a session or in all of them."""
+    """Return the query for the nearest entries by an agent's graph, in one session or in all sessions."""
     condition, values = conditions(Scope(scope.agent, scope.sessions), alias="v")
     statement = sql.SQL(
-        # Agent and space are literals: PostgreSQL takes a partial index only if it sees, when it plans, that
-        # the condition of the index is met.
+        # Agent and space are literals: PostgreSQL uses a partial index only if the planner can see that the
+        # condition of the index is met.
         "SELECT v.key, (v.embedding::vector({dim})) <#> %s::vector({dim}) AS distance FROM vectors v "
         "WHERE {condition} AND v.agent = {agent} AND v.space = {space} ORDER BY distance LIMIT {limit}"
     ).format(
@@ -282,7 +282,7 @@ def graph_name(agent: str, space: str) -> str:
 
 
 def graph_settings(limit: int) -> str:
-    """Return the statement that lets a graph search go on until enough rows pass the filter."""
+    """Return the statement that makes a graph search continue until enough rows pass the filter."""
     width = max(200, min(4 * limit, 1000))
     return (
         f"SELECT set_config('hnsw.ef_search', '{width}', true), "
@@ -292,12 +292,12 @@ def graph_settings(limit: int) -> str:
 
 
 def make_graph(connections: Connections, agent: str, space: str, dim: int) -> None:
-    """Make the graph of an agent's vectors of a space, while others write.
+    """Build the graph of an agent's vectors of a space, without blocking writers.
 
-    It has no vectors of other agents: beside those a search would end before it has met its own.
+    The graph has no vectors of other agents: among these, a search would end before it found the agent's own.
     """
     statement = sql.SQL(
-        # Vectors have unit length, so their inner products are their cosines, and take less time.
+        # Vectors have unit length, so the inner product is the cosine, and takes less time.
         "CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON vectors USING hnsw "
         "((embedding::vector({dim})) vector_ip_ops) WHERE agent = {agent} AND space = {space}"
     ).format(
@@ -307,7 +307,7 @@ def make_graph(connections: Connections, agent: str, space: str, dim: int) -> No
         space=sql.Literal(stored(space)),
     )
     with connections.translated(), connections.alone() as connection:
-        # An earlier try that was cut short left an index that nothing uses.
+        # An interrupted attempt leaves an invalid index, which PostgreSQL does not use.
         broken = connection.execute(
             f"SELECT 1 FROM pg_index i WHERE i.indexrelid = {own('%s')} AND NOT i.indisvalid".encode(),
             (graph_name(agent, space),),
@@ -322,13 +322,13 @@ def make_graph(connections: Connections, agent: str, space: str, dim: int) -> No
 
 
 def owns_vectors(connections: Connections) -> bool:
-    """Return whether the role may make graphs, as only the owner of the table can."""
+    """Return whether the role may build graphs, which only an owner of the table may."""
     owner = f"SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = {_TABLE}"
     return any(is_owner for (is_owner,) in connections.read("", owner))
 
 
 def without_graph(connections: Connections, agent: str) -> list[tuple[str, int, int]]:
-    """Return the spaces of an agent that lack a graph, each with its dimension and number of vectors."""
+    """Return an agent's large spaces without a graph, each with its dimension and number of vectors."""
     rows = connections.read(
         agent,
         "SELECT space, max(dim), sum(vectors)::bigint FROM spaces WHERE agent = %s GROUP BY space "
@@ -341,9 +341,9 @@ def without_graph(connections: Connections, agent: str) -> list[tuple[str, int, 
 
 
 def drop_graphs(connections: Connections, agent: str) -> None:
-    """Drop the graphs of an agent that was purged, whose definitions name it, if the role owns them.
+    """Drop the graphs of a purged agent, whose definitions contain its name, if the role owns them.
 
-    Other agents are not locked out.
+    The drops are concurrent, so that other agents are not blocked.
     """
     with connections.translated(), connections.alone() as connection:
         graphs = connection.execute(

@@ -1,4 +1,4 @@
-"""Samples of an agent's vectors, which show the usual cosines."""
+"""Samples of an agent's vectors, from which the usual cosines are known."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from keepstone.store.postgres.vector_format import vector_of
 from keepstone.vector import SAMPLE, Vector
 
 _MANY = 1_000
-"""Vectors above which a sample is kept."""
+"""Number of vectors above which a sample is cached."""
 _KEPT = 60.0
-"""Seconds for which it is kept."""
+"""Seconds for which a sample is cached."""
 
 
 def _sampled(agent: str, space: str, column: str, *values: object) -> Statement:
-    """Return the query of a column of an agent's vectors, the first by ``drawn``, and of their number."""
+    """Return the query for a column of the sampled vectors, and for the number of all vectors."""
     return (
         "WITH those AS (SELECT v.key, e.id, e.session FROM vectors v "
         "JOIN entries e ON e.agent = v.agent AND e.key = v.key WHERE v.agent = %s AND v.space = %s), "
@@ -31,24 +31,24 @@ def _sampled(agent: str, space: str, column: str, *values: object) -> Statement:
 
 
 class VectorSamples:
-    """Sampled vectors of agents that have many, kept for a time, as the usual cosines hardly change."""
+    """Cache of sampled vectors, for agents with many vectors, as the usual cosines hardly change."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], tuple[float, Any]] = {}
 
     def cosines(self, agent: str, space: str, vector: Vector) -> list[float] | None:
-        """Return a vector's cosines with the sample, None if it is to be asked for."""
+        """Return a vector's cosines with the cached sample, or None if the sample must be read."""
         at, sample = self._known.get((agent, space), (float("-inf"), None))
         return None if time.monotonic() - at > _KEPT else (sample @ vector).tolist()
 
     def query(self, agent: str, space: str, vector: Vector) -> Statement:
-        """Return the query of a sample, or of a vector's cosines with it where an agent may have few."""
+        """Return the query for a sample, or only for its cosines if the agent may have few vectors."""
         if (agent, space) in self._known:
             return _sampled(agent, space, "vector_send(v.embedding)")
         return _sampled(agent, space, "-(v.embedding <#> %s::vector)", vector)
 
     def take(self, agent: str, space: str, vector: Vector, rows: Sequence[tuple[Any, ...]]) -> list[float]:
-        """Return a vector's cosines with the sample that the query brought."""
+        """Cache the sample in the query's result if it is large; return a vector's cosines with it."""
         known = {key: kept for key, kept in self._known.items() if key[0] != agent}
         at, sample, found = float("-inf"), None, [value for value, _ in rows]
         if found and isinstance(found[0], bytes):
@@ -62,5 +62,5 @@ class VectorSamples:
         return found
 
     def forget(self, agent: str) -> None:
-        """Drop an agent's vectors, some of which are purged."""
+        """Drop an agent's samples, as some of the vectors are purged."""
         self._known = {key: kept for key, kept in self._known.items() if key[0] != agent}

@@ -1,7 +1,7 @@
-"""Which entries hold a rare word or an identifier in PostgreSQL, as one reader learns it.
+"""Per-reader cache of the entries that hold a rare word or an identifier.
 
-The index of words knows which entries have all parts of an identifier, but not whether one part follows the
-other: that is looked up in their texts.
+The word index finds the entries that have all parts of an identifier, but not the order of the parts: that is
+checked in the texts of the entries.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from keepstone.store.postgres.vector_rows import Query
 from keepstone.text.tokenizer import is_unspaced, stem, stems_of
 
 _FIRST, _FURTHER = 200, 2_000
-"""Entries with all parts of an identifier that are looked at first and, if these do not decide, then."""
+"""Maximum numbers of entries that are read for a word: by the first query, and by a further one."""
 
 Rows = Sequence[tuple[Any, ...]]
 
@@ -28,17 +28,17 @@ class _Holders(NamedTuple):
     scope: Scope
     keys: set[int]
     is_all: bool
-    """Whether no others hold it."""
+    """Whether these are all the entries that hold the word."""
 
 
 class WordHolders:
-    """The entries that hold words which were asked about one by one.
+    """Cache of the entries that hold a word, by word.
 
     Args:
         agent: The agent.
         language: The home's language.
         read: Returns the rows of queries, in one round trip.
-        found: Where loaded entries are kept, by key.
+        found: The reader's cache of loaded entries, by key.
     """
 
     def __init__(
@@ -55,30 +55,33 @@ class WordHolders:
         self._known: dict[str, _Holders] = {}
 
     def is_known(self, word: str, scope: Scope) -> bool:
-        """Return whether the first look at a word in a scope was taken."""
+        """Return whether the result of ``first_look`` for a word in a scope is cached."""
         return word in self._known and self._known[word].scope == scope
 
     def learn(self, word: str, scope: Scope, keys: set[int]) -> None:
-        """Remember all entries that hold a word."""
+        """Cache all entries that hold a word."""
         self._known[word] = _Holders(scope, keys, is_all=True)
 
     def is_phrase(self, word: str) -> bool:
-        """Return whether a word has several parts, which an entry holds only one after the other."""
+        """Return whether a word has several parts, which an entry must hold in sequence."""
         return len(stem(word, self._language).split()) > 1 and not is_unspaced(word)
 
     def first_look(self, word: str, scope: Scope) -> Query:
-        """Return the query whose rows ``take`` takes."""
+        """Return the first query for a word; ``take`` caches its rows."""
         sql, values = self._query(word, scope)
         return f"{sql} ORDER BY e.length, e.key LIMIT {_FIRST}", values
 
     def take(self, word: str, scope: Scope, rows: Rows) -> None:
-        """Remember the answer of ``first_look``."""
+        """Cache the rows of ``first_look``."""
         self._known[word] = _Holders(scope, self._holding(word, rows), is_all=len(rows) < _FIRST)
 
     def of(self, words: Sequence[str], scope: Scope, most: int, among: Sequence[int]) -> dict[str, set[int]]:
-        """Return the keys of the entries that hold each word; of more than ``most``, those ``among`` some."""
+        """Return the keys of the entries that hold each word.
+
+        If more than ``most`` entries hold a word, only keys in ``among`` are returned.
+        """
         new = [word for word in dict.fromkeys(words) if not self.is_known(word, scope)]
-        # Without tokens a word would be found everywhere, as each array contains the empty one.
+        # A word without tokens would match every entry, as each array contains the empty array.
         for word in [word for word in new if not tokens_of(self._agent, word, self._language)]:
             self.learn(word, scope, set())
             new.remove(word)
@@ -91,7 +94,7 @@ class WordHolders:
         return {word: keys if len(keys) <= most else keys & {*among} for word, keys in holders.items()}
 
     def _look_further(self, words: Sequence[str], scope: Scope, most: int, among: Sequence[int]) -> None:
-        """Learn which entries of ``among`` hold words; find more holders of words with at most ``most``."""
+        """Check which entries in ``among`` hold the words; read more entries for words with few so far."""
         asked: list[tuple[str, bool, Query]] = []
         for word in words:
             sql, values = self._query(word, scope)
@@ -105,14 +108,14 @@ class WordHolders:
             self._known[word] = _Holders(scope, keys, is_all=is_rest and len(rows) < _FURTHER)
 
     def _query(self, word: str, scope: Scope) -> tuple[str, list[Any]]:
-        """Return the query of the entries that have all parts of a word; of a phrase, with their records."""
+        """Return the query for the entries that have all parts of a word; for a phrase, with records."""
         condition, values = conditions(scope)
         columns, source = (f", {LOADED}", FROM) if self.is_phrase(word) else ("", "FROM entries e")
         sql = f"SELECT e.key{columns} {source} WHERE {condition} AND e.terms @> %s::bigint[]"
         return sql, [*values, tokens_of(self._agent, word, self._language)]
 
     def _holding(self, word: str, rows: Rows) -> set[int]:
-        """Return the keys of those entries that hold a word, of which they have all parts."""
+        """Return the keys of the entries that hold a word, among entries that have all its parts."""
         if not self.is_phrase(word):
             return {key for (key,) in rows}
         entries = {key: loaded(self._agent, row) for key, *row in rows}

@@ -1,9 +1,9 @@
-"""Words in PostgreSQL: which entries hold the words of a query, best first by BM25.
+"""Word search in PostgreSQL: the entries that hold words of a query, ranked by BM25.
 
-The score is the same as in the file store, from the same stems: how often an entry holds a word, how long it
-is, and how many of the agent's entries hold the word. The counts of entries and words are in the rows of
-sessions; the number of entries that hold a word is counted by the query, known from a query a short time ago,
-or estimated for the common words of a large agent.
+Stems and scores are the same as in the file store. A score uses the number of times that the entry holds a
+word, the length of the entry, and the number of the agent's entries that hold the word. The rows of sessions
+have the counts of entries and words. The number of entries that hold a word is counted by the query, cached
+from a recent query, or estimated for the common words of a large agent.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from keepstone.store.postgres.entry_rows import tokens_of
 _SATURATION, _BY_LENGTH = 1.2, 0.75
 """BM25's k1 and b."""
 _LEAST = 1e-6
-"""The weight of a word that half of all entries hold."""
+"""The weight of a word that at least half of all entries hold."""
 _FEW = 1_000
-"""Entries below which every word is looked for."""
+"""Number of an agent's entries below which common words are searched too."""
 _LARGE = 20_000
-"""Entries from which on an agent is large: how many hold a word is remembered for a time then."""
+"""Number of an agent's entries from which the numbers of entries that hold a word are cached."""
 _RARE = 5
-"""Entries at most that hold a word which is rare: a reader remembers these entries."""
+"""Maximum number of entries that hold a rare word; a reader caches these entries."""
 _SECONDS = 60.0
 _MOST = 10_000
 
 
 class Rare(NamedTuple):
-    """An entry that holds a rare word, and how often it holds each word."""
+    """An entry that holds a rare word, with the number of times that it holds each word of the query."""
 
     key: int
     times: list[float]
 
 
 class Ranked(NamedTuple):
-    """An entry that holds words, as the query gives it."""
+    """An entry in the result of the query."""
 
     key: int
     score: float
@@ -50,7 +50,7 @@ class Ranked(NamedTuple):
 
 
 class HolderCounts:
-    """How many entries of large agents hold each word, as queries a short time ago counted them."""
+    """Cache of the number of entries that hold each word, for large agents."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
@@ -58,14 +58,14 @@ class HolderCounts:
         self.common = CommonWords()
 
     def of(self, agent: str, tokens: Sequence[int]) -> list[int | None]:
-        """Return the count of each word, None if it is to be counted."""
+        """Return the cached count of each word, or None if the word must be counted."""
         now = time.monotonic()
         with self._guard:
             found = [self._known.get((agent, token)) for token in tokens]
         return [None if cached is None or now - cached[0] > _SECONDS else cached[1] for cached in found]
 
     def keep(self, agent: str, tokens: Sequence[int], counts: Sequence[int], entries: float) -> None:
-        """Remember the counts of a query."""
+        """Cache the counts of a query if the agent is large."""
         if entries < _LARGE:
             return
         now = time.monotonic()
@@ -79,7 +79,7 @@ class HolderCounts:
 
 
 class WordQuery:
-    """The query of the entries in a scope that hold any of some words."""
+    """The query for the entries in a scope that hold any of the given words."""
 
     def __init__(
         self, terms: Sequence[str], scope: Scope, limit: int, counts: HolderCounts, language: str
@@ -99,7 +99,7 @@ class WordQuery:
         known = self._counts.of(agent, tokens)
         common = self._counts.common.of(agent)
         self._is_guarded = common is None
-        # Of a large agent whose common words are not known yet nothing is found, and nothing counted.
+        # For a large agent whose common words are not known yet, the query finds and counts nothing.
         guard = "true" if common is not None else f"(SELECT n FROM total) < {LARGE}"
         estimated = {} if common is None else common.holders
         holders, holder_values = [], list[Any]()
@@ -130,7 +130,7 @@ class WordQuery:
             for at in range(len(tokens))
         ]
         sums = []
-        for word in words:  # Each of two words with one stem counts, as in the index of files.
+        for word in words:  # Words with the same stem count separately, as in the file store.
             parts = " + ".join(
                 f"w{place[token]} * (t{place[token]} / (t{place[token]} + damping))" for token in word
             )
@@ -150,7 +150,8 @@ class WordQuery:
             "greatest(sum(words) / greatest(sum(entries), 1), 1)::float8 AS average "
             "FROM sessions WHERE agent = %s), "
             f"held AS MATERIALIZED (SELECT {', '.join(holders)}), "
-            # Words that half of all entries hold have no weight; finding their holders is most of the work.
+            # Leave out words that half of all entries hold: they have no weight, and finding the entries that
+            # hold them would be most of the work.
             f"weight AS MATERIALIZED (SELECT *, {', '.join(weights)}, "
             f"CASE WHEN {any_telling} THEN array_remove(ARRAY[{asked_tokens}]::bigint[], NULL) "
             "ELSE %s::bigint[] END AS asked "
@@ -165,7 +166,7 @@ class WordQuery:
             f"ARRAY[{', '.join(f'd{at}' for at in range(len(tokens)))}] "
             "FROM weight LEFT JOIN best ON true"
         )
-        # How often the holders of rare words hold each word comes along, which spares recall another round
+        # Also return the word counts of the entries that hold rare words, which saves recall another round
         # trip.
         if len(tokens) > 1:
             rare = " OR ".join(f"(d{at} <= {_RARE} AND t{at} > 0)" for at in range(len(tokens)))
@@ -179,7 +180,7 @@ class WordQuery:
     def _taken(
         self, chosen: Chosen, within: tuple[str, list[Any]], guard: str, hardly: str
     ) -> tuple[str, list[Any]]:
-        """Return the query of the entries that are scored; ``hardly`` is the condition of the last ones."""
+        """Return the query for the entries to score; ``hardly`` is the condition for ``chosen.few``."""
         source = f"SELECT e.key, e.head, e.ts, e.length, e.terms, e.times FROM entries e WHERE {within[0]}"
         before = "e.terms && (SELECT asked FROM weight)"
         sql, values, seen = f"{source} AND {guard} AND {before}", [*within[1]], list[Any]()
@@ -206,11 +207,11 @@ class WordQuery:
 
     @property
     def is_refused(self) -> bool:
-        """Whether the agent turned out to be so large that its common words are to be known first."""
+        """Whether the query returned nothing, as the agent is large and its common words were not known."""
         return self._is_guarded and self._entries >= LARGE
 
     def counted(self) -> tuple[int, dict[str, int], float]:
-        """Return how many entries the agent has, how many hold each word, at most, and their mean length."""
+        """Return the agent's number of entries, upper bounds of each word's holders, and the mean length."""
         holders = {
             term: min((self._holders[token] for token in tokens), default=0)
             for term, tokens in self._terms.items()
@@ -218,9 +219,9 @@ class WordQuery:
         return self._entries, holders, self._length
 
     def holding(self, word: str) -> set[int] | None:
-        """Return the keys of the entries in scope that hold a word; None if the query does not tell.
+        """Return the keys of the entries in scope that hold a word, or None if the result lacks them.
 
-        It tells of words of the query that few entries hold.
+        The result has them for rare words, if the query has several words.
         """
         tokens = self._terms.get(word, ())
         if len(tokens) != 1 or len(self._tokens) == 1 or self._holders[tokens[0]] > _RARE:
