@@ -194,7 +194,7 @@ def times(matrix: NDArray[Any], vector: NDArray[Any]) -> NDArray[Any]:
     """Return the products of rows with a vector.
 
     If the dimension does not fill a register, BLAS also computes with the bytes after the numbers. It drops
-    these results, but flags their errors; so errors are ignored. The numbers were checked when they were read.
+    these results, but flags their errors; so errors are ignored. The numbers were checked when read.
     """
     import numpy as np
 

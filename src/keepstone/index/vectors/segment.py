@@ -198,7 +198,7 @@ def quantized(vectors: NDArray[np.float32], stride: int) -> tuple[NDArray[np.int
     import numpy as np
 
     # Symmetric quantization with one scale a row: the largest number becomes 127, and zero stays zero. The
-    # tiny number keeps a row of zeros from a division by zero.
+    # tiny number avoids a division by zero for a row of zeros.
     scales = np.maximum(np.abs(vectors).max(axis=1), np.finfo(np.float32).tiny) / np.float32(127)
     rows = np.zeros((len(vectors), stride), np.int8)
     rows[:, : vectors.shape[1]] = np.rint(vectors / scales[:, None])
