@@ -2,7 +2,7 @@
 
 With ``secure_delete`` SQLite overwrites deleted rows. If a row grows beyond its page, other rows move to
 another page, and their old bytes may stay between the page's list of cells and the first cell. No row has
-these bytes, so no deletion finds them. A page's type is its first byte; all other blocks begin with a zero.
+these bytes, so no deletion finds them. A page's type is its first byte; pages without a type begin with 0.
 """
 
 from __future__ import annotations
