@@ -455,7 +455,7 @@ class Index:
     ) -> Nearest:
         """Return the rows in scope whose vectors are nearest by cosine, best first.
 
-        A search of a whole session, or of all, uses a graph from ``hnsw_from`` vectors on, if there is one.
+        A search of a whole session, or of all, with ``hnsw_from`` or more vectors uses a graph if one exists.
         """
         return self._similar.nearest(vector, Space(space, len(vector)), scope, limit, hnsw_from)
 

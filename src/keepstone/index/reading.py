@@ -142,8 +142,8 @@ def _take_in(database: Database, session: str, known: LogState, fd: int) -> int 
     if done:
         vector_table.forget_kept(database, sid)
     ts = None if scan.ts is None else microseconds(scan.ts)
-    # The recorded state is that of the beginning of the reading, not the present one: a log that has changed
-    # since then does not match it, and is read on.
+    # The state at the beginning of the reading is recorded, not the present state: a log that has changed in
+    # between does not match the record, and is read on.
     state = replace(known, sid=sid, stat=begun if done else _unfinished(begun), offset=scan.settled, ts=ts)
     state = checksummed(state, fd)
     if is_unfinished:  # No bytes have such a checksum: once the log has changed, it is read from its start.

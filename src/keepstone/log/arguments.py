@@ -375,7 +375,7 @@ class Filters(TypedDict, total=False):
     ids: Iterable[str] | None
     """Entries with these ids."""
     include_superseded: bool
-    """Also entries that are not valid now: superseded, expired and future ones."""
+    """Whether to include entries that are not valid now: superseded, expired and future ones."""
     trust: str | None
     """Entries of at least this trust."""
 

@@ -32,7 +32,7 @@ _ROUNDS = 8
 
 
 class OvertakenError(Exception):
-    """Others rewrote, emptied or erased from the log, or began to, so the rewrite has to begin again."""
+    """Others rewrote or emptied the log, or erased lines, or began to: the rewrite has to begin again."""
 
 
 class Replacement:

@@ -121,7 +121,7 @@ def _compacted(
 
 
 def _archive(old: Sequence[_Old], archive: Log, new: Replacement, placing: Placing) -> None:
-    """Append lines to the archive, except those already there. Others write to the log in between."""
+    """Append lines to the archive, except lines already in it. Others may write to the log in between."""
     left: Iterator[list[bytes]] | None = None
     last_stat: Stat | None = None
     while True:

@@ -36,11 +36,11 @@ class Line:
 
     offset: int
     raw: bytes
-    """Its bytes without the newline; empty for a line that is too long."""
+    """The line's bytes without the newline; empty for a line that is too long."""
     length: int
-    """Its length in bytes, with the newline."""
+    """The line's length in bytes, with the newline."""
     record: Record | None
-    """Its JSON object; None if it is unreadable."""
+    """The line's JSON object; None if the line is unreadable."""
     derived: bool = False
     """Whether the id or time in ``record`` was derived, and is not in the bytes."""
 
@@ -332,7 +332,7 @@ def torn_batch(fd: int, end: int) -> int | None:
     place = length = 0
     for line in backwards(fd, end):
         batch = batch_of(line.record)
-        # Not a line of a batch, not the place before the one that follows, or the end of a whole batch.
+        # The line is in no batch, does not directly precede the batch's next line, or ends a whole batch.
         if batch is None or (place and batch != (place - 1, length)) or (not place and batch[0] == batch[1]):
             return None
         place, length = batch

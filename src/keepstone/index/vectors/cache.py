@@ -54,7 +54,7 @@ class VectorCache:
         self.scan: ExactScan | None = None
         self.buffer = VectorBuffer(number, space.dim, 0)
         self.is_due = False
-        """Whether a new generation is due: too many vectors came or went. New vectors are then not read."""
+        """Whether a new generation is due: too many vectors were added or removed. New ones stay unread."""
         self._graphs: dict[int, _Published] = {}
         self._loaded: dict[int, tuple[_Published, Graph | None]] = {}
         self.connection: apsw.Connection = database.connection

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _FEWEST, _TIMES = 100, 4
 """Maximum number of rows rescored in float32: the first, or the second times the limit if that is more."""
 _FEWEST_OF_GRAPH = 40
-"""Number of rows asked of a graph, or ``_TIMES`` times the limit if that is more."""
+"""Number of rows requested from a graph, or ``_TIMES`` times the limit if that is more."""
 _MANY = 2_000
 """Number of rows up to which ranges are compared together; the best of a longer one are chosen at once."""
 _STEPS = 4.0

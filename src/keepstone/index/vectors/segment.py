@@ -57,7 +57,7 @@ class Header:
     dim: int
     rows: int
     upto: int
-    """The highest vector number it covers; vectors with higher numbers are not in the file."""
+    """The highest vector number that the file covers; vectors with higher numbers are not in it."""
     types: int
     """Size in bytes of the types of entries, which follow the columns as JSON."""
     columns: int = 0
@@ -79,7 +79,7 @@ class ChangedError(OSError):
 
 
 class Generation:
-    """A generation in memory. Rows of one loaded from a file are read and checked on first use."""
+    """A generation in memory. If it is loaded from a file, rows are read and checked on first use."""
 
     def __init__(self, memory: mmap.mmap, header: Header, fd: int | None = None) -> None:
 

@@ -72,7 +72,7 @@ def forget(database: Database, eid: int) -> None:
 
 
 def follow(database: Database, eid: int, record: Record, *, renew: bool) -> None:
-    """Apply a later line of an entry that has a given vector; with ``renew`` it replaces all others.
+    """Apply a later line of an entry with a given vector, which with ``renew`` replaces all other vectors.
 
     The entry's row was changed just before, and its record still holds the vector.
     """
@@ -177,7 +177,7 @@ def of(database: Database, session: str, space: str, ids: Sequence[str]) -> dict
 
 
 def fetch(database: Database, space: int, dim: int, vids: Sequence[int]) -> Block | None:
-    """Return those of the numbered vectors that still exist in the space; None if none does."""
+    """Return the vectors with these numbers that still exist in the space; None if none exists."""
     # SQLite reads the numbers in order, so each page once. The plus keeps it from using another index.
     sql = "SELECT eid, f32 FROM vector WHERE vid IN (SELECT value FROM json_each(?)) AND +space=?"
     return _block(database.rows(sql, (json.dumps(vids), space)), dim)

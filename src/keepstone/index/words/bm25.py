@@ -95,7 +95,7 @@ def highest(
 def _floor(parts: Sequence[Weighted], scores: NDArray[np.float64], count: int) -> float:
     """Return a score above 0 that at least ``count`` rows reach, if that many rows have a score.
 
-    It is taken from the rarest word that at least ``count`` rows hold: few of the best rows lack rare words.
+    The rarest word that at least ``count`` rows hold gives the score: few of the best rows lack rare words.
     """
     # At least ``count`` rows reach this score, so no row below it can be among the best: the bound of
     # MaxScore (Turtle and Flood, 1995), taken from one word instead of all.

@@ -77,7 +77,7 @@ def ranked(
     holders = counts(database, matches)
     rare = telling(terms, holders, state.rows)
     condition, bindings = scope
-    # FTS5 sorts by ``rank`` itself if nothing else is in ORDER BY. It is the negative score.
+    # FTS5 sorts by ``rank`` itself if nothing else is in ORDER BY. ``rank`` is the negative score.
     sql = (
         f"SELECT words.rowid, -words.rank FROM {_source(condition)} WHERE words MATCH ? AND {condition} "
         "ORDER BY words.rank LIMIT ?"
