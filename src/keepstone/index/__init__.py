@@ -1,8 +1,8 @@
-"""One agent's index in SQLite: fast, derived from the logs, never the truth.
+"""One agent's index in SQLite: fast, derived from the logs, never the source of truth.
 
 ``database`` opens the file and rebuilds it when it is damaged, ``entries`` keeps the rows,
-``reading`` reads logs into them. ``words`` holds the full-text table and BM25, ``vectors``
-the vectors, their exact scan and their graphs.
+``reading`` reads logs into them. ``words`` has the full-text table and BM25; ``vectors``
+has the vectors, their exact scan and their graphs.
 """
 
 from keepstone.index.database import DamagedError, UnavailableError

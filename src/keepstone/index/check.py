@@ -1,4 +1,4 @@
-"""Comparing an index with itself and with the logs that it is derived from.
+"""Checks of an index: its own consistency, and its agreement with the logs that it is derived from.
 
 Unlike every other use of an index, a check never recreates a damaged file: it only reports.
 """
@@ -33,13 +33,13 @@ _COLUMNS = "e.priority, e.pinned, e.tags, e.links, e.digest, e.head"
 
 @contextmanager
 def _snapshot(index: Index) -> Iterator[Database]:
-    """Give the index's file as it is at one moment; UnavailableError if it cannot be used now."""
-    database = index._database  # noqa: SLF001  The package's own: this is the other half of that class.
-    # Not ``with database``: that would replace a damaged file with an empty one on the way out.
+    """Yield a snapshot of the index's file; raise UnavailableError if it cannot be used now."""
+    database = index._database  # noqa: SLF001  Same package: this module is the other half of that class.
+    # Not ``with database``: that would replace a damaged file with an empty one on exit.
     with database.guard:
         try:
-            # All statements of one check see one state. Between two of them another process could write, and
-            # the difference would look like damage.
+            # All statements of one check see one state. Otherwise another process could write between two of
+            # them, and the difference would look like damage.
             database.execute("BEGIN")
             try:
                 yield database
@@ -52,10 +52,10 @@ def _snapshot(index: Index) -> Iterator[Database]:
 
 
 def damage(index: Index) -> list[str]:
-    """Return the damage of the file itself, its table of words and its vectors; empty if all is well.
+    """Return the damage of the file itself, its full-text table and its vectors; empty if there is none.
 
     Raises:
-        UnavailableError: Another process keeps it busy, or the disk refuses.
+        UnavailableError: Another process keeps the index busy, or the disk fails.
     """
     checks: tuple[Callable[[Database], list[str]], ...] = (_pages, _words, _vectors)
     found: list[str] = []
@@ -77,8 +77,8 @@ def _pages(database: Database) -> list[str]:
 def _words(database: Database) -> list[str]:
     # FTS5 takes its commands as inserts. This one writes nothing, and raises if the table contradicts itself.
     database.execute("INSERT INTO words(words) VALUES('integrity-check')")
-    # The table keeps no text, so it can only be asked how many texts it was given.
-    # Rows above this number still wait for their words, so the table has no text of them.
+    # The table stores no text, so only the number of its texts can be checked.
+    # Rows above ``flushed`` still wait for their words, so the table does not have their texts.
     flushed = "(SELECT value FROM meta WHERE key='flushed')"
     sql = f"SELECT (SELECT count(*) FROM words_docsize), (SELECT count(*) FROM entry WHERE eid<={flushed})"
     texts, rows = database.row(sql) or (0, 0)
@@ -114,19 +114,19 @@ class _SessionRows:
 
 
 def differing(index: Index, session: str, log: Log) -> int:
-    """Return how many entries of a session the index holds otherwise than its log says.
+    """Return how many entries of a session differ between the index and the log.
 
-    Lines that the index has not read yet are not compared. Vectors that callers gave are.
+    Lines that the index has not read yet are not compared. Vectors that callers gave are compared.
 
     Raises:
-        UnavailableError: Another process keeps the index busy, or the disk refuses.
+        UnavailableError: Another process keeps the index busy, or the disk fails.
     """
     with log.reading() as fd:
         try:
             with _snapshot(index) as database:
                 stored = _stored_rows(database, session)
         except apsw.Error:
-            return 0  # ``damage`` tells.
+            return 0  # ``damage`` reports it.
         if fd is None or stored is None or not _is_of(stored.known, fd):
             return 0
         fold = Fold()
@@ -135,7 +135,7 @@ def differing(index: Index, session: str, log: Log) -> int:
                 break
             fold.add(line)
         same = sum(_is_same(stored, folded.record) for folded in fold.entries.values())
-        # An entry that only the log has and a row that only the index has count as one difference.
+        # An entry that is only in the log and a row that is only in the index count as one difference.
         return max(len(fold.entries), len(stored.rows)) - same
 
 
@@ -178,17 +178,17 @@ def _is_same(stored: _SessionRows, record: Record) -> bool:
 def _is_given(stored: _SessionRows, record: Record) -> bool:
     given = stored.given.get(record["id"])
     if given is None:
-        # Without a row of its own the vector is in the row's record, which was compared as a whole.
+        # Without a row in ``vector``, the vector is in the entry's record, which was compared as a whole.
         return True
     found = decode(record.get("embedding"))
     return found is not None and given == (found[0].id, found[1].astype("<f4").tobytes())
 
 
 def damaged_files(index: Index) -> list[str]:
-    """Return the files beside the index that it does not name, and those whose checksum differs.
+    """Return the vector files that the index does not list, and the files whose checksum differs.
 
     Raises:
-        UnavailableError: Another process keeps the index busy, or the disk refuses.
+        UnavailableError: Another process keeps the index busy, or the disk fails.
     """
     with suppress(apsw.Error), _snapshot(index) as database:
         place = building.folder_of(database)
@@ -222,7 +222,7 @@ def _matches(folder: Folder, name: str, expected: int) -> bool:
 
 
 def _left(database: Database, folder: Folder) -> list[str]:
-    """Return the files that nothing names; none while another process may be about to name them."""
+    """Return the files that the index does not list; none while another process may be writing one."""
     named = {building.name_of(*row) for row in database.rows("SELECT space, number FROM generation")}
     graphs = database.rows("SELECT space, number, sid, mark FROM graph")
     named |= {building.name_of_graph(*row) for row in graphs}
@@ -232,10 +232,10 @@ def _left(database: Database, folder: Folder) -> list[str]:
 
 
 def forget_damaged_files(index: Index) -> None:
-    """Remove the files that ``damaged_files`` names. Answers come from the rows until they are made again.
+    """Remove the files that ``damaged_files`` returns. Queries use the rows until new files are built.
 
     Raises:
-        UnavailableError: Another process keeps the index busy, or the disk refuses.
+        UnavailableError: Another process keeps the index busy, or the disk fails.
     """
     with _snapshot(index) as database, building.files(database) as folder:
         wrong = set(_wrong(database, folder))

@@ -1,4 +1,4 @@
-"""The SQLite file of an index: its schema, how it is opened, and when it is thrown away."""
+"""The SQLite file of an index: its schema, how it is opened, and when it is discarded."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from keepstone.text.tokenizer import ENGLISH, stemmed, stemming_of, tokenizer_of
 _ROLLBACK = "-journal"
 
 SCHEMA = 11
-"""Part of the index's path, so that versions lie side by side and do not undo one another."""
+"""The version of the schema. The index's path has it, so that versions do not overwrite one another."""
 
 
 def sqlite_version() -> str:
@@ -44,8 +44,8 @@ INSERT INTO meta VALUES('tokenizer', '{_tokenization(language)}');
 
 
 def _tokenization(language: str) -> str:
-    """Return the recorded way of cutting and stemming words; an index with another one is rebuilt."""
-    # As a digest: the characters that some scripts add would take four pages of a small index.
+    """Return an identifier of tokenizer and stemming; an index that records another one is rebuilt."""
+    # It is a digest, as the characters that some scripts add would take four pages of a small index.
     return sha256(" ".join((*tokenizer_of(language), stemming_of(language))).encode()).hexdigest()
 
 
@@ -53,7 +53,7 @@ DAMAGE = (
     *(apsw.CorruptError, apsw.NotADBError, apsw.FormatError, apsw.MismatchError),
     *(apsw.ConstraintError, apsw.SQLError, UnicodeDecodeError),
 )
-"""Errors of SQLite for a file that is not, or is no longer, one of ours; see ``is_damage``."""
+"""Errors of SQLite for a file that is not, or is no longer, a valid index; see ``is_damage``."""
 
 _LIMITS = (
     "Expression tree is too large",
@@ -61,32 +61,32 @@ _LIMITS = (
     "parser stack overflow",
     "too many terms",
 )
-"""How the messages begin with which SQLite refuses a statement that is too large for it."""
+"""Prefixes of SQLite's error messages for a statement that exceeds its limits."""
 
 UNUSABLE = (
     *(apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError, apsw.FullError),
     *(apsw.IOError, apsw.ConnectionClosedError, OSError),
 )
-"""Its errors if the disk refuses, or the index was closed during the call."""
+"""Errors if the disk is full or fails, or if the index was closed during the call."""
 
 BUSY = (apsw.BusyError,)
-"""Its error if another process keeps the file for too long."""
+"""SQLite's error if another process locks the file for too long."""
 
 
 def is_damage(error: BaseException) -> bool:
-    """Return whether an error means that the file is damaged; one beyond SQLite's limits is not damage."""
+    """Return whether an error means that the file is damaged; exceeding SQLite's limits does not."""
     return isinstance(error, DAMAGE) and not str(error).startswith(_LIMITS)
 
 
 _SHORT_JOURNAL = 1 << 20
-"""Bytes of a journal that the next open reads in less time than writing it back takes now."""
+"""Size in bytes below which reading a journal at the next open takes less time than writing it back now."""
 
 LONG_JOURNAL = 32 << 20
-"""Bytes of a journal from which on long work rests until it can be emptied. SQLite writes it back from 8 MB
+"""Size in bytes from which long work pauses until the journal can be emptied. SQLite writes it back from 8 MB
 on, but starts it over only at a moment without readers, which does not come while readers overlap."""
 
 _epochs = count(1)
-"""Numbers the files that this process opens or begins, so that rows of two of them are never confused."""
+"""Numbers for the files that this process opens or creates, so that rows of two files are never confused."""
 
 
 class DamagedError(Exception):
@@ -94,14 +94,14 @@ class DamagedError(Exception):
 
 
 class UnavailableError(Exception):
-    """The index cannot be used now: it is busy, or the disk is full or refuses."""
+    """The index cannot be used now: it is busy, or the disk is full or fails."""
 
 
 class Database:
     """One connection, shared between threads under ``guard``; every use holds the guard.
 
-    A fork waits until nothing goes on here, and the child closes its copies of the connection's files. SQLite
-    keeps the locks of a process in its memory: a child that has those of its parent would wait forever.
+    A fork waits for the guard, and the child closes its copies of the connection's files. SQLite keeps the
+    locks of a process in its memory: a child with the locks of its parent would wait forever.
     """
 
     def __init__(self, path: Path | None, language: str = ENGLISH) -> None:
@@ -109,15 +109,15 @@ class Database:
         self.language = language
         """The language of words in Latin letters, see ``keepstone.text.tokenizer``."""
         self.epoch = next(_epochs)
-        """Changes whenever the file is replaced by an empty one: rows then stand for other entries."""
+        """Number that changes when the file is replaced by an empty one: rows then mean other entries."""
         self.guard = threading.RLock()
         hold_over_forks(self.guard)
         self.turn = Turn(path)
         self._most_pages = math.inf
-        """Pages from which on the index gets large ones; infinite if it has them."""
+        """Number of pages above which the index gets large pages; infinite if it has them already."""
         self.texts = WaitingTexts()
         self.has_hidden: bool | None = None
-        """Whether any row may be hidden, see ``keepstone.index.hidden_rows``; None if nobody looked."""
+        """Whether any row may be hidden, see ``keepstone.index.hidden_rows``; None if it is unknown."""
         with self.guard:
             self.connection = self._open()
             reset_in_child(self)
@@ -143,8 +143,8 @@ class Database:
 
     def stamp(self) -> object:
         """Return a value that changes with every transaction, of this connection and of others."""
-        # data_version changes with writes of other connections, total_changes with those of this one. The
-        # pragma looks at the file; apsw's data_version() is only the version of the last transaction.
+        # data_version changes with writes of other connections, total_changes with writes of this one. The
+        # pragma reads the file; apsw's data_version() is only the version of the last transaction.
         return self.row("PRAGMA data_version"), self.connection.total_changes()
 
     @contextmanager
@@ -154,8 +154,8 @@ class Database:
             if self.connection.in_transaction:
                 yield
                 return
-            # IMMEDIATE: a transaction that begins as a reader may find that another connection wrote since,
-            # and SQLite then refuses its first write at once instead of waiting for the lock.
+            # IMMEDIATE: if a transaction begins as a reader and another connection then writes, SQLite
+            # refuses the first write of the reader at once instead of waiting for the lock.
             self.connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -167,18 +167,18 @@ class Database:
             self._grow()
 
     def _grow(self) -> None:
-        """Give an index that is no longer small large pages, unless another connection has it open."""
+        """Switch an index that is no longer small to large pages, unless another connection has it open."""
         if self.path is None or self._most_pages == math.inf:
             return
         pages = self.connection.execute("PRAGMA page_count").get
         if pages > self._most_pages:
-            # A failed try is repeated once there are twice as many pages: small ones only cost time.
+            # A failed attempt is repeated once there are twice as many pages: small pages only cost time.
             is_done = enlarge(self.connection, self.path.with_suffix(ENLARGING), self.turn)
             self._most_pages = math.inf if is_done else 2 * pages
 
     def __enter__(self) -> Self:
-        """Hold the guard; on the way out a damaged file is recreated, and raises ``DamagedError``."""
-        # Entered many times a recall: a generator would take three times as long.
+        """Acquire the guard; on exit, recreate a damaged file and raise ``DamagedError``."""
+        # A recall enters this many times: a generator would take three times as long.
         self.guard.acquire()
         return self
 
@@ -198,7 +198,7 @@ class Database:
             self.guard.release()
 
     def replaced(self) -> bool:
-        """Return whether the file was deleted or exchanged since it was opened."""
+        """Return whether the file was deleted or replaced since it was opened."""
         return self.path is not None and self._inode() != self.inode
 
     def discard(self) -> None:
@@ -214,7 +214,7 @@ class Database:
     def checkpoint(self, timeout: float) -> bool:
         """Write the journal back and empty it.
 
-        False if readers kept it in use for ``timeout`` seconds, or if the disk is full or refuses.
+        Returns False if readers keep it in use for ``timeout`` seconds, or if the disk is full or fails.
         """
         with self:
             deadline = time.monotonic() + timeout
@@ -228,15 +228,15 @@ class Database:
                 except UNUSABLE:
                     return False
                 except DAMAGE:
-                    self.discard()  # And with it all that was to be emptied.
+                    self.discard()  # This also removes the journal.
             return True
 
     def shorten_journal(self) -> bool:
-        """Empty a long journal unless that means waiting for anyone; return whether it is short now."""
+        """Empty a long journal if that needs no waiting; return whether the journal is short now."""
         if self.journal_bytes() < LONG_JOURNAL:
             return True
         try:
-            # Copies the pages without the write lock; later readers do not use the journal then.
+            # This copies the pages without the write lock; later readers then do not use the journal.
             pages, copied = self.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
             if copied < pages:
                 return False
@@ -257,9 +257,9 @@ class Database:
         return 0
 
     def close(self, *, soon_reopened: bool = False) -> None:
-        """Close the connection; if it is ``soon_reopened``, leave a short journal: writing it back syncs.
+        """Close the connection; with ``soon_reopened``, leave a short journal, as writing it back syncs.
 
-        That of a small index is written back, for it would take more room than the index.
+        The journal of a small index is always written back, as it would take more space than the index.
         """
         with self.guard:
             with suppress(apsw.ConnectionClosedError):
@@ -314,8 +314,8 @@ def _remove(path: Path) -> None:
 def _remove_rollback_journal(path: Path) -> None:
     """Remove a rollback journal beside a database that is not empty.
 
-    An index is in WAL mode from its first page on. SQLite would roll back a stranger's journal, which
-    may name another file to delete. That of an empty file it removes unread.
+    An index is in WAL mode from its first page on. SQLite would roll back a foreign journal, which may
+    name another file to delete. SQLite removes the journal of an empty file without reading it.
     """
     with suppress(FileNotFoundError):
         if path.stat().st_size:
@@ -333,7 +333,7 @@ def _connect(path: Path | None, language: str, turn: Turn, texts: WaitingTexts) 
     connection = apsw.Connection(str(path) if path else ":memory:")
     try:
         if fresh is not None:
-            # Not made by a descriptor of our own: closing one ends all locks of this process on the file.
+            # Not created with another descriptor: closing one ends all locks of this process on the file.
             fresh.chmod(FILE_MODE)
         _prepare_in_turn(connection, language, turn, texts, SMALL if path else LARGE)
     except BaseException:
@@ -347,8 +347,8 @@ def _prepare_in_turn(
 ) -> None:
     """Prepare a connection while other processes do the same.
 
-    Where two switch a new file to write-ahead logging at one moment, SQLite tells one that
-    the file is busy and does not ask the busy handler: it has to try again.
+    If two processes switch a new file to write-ahead logging at the same time, SQLite reports to
+    one of them that the file is busy, without calling the busy handler: it has to try again.
     """
     while True:
         try:
@@ -369,7 +369,7 @@ def _prepare(
     function = partial(connection.create_scalar_function, numargs=1, deterministic=True)
     function("words_of", lambda *row: stemmed(texts.take(*row), language), numargs=3)
     function("with_vector", with_vector, numargs=3, flags=apsw.SQLITE_INNOCUOUS)  # A trigger calls it.
-    # A page size is only taken by a file without tables, and never in write-ahead logging: it comes first.
+    # SQLite sets a page size only in a file without tables and before write-ahead logging, so it comes first.
     _set(connection, f"page_size={page_size}", "secure_delete=ON", "temp_store=MEMORY")
     if not _is_ours(connection):
         _create(connection, language)
@@ -385,7 +385,7 @@ def _set(connection: apsw.Connection, *pragmas: str) -> None:
 
 
 def _create(connection: apsw.Connection, language: str) -> None:
-    """Make the tables; a new file needs neither a journal nor a sync: SQLite sees if it is half written."""
+    """Create the tables. A new file needs no journal and no sync: SQLite notices if it is half written."""
     if connection.execute("PRAGMA journal_mode").get == "delete":
         _set(connection, "synchronous=OFF", "journal_mode=MEMORY")
     connection.execute("BEGIN IMMEDIATE")

@@ -26,9 +26,9 @@ RECORD = (
     "e.id, e.ts, e.type, e.record, e.access, (SELECT v.id FROM space v WHERE v.number=e.given), "
     "(SELECT v.f32 FROM vector v WHERE v.space=e.given AND v.eid=e.eid)"
 )
-"""The values of a row's record."""
+"""The columns of a row's record."""
 ROW = f"e.eid, s.name, {RECORD}"
-"""The values of a ``Row``, from ``FROM``."""
+"""The columns of a ``Row``, selected from ``FROM``."""
 
 
 class Row(NamedTuple):
@@ -37,7 +37,7 @@ class Row(NamedTuple):
     eid: int
     session: str
     record: Record
-    """Shared with nobody: parsed for each answer."""
+    """The caller's own: it is parsed for each answer."""
 
     @property
     def id(self) -> str:
@@ -77,9 +77,9 @@ _COLUMNS = (
 )
 _MARKS = ", ".join("?" * len(_COLUMNS))
 _LARGEST = 1e300
-"""Priorities beyond it, which another program may have written, are kept out of the index."""
+"""Larger priorities, which another program may have written, are not indexed."""
 _HEAD = 64
-"""Characters that a head has: enough for a speaker's name."""
+"""Number of characters in a head: enough for a speaker's name."""
 _DIGEST = _COLUMNS.index("digest")
 
 
@@ -90,9 +90,9 @@ def insert(
     room: Room,
     given: Mapping[int, int] = MappingProxyType({}),
 ) -> None:
-    """Add rows for new entries of one session, in the order of their places; None leaves out a number.
+    """Add rows for new entries of one session, in order; None skips a number.
 
-    ``given`` are the spaces of vectors, by rows, that the rows leave to the table of vectors.
+    ``given`` maps rows to the spaces of vectors that are stored only in the vector table.
     """
     sql = f"INSERT INTO entry(eid, sid, number, {', '.join(_COLUMNS)}) VALUES(?, ?, ?, {_MARKS})"
     rows = [
@@ -117,7 +117,7 @@ def present(database: Database, sid: int, ids: Sequence[str]) -> set[str]:
 
 
 def row_of(database: Database, sid: int, entry_id: str) -> Row:
-    """Return the row of an entry that a session has."""
+    """Return the row of an entry, which the session must have."""
     sql = f"SELECT e.eid, '', {RECORD} FROM entry e WHERE e.id=? AND e.sid=?"
     if (values := database.row(sql, (entry_id, sid))) is None:
         raise apsw.CorruptError("index entry without its row")
@@ -125,14 +125,14 @@ def row_of(database: Database, sid: int, entry_id: str) -> Row:
 
 
 def change(database: Database, eid: int, record: Record | None) -> None:
-    """Bring one row to a later version of its entry; None takes it out."""
+    """Update one row to a later version of its entry; None removes the row."""
     if record is None:
         word_table.take_out(database, eid)
         database.execute("DELETE FROM entry WHERE eid=?", (eid,))
         return
     columns = columns_of(record)
-    # FTS5 erases words only by the exact text that was entered. The words go while the row still holds the
-    # old record, and come back once it holds the new one.
+    # FTS5 needs the exact text that was inserted to erase words. The old words are removed while the row
+    # still holds the old record, and the new words are inserted once it holds the new one.
     before = database.row("SELECT digest FROM entry WHERE eid=?", (eid,))
     has_other_words = before is None or before[0] != columns[_DIGEST]
     if has_other_words:
@@ -144,7 +144,7 @@ def change(database: Database, eid: int, record: Record | None) -> None:
 
 
 def leave_vector(database: Database, eid: int, record: Record, space: int) -> None:
-    """Leave the vector that a record names to the table of vectors, where it is."""
+    """Remove a given vector from the row's record, as the vector table has it."""
     *_, rest = columns_of(record, given=space)
     database.execute("UPDATE entry SET given=?, record=? WHERE eid=?", (space, rest, eid))
 
@@ -159,12 +159,12 @@ def columns_of(
     keep_text: Callable[[int | None, str], None] = lambda _digest, _text: None,
     given: int | None = None,
 ) -> tuple[Any, ...]:
-    """Return the columns of an entry's row from its id on; ``keep_text`` takes the text that is searched.
+    """Return the columns of an entry's row from its id on; ``keep_text`` receives the searched text.
 
-    The record is without its vector if that is ``given``, in the table of vectors, of this space.
+    ``given`` is the space of a vector in the vector table, which the record then leaves out.
     """
     priority, links = record.get("priority"), record.get("links")
-    # Other programs may write links that are no objects.
+    # Other programs may write links that are not objects.
     if isinstance(links, list):
         links = [link for link in links if isinstance(link, dict)]
     ts = microseconds(moment) if (moment := read_time(record["ts"])) else 0
@@ -199,14 +199,14 @@ def rows_named(database: Database, sid: int, ids: Sequence[str]) -> list[int]:
 
 
 def drop(database: Database, eids: Sequence[int], *, are_more: bool = False) -> None:
-    """Take entries out of the index; see ``word_table.drop``."""
+    """Remove entries from the index; see ``word_table.drop``."""
     word_table.drop(database, eids, are_more=are_more)
     database.execute("DELETE FROM entry WHERE eid IN (SELECT value FROM json_each(?))", (json.dumps(eids),))
 
 
 def at(database: Database, session: str, ids: Sequence[str]) -> tuple[Stat | None, list[Row]]:
     """Return the log state up to which a session is indexed, and its rows with these ids."""
-    if len(ids) == 1:  # A third of the time, for the most frequent question.
+    if len(ids) == 1:  # Takes a third of the time, for the most frequent query.
         named, value = "e.id=?", ids[0]
     else:
         named, value = "e.id IN (SELECT value FROM json_each(?))", json.dumps(list(ids))
@@ -226,13 +226,13 @@ def holders(database: Database, entry_id: str) -> list[tuple[Row, Stat]]:
 
 
 def linked(database: Database, ids: Sequence[str], rel: str | None, limit: int) -> list[Row]:
-    """Return the rows of at most ``limit`` entries that link to one of the ids, by this relation or any."""
+    """Return the rows of at most ``limit`` entries that link to one of the ids, by ``rel`` if it is given."""
     named = "json_extract(value, '$.to') IN (SELECT value FROM json_each(?))"
     related = "" if rel is None else "AND json_extract(value, '$.rel')=?"
     condition = f"EXISTS (SELECT 1 FROM json_each(e.links) WHERE {named} {related})"
     bindings = (json.dumps(list(ids)), *(() if rel is None else (rel,)), limit)
-    # ``links IS NOT NULL`` repeats the condition of the partial index, without which SQLite would go through
-    # all entries.
+    # ``links IS NOT NULL`` repeats the condition of the partial index: otherwise SQLite would read all
+    # entries.
     sql = f"SELECT {ROW} {FROM} WHERE e.links IS NOT NULL AND {condition} ORDER BY +s.name, e.eid LIMIT ?"
     return list(starmap(row, database.rows(sql, bindings)))
 
@@ -249,7 +249,7 @@ def links(database: Database, session: str, rel: str) -> list[tuple[str, str]]:
 
 def pinned(database: Database) -> list[Row]:
     """Return the rows of pinned entries, by time and then by session."""
-    by_pin = FROM.replace("entry e", "entry e INDEXED BY entry_pinned")  # Else SQLite goes through all.
+    by_pin = FROM.replace("entry e", "entry e INDEXED BY entry_pinned")  # Else SQLite reads all rows.
     sql = f"SELECT {ROW} {by_pin} WHERE e.pinned IS NOT NULL ORDER BY e.ts, s.name, e.eid"
     return list(starmap(row, database.rows(sql)))
 
@@ -263,19 +263,19 @@ def standing(database: Database, limit: int) -> list[Row]:
 
 
 class Place(NamedTuple):
-    """The place of an entry in its session, by time and row, that also holds once rows are made again."""
+    """The position of an entry in its session, by time and row; it stays valid when rows are recreated."""
 
     ts: int
     """The entry's time in microseconds from 1970."""
     eid: int
-    """Its row then, for when the entry is gone."""
+    """The entry's row at that time, used if the entry is gone."""
     id: str
 
 
 def newest(
     database: Database, session: str, limit: int, types: Sequence[str] | None, before: Place | None
 ) -> list[Row]:
-    """Return a session's newest rows before a place by (time, place), the oldest first."""
+    """Return a session's newest rows before a place, in the order of time and row, the oldest first."""
     where = "s.name=?"
     bindings: tuple[Any, ...] = (session,)
     if types is not None:
@@ -284,8 +284,8 @@ def newest(
             (session, json.dumps(types)),
         )
     if before is not None:
-        # A log that is read again gives its entries other row numbers. The number in the cursor counts only
-        # once the entry itself is gone.
+        # Entries of a log that is read again get other row numbers. The row in ``before`` is used only if the
+        # entry itself is gone.
         sql = f"SELECT e.eid {FROM} WHERE e.id=? AND s.name=?"
         last = database.row(sql, (before.id, session))
         where = f"{where} AND (e.ts, e.eid) < (?, ?)"
@@ -297,7 +297,7 @@ def newest(
 
 
 def oldest(database: Database, session: str, limit: int) -> list[Row]:
-    """Return a session's first rows by time and place."""
+    """Return a session's first rows in the order of time and row."""
     sql = f"SELECT {ROW} {FROM} WHERE s.name=? ORDER BY e.ts, e.eid LIMIT ?"
     return list(starmap(row, database.rows(sql, (session, limit))))
 
@@ -312,7 +312,7 @@ def instant_of(count: int) -> datetime:
     """Return the instant of a number of microseconds in the index.
 
     Raises:
-        apsw.CorruptError: It is not a number, or out of range; only a damaged file has such a time.
+        apsw.CorruptError: The value is not a number or out of range; only a damaged file has such a time.
     """
     try:
         return EPOCH + count * MICROSECOND
@@ -321,10 +321,10 @@ def instant_of(count: int) -> datetime:
 
 
 def heads(database: Database, eids: Sequence[int]) -> dict[int, tuple[str, datetime]]:
-    """Return how the texts of rows begin, and when the entries were made.
+    """Return the beginnings of the texts of rows, and the times of the entries.
 
     Raises:
-        apsw.CorruptError: A row's time is no number or out of range; only a damaged file has such a row.
+        apsw.CorruptError: A row's time is not a number or out of range; only a damaged file has such a row.
     """
     sql = "SELECT eid, head, ts FROM entry WHERE eid IN (SELECT value FROM json_each(?))"
     rows = database.rows(sql, (json.dumps(list(eids)),))
@@ -335,9 +335,9 @@ def heads(database: Database, eids: Sequence[int]) -> dict[int, tuple[str, datet
 
 
 def members(database: Database, scope: Scope, most: int) -> str | None:
-    """Return the rows of the sessions and times that a scope names, their numbers with commas between.
+    """Return the comma-separated numbers of the rows in a scope's sessions and times.
 
-    None if it names neither, or if there are more than ``most``.
+    Returns None if the scope limits neither, or if there are more than ``most`` rows.
     """
     condition, bindings = conditions(replace(scope, types=None, tags=None))
     if condition == "1":
@@ -361,19 +361,19 @@ def in_scope(database: Database, eids: Iterable[int], scope: Scope) -> set[int]:
 
 
 def in_sessions(database: Database, scope: Scope) -> tuple[str, tuple[object, ...]]:
-    """Return ``conditions`` that rows which are hidden now, and belong to no session, do not meet."""
+    """Return ``conditions`` that leave out hidden rows, which belong to no session."""
     condition, bindings = conditions(scope)
     # Rows are hidden only for a while after purges and large deletions, so most queries need no condition for
-    # them. The plus keeps SQLite from choosing an index by it: nearly all rows meet it.
+    # them. The plus keeps SQLite from choosing an index for it: nearly all rows meet the condition.
     if database.row("SELECT 1 FROM entry WHERE sid<0 LIMIT 1") is None:
         return condition, bindings
     return f"+e.sid>0 AND {condition}", bindings
 
 
 def conditions(scope: Scope) -> tuple[str, tuple[object, ...]]:
-    """Return a scope as an SQL condition with its bindings: the only place where one becomes the other.
+    """Return a scope as an SQL condition with its bindings; no other code does this translation.
 
-    ``where`` is not part of it: the caller compares the records that it reads.
+    The condition leaves out ``where``: the caller checks ``where`` on the records that it reads.
     """
     parts: list[str] = []
     bindings: list[object] = []

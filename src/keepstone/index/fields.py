@@ -1,4 +1,4 @@
-"""Values of entries by key, for filters. Tags and validity are indexed always, a path from its first use."""
+"""Index of values by path, for filters. Tags and validity are always indexed, a path from its first use."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from keepstone.log.where import TIMES, value_at
 from keepstone.model import BOUNDS, Comparison, Record
 
 MOST_PATHS = 32
-"""Paths that are indexed at a time, tags and validity aside; the oldest makes room."""
+"""Maximum number of indexed paths, besides tags and validity; the oldest path is dropped first."""
 
 MOST_TAGS = 300
-"""Tags that SQL compares, whose expressions are of limited depth; further ones are checked on the entry."""
+"""Maximum number of tags compared in SQL, as expression depth is limited; more are checked on the entry."""
 _PREFIX = 200
-"""Characters of a text that are indexed; comparisons of longer ones are checked on the entry."""
+"""Number of characters of a text that are indexed; comparisons of longer texts are checked on the entry."""
 _ODD = b"odd"
-"""Stands for values that SQLite does not compare as Python does: they are checked on the entry."""
+"""Replaces values that SQLite compares differently from Python: they are checked on the entry."""
 _LIST = b"list"
 _LARGEST = 1 << 63
 _MOST_VALUES = 500
@@ -31,8 +31,8 @@ _ORDERS = ("gt", "gte", "lt", "lte")
 
 
 def encoded(value: Any) -> Any:
-    """Return a JSON value as the index keeps it: numbers below texts below all others."""
-    if isinstance(value, bool):  # SQLite has no truth values: true would be equal to 1.
+    """Return a JSON value as stored in the index: numbers sort before texts, texts before other values."""
+    if isinstance(value, bool):  # SQLite has no booleans: true would be equal to 1.
         return b"true" if value else b"false"
     if value is None:
         return b"null"
@@ -55,7 +55,7 @@ def _values(record: Record, name: str) -> set[Any]:
 def save(database: Database, records: Sequence[tuple[int, Record]], *, are_new: bool = False) -> None:
     """Index the values of new or changed rows."""
     if not are_new:
-        # A changed entry may have lost values, of which the new ones say nothing.
+        # A changed entry may have lost values, which its new values do not show.
         database.connection.executemany("DELETE FROM field WHERE eid=?", [(eid,) for eid, _ in records])
     _insert(database, records, database.rows("SELECT number, name FROM path"))
 
@@ -76,23 +76,23 @@ def _insert(
         )
         for value in _values(record, name)
     ]
-    # A writer may have saved a row before ``index_some`` comes to it.
+    # A writer may have saved a row before ``index_some`` reaches it.
     database.connection.executemany("INSERT OR IGNORE INTO field VALUES(?, ?, ?)", values)
 
 
 def index_some(database: Database, name: str, limit: int) -> bool:
-    """Index the values of the next rows at a path; return whether that were the last."""
+    """Index the values of the next rows at a path; return True once no row is left."""
     with database.writing():
         known = database.row("SELECT number, upto FROM path WHERE name=?", (name,)) or _begun(database, name)
         number, upto = known
         if upto == _COMPLETE:
             return True
-        # Without hidden rows, which belong to no session now.
+        # Leave out hidden rows, which belong to no session.
         columns = f"e.eid, '', {entries.RECORD}"
         sql = f"SELECT {columns} FROM entry e WHERE e.eid>? AND +e.sid>0 ORDER BY e.eid LIMIT ?"
         rows = [entries.row(*found) for found in database.rows(sql, (upto, limit))]
         _insert(database, [(row.eid, row.record) for row in rows], [(number, name)])
-        # Rows that come later are indexed by who adds them.
+        # Later rows are indexed by the writers that add them.
         database.execute(
             "UPDATE path SET upto=? WHERE number=?", (rows[-1].eid if rows else _COMPLETE, number)
         )
@@ -105,8 +105,8 @@ def is_complete(database: Database, name: str) -> bool:
 
 
 def _begun(database: Database, name: str) -> tuple[int, int]:
-    """Begin to index a path; those that were indexed first make room."""
-    # OFFSET needs a LIMIT in SQLite, and -1 is none. One less than the maximum leaves room for the new path.
+    """Begin to index a path; drop the paths that were indexed first to make room."""
+    # OFFSET needs a LIMIT in SQLite; -1 means none. One less than the maximum leaves room for the new path.
     rest = f"SELECT number FROM path WHERE name NOT IN {ALWAYS} ORDER BY number DESC LIMIT -1 OFFSET ?"
     for (number,) in database.rows(rest, (MOST_PATHS - 1,)):
         database.execute("DELETE FROM field WHERE path=?", (number,))
@@ -133,8 +133,8 @@ class Values:
         """Return the condition on ``entry e`` that a row has such a value."""
         odd = " OR f.value=?" if self.may_be_odd else ""
         sql = f"f.eid=e.eid AND f.path={_PATH} AND ({self.sql}{odd})"
-        # An entry has few values, while a range of values may belong to most entries: SQLite is held to the
-        # index of the entry's values.
+        # An entry has few values, while a range of values may belong to most entries, so SQLite has to use
+        # the index of the entry's values.
         found = f"EXISTS (SELECT 1 FROM field f INDEXED BY field_eid WHERE {sql})"
         return found, (self.path, *self.bindings, *((_ODD,) if self.may_be_odd else ()))
 
@@ -143,8 +143,8 @@ class Values:
         found = f"SELECT f.eid FROM field f WHERE f.path={_PATH} AND {self.sql}"
         if not self.may_be_odd:
             return found, (self.path, *self.bindings)
-        # Two SELECTs, each of which searches the primary key. A row has one value at a path, so none comes
-        # twice.
+        # Two SELECTs, each of which searches the primary key. A row has one value at a path, so no row is
+        # returned twice.
         odd = f"SELECT f.eid FROM field f WHERE f.path={_PATH} AND f.value=?"
         return f"{found} UNION ALL {odd}", (self.path, *self.bindings, self.path, _ODD)
 
@@ -165,10 +165,10 @@ def values_of(tags: Sequence[str] | None, where: Sequence[Comparison]) -> list[V
 
 
 def is_indexed(condition: Comparison) -> bool:
-    """Return whether the index can tell anything of a condition."""
-    if condition.operator == "trust":  # Computed from other entries, too.
+    """Return whether the index can decide a condition, at least in part."""
+    if condition.operator == "trust":  # Trust is computed from other entries, too.
         return False
-    # Counts change without their line being read; of values that are not one, or missing, there are many.
+    # Access counts change without an update of this index. A negative condition holds for most entries.
     is_negative = condition.operator in ("ne", "not_in") or condition.value is False
     return condition.key != "access" and not (is_negative and condition.operator not in ("eq", "in"))
 
@@ -186,12 +186,12 @@ def _equal(condition: Comparison) -> Values:
 
 
 def _ordered(key: str, conditions: Sequence[Comparison]) -> Values:
-    """Return the values between bounds. They may be equal: texts are cut, and large numbers are rounded."""
+    """Return a filter for values between bounds, inclusive: texts are cut, and large numbers are rounded."""
     bounds = [(condition.operator[:1], encoded(condition.value)) for condition in conditions]
     if any(bound == _ODD for _, bound in bounds):
         return Values(key, "1", may_be_odd=False)
     parts = [f"f.value{'>=' if operator == 'g' else '<='}?" for operator, _ in bounds]
-    # Numbers sort below texts, and texts below all others; bounds of two kinds leave nothing.
+    # Numbers sort before texts, and texts before all other values; no value is between bounds of two kinds.
     kinds = ["f.value>=? AND f.value<?" if isinstance(bound, str) else "f.value<?" for _, bound in bounds]
     limits = [("", b"") if isinstance(bound, str) else ("",) for _, bound in bounds]
     bindings = (*(bound for _, bound in bounds), *(limit for kind_limits in limits for limit in kind_limits))

@@ -1,8 +1,8 @@
 """The index of one agent, and how it follows the logs.
 
-Writers tell it the lines that they appended. Any other change of a log, by an editor,
-a crash, a foreign writer or a deleted index, shows in the log's size, time and
-inode, and ``catch_up`` reads on from the end of the indexed part, or from the start.
+Writers pass it the lines that they appended. Any other difference, from an editor, a
+crash, a foreign writer or a deleted index, shows in the log's size, time and inode:
+``catch_up`` then reads on from the end of the indexed part, or from the log's start.
 """
 
 from __future__ import annotations
@@ -36,27 +36,27 @@ from keepstone.text.tokenizer import ENGLISH
 from keepstone.vector import Space, Vector
 
 LARGE = 5_000
-"""Entries from which on an index is large. Below, the table's own ranking takes little and no NumPy."""
+"""Minimum number of entries of a large index; in a smaller one FTS5's ranking is fast without NumPy."""
 
 MOST_UNDER_LOCK = 2.0
-"""Seconds for which an index follows a locked log at most; others that write to it wait for 5."""
+"""Maximum seconds that an index follows a locked log; other writers give up after 5 seconds."""
 
 _PAUSE, _LONGEST_LOAD, _MOMENT = 0.5, 60.0, 0.05
-"""Seconds without a write after which a load is over, that one lasts at most, and between two looks."""
+"""Seconds: without a write until a load counts as over; maximum length of a load; between two checks."""
 
 
 def bound_of(log: Log) -> float:
-    """Return for how many seconds an index may follow a log: few while this thread holds its lock."""
+    """Return the maximum seconds that an index may follow a log: few while this thread holds its lock."""
     return MOST_UNDER_LOCK if log.lock.is_mine else math.inf
 
 
 class Index:
     """One agent's index. Any thread may call; calls wait for one another.
 
-    With no path it lives in memory, for homes on disks that cannot be written.
+    Without a path it is kept in memory, for homes on read-only disks.
     """
 
-    # A reader compares it after each answer: attrgetter costs no call of a function of ours.
+    # Readers compare the epoch after each answer: attrgetter avoids the call of a Python function.
     epoch = property(
         attrgetter("_database.epoch"),
         doc="Number that changes when the index is emptied: its rows stand for other entries then.",
@@ -68,13 +68,13 @@ class Index:
         self._similar = VectorSearch(self._database)
         self._pending = Pending()
         self._complete: dict[str, object] = {}
-        """The last known states of the index in which every row had a vector of a space."""
+        """For each space, the last known state of the index in which every row had a vector."""
         self._given = 0
         self._written = 0.0
         self._expected_by = math.inf
 
     def known(self) -> dict[str, tuple[str, Stat]]:
-        """Return the file of every session, and the state of its log that is indexed."""
+        """Return each session's file, and the state of its log that is indexed."""
         with self._database as database:
             return session_table.all_known(database)
 
@@ -98,11 +98,11 @@ class Index:
     ) -> bool:
         """Index the unread lines of a session's log; without a log, drop the session.
 
-        A long log is read in several transactions, between which no lock is held. ``progress`` receives
-        how many more bytes were read. False if it took more than ``within`` seconds, and is not done.
+        A long log is read in several transactions, between which no lock is held. ``progress`` receives the
+        bytes read by each. Returns False if the end is not reached within ``within`` seconds.
 
         Raises:
-            RuntimeError: This thread holds the log's lock and names no bound: others would wait for long.
+            RuntimeError: This thread holds the log's lock and sets no bound: others would wait for long.
         """
         if within > MOST_UNDER_LOCK and log.lock.is_mine:
             raise RuntimeError("an index that follows a locked log needs a bound")
@@ -116,9 +116,9 @@ class Index:
         return True
 
     def step(self, session: str, log: Log) -> int | None:
-        """Take in the next lines of a session's log, in one transaction; return how many bytes.
+        """Index the next lines of a session's log, in one transaction; return the number of bytes read.
 
-        None once its end is reached. A session without a log is dropped.
+        Returns None once the log's end is reached. A session without a log is dropped.
         """
         with log.reading() as fd:
             if fd is not None:
@@ -130,27 +130,27 @@ class Index:
     def reread(self, session: str, log: Log) -> None:
         """Read a session's log again from its start.
 
-        An erasure does so under the log's lock: it ends once the rows are gone, however many they are.
+        An erasure calls this under the log's lock: it must not return before all erased rows are gone.
         """
         with self._database as database, database.writing():
             session_table.distrust(database, session)
-        # The bound only keeps ``catch_up`` from refusing: however long it takes, the loop goes on.
+        # ``catch_up`` demands a bound under the lock; however long it takes, the loop continues.
         while not self.catch_up(session, log, within=MOST_UNDER_LOCK):
             pass
 
     def added(
         self, session: str, file: str, before: Stat, after: Stat, records: Sequence[Record], tail: bytes
     ) -> bool:
-        """Take in entries just appended; False if the index was not at ``before`` and must catch up.
+        """Index entries that were just appended; False if the index was not at ``before`` and must catch up.
 
-        ``tail`` is how the log ends now: its last ``CHECKED`` bytes, or all of them.
+        ``tail`` is the end of the log: its last ``CHECKED`` bytes, or the whole log if it is shorter.
         """
         with self._database as database, database.writing():
             known, room = session_table.room_for(database, session)
             if known is None and before.size == 0:
                 known = LogState(0, file, before, 0, None, 0, 0, 0)
             if known is None or known.stat != before or known.offset != before.size:
-                # Another process may have read these very lines by then.
+                # Another process may have indexed these lines already.
                 return known is not None and known.stat == after
             last = records[-1]["ts"]
             sid = session_table.save_known(database, session, reading.advanced(known, after, tail, last))
@@ -170,11 +170,11 @@ class Index:
         *,
         folded: bool,
     ) -> bool:
-        """Follow a rewrite of a log, and ``put`` it in place before anybody reads it into the index.
+        """Follow a rewrite of a log; call ``put``, which puts the new log in place, within the transaction.
 
-        Rows stay as they are, only how far the log is read changes: rows of entries that are ``gone`` are
-        hidden. False, and nothing is put, if the index does not hold all of the log. ``folded`` if each
-        entry has one line then.
+        Rows stay unchanged, except that rows of ``gone`` entries are hidden; the recorded state of the log
+        changes. Returns False, without calling ``put``, if the index does not hold all of the log.
+        ``folded`` means that each entry has one line in the new log.
         """
         with self._database as database, database.writing():
             known = session_table.known_of(database, session)
@@ -185,21 +185,21 @@ class Index:
             session_table.renumber(database, known.sid, new.renumbered)
             if TITLE_ID in gone:
                 session_table.set_title(database, known.sid, None)
-            # A reading in progress may have put vectors of entries aside that are gone now.
+            # An unfinished reading may have saved vectors of entries that are gone now.
             vector_table.forget_kept(database, known.sid)
             after = new.stat
             compacted = after.size if folded else known.compacted
             ts = reading.last_time(new.written, after.size)
             state = replace(known, stat=after, offset=after.size, ts=ts, compacted=compacted)
             session_table.save_known(database, session, reading.checksummed(state, new.written))
-            # Inside the transaction: who wants to read the new log waits for the write lock, and then finds
-            # it read. If the commit fails, the index has a state that the new file is not in, and the log is
-            # read again.
+            # Inside the transaction: a process that wants to index the new log waits for the write lock, and
+            # then finds it indexed. If the commit fails, the recorded state does not match the new file, and
+            # the log is read again.
             put()
             return True
 
     def hide(self, session: str, ids: Collection[str]) -> None:
-        """Take rows of purged entries out of sight; ``drop_hidden`` removes them."""
+        """Hide the rows of purged entries; ``drop_hidden`` removes them."""
         with self._database as database, database.writing():
             known = session_table.known_of(database, session)
             if known is not None:
@@ -209,7 +209,7 @@ class Index:
     def begin_deletion(
         self, session: str, log: Log, before: Stat, after: Stat, ids: Sequence[str], offset: int
     ) -> None:
-        """Take in the first tombstones of a batch just appended, up to an offset; ``catch_up`` does the rest.
+        """Apply the first tombstones of an appended batch, up to an offset; ``catch_up`` applies the rest.
 
         Does nothing if the index was not at ``before``.
         """
@@ -242,7 +242,7 @@ class Index:
             building.erase(database)
 
     def rename(self, session: str, new: str, log: Log, before: Stat) -> bool:
-        """Give a session's rows to a log of the same bytes; False if they are not all that it held before."""
+        """Move a session's rows to a log of the same bytes; False if the index did not hold all of it."""
         with self._database as database, database.writing(), log.reading() as fd:
             known, stat = session_table.known_of(database, session), log.stat()
             if (
@@ -259,9 +259,9 @@ class Index:
             return True
 
     def compacted(self, session: str) -> int:
-        """Return how long a session's log was after its last compaction, 0 if that is not known.
+        """Return the length of a session's log after its last compaction, 0 if it is unknown.
 
-        A negative number is how long it was when it was found to have nothing to fold away.
+        A negative number is the negated length at which the log had nothing to fold away.
         """
         with self._database as database:
             known = session_table.known_of(database, session)
@@ -284,7 +284,7 @@ class Index:
                 session_table.save_known(database, session, replace(known, compacted=size))
 
     def drop(self, session: str, log: Log | None) -> None:
-        """Take a session out of the index, unless it has a log by then; None if it can have none."""
+        """Remove a session from the index, unless its log exists; ``log`` is None if it cannot have one."""
         while not self._dropped(session, log):
             self.give_way()
 
@@ -293,12 +293,12 @@ class Index:
             if session_table.known_of(database, session) is None:
                 return True
             with database.writing():
-                # Looked at within the transaction: the log may have been created since, and its rows must
+                # Checked within the transaction: the log may have been created since, and then its rows must
                 # stay.
                 return (log is not None and log.stat() is not None) or reading.drop(database, session)
 
     def forget(self, session: str, ids: Sequence[str]) -> None:
-        """Take entries out of the index."""
+        """Remove entries from the index, and erase their words and vectors."""
         with self._database as database, database.writing():
             known = session_table.known_of(database, session)
             if known is not None:
@@ -306,7 +306,7 @@ class Index:
                 session_table.forget_digests(database, known.sid, ids)
                 if TITLE_ID in ids:
                     session_table.set_title(database, known.sid, None)
-                # A reading in progress may have put vectors of these entries aside.
+                # An unfinished reading may have saved vectors of these entries.
                 vector_table.forget_kept(database, known.sid)
             building.erase(database)
 
@@ -342,12 +342,12 @@ class Index:
             return entries.linked(database, ids, rel, limit)
 
     def links(self, session: str, rel: str) -> list[tuple[str, str]]:
-        """Return source and target of a session's links of a relation."""
+        """Return the source and target of each link of a session that has a relation."""
         with self._database as database:
             return entries.links(database, session, rel)
 
     def summaries(self, sessions: Sequence[str] | None) -> list[tuple[str, str | None, int, int | None]]:
-        """Return name, title, entries and time of the newest one of some sessions, or of all."""
+        """Return name, title, number of entries and time of the newest entry of some sessions, or of all."""
         with self._database as database:
             return session_table.summaries(database, sessions)
 
@@ -376,7 +376,7 @@ class Index:
     def select(
         self, scope: Scope, limit: int, after: Position | None, *, newest_first: bool
     ) -> list[Selected]:
-        """Return rows of all sessions that a scope may select, after a position by time."""
+        """Return rows that a scope may select, of all sessions, in the order of time, after a position."""
         with self._database as database:
             return selecting.select(database, scope, limit, after, newest_first=newest_first)
 
@@ -386,12 +386,12 @@ class Index:
             return selecting.count(database, scope)
 
     def bounded(self, scope: Scope) -> list[Row]:
-        """Return the rows of a scope without ``where`` whose entries have a key that says when they hold."""
+        """Return the rows of a scope without ``where`` whose entries have keys that limit their validity."""
         with self._database as database:
             return selecting.bounded(database, scope)
 
     def index_paths(self, names: Collection[str], limit: int) -> None:
-        """Index the values at some paths where that was not done yet, in transactions of ``limit`` rows."""
+        """Index the values at paths that are not indexed yet, in transactions of ``limit`` rows."""
         for name in sorted(names):
             with self._database as database:
                 is_done = fields.is_complete(database, name)
@@ -401,14 +401,14 @@ class Index:
                 self.give_way()
 
     def rows(self, eids: Sequence[int]) -> dict[int, Row]:
-        """Return rows by their numbers, without those that are gone."""
+        """Return rows by their numbers, leaving out rows that no longer exist."""
         with self._database as database:
             return entries.rows_of(database, eids)
 
     def ranked(self, terms: Sequence[str], scope: Scope, limit: int, *, flush: bool = True) -> Ranked:
         """Return the rows in scope that hold any of the words, best first by BM25.
 
-        Without ``flush``, which has to write, rows whose words still wait are not found.
+        Without ``flush``, which has to write, rows that wait to be flushed are not found.
         """
         with self._database as database:
             if flush:
@@ -418,16 +418,16 @@ class Index:
     def holding(
         self, words: Sequence[str], scope: Scope, most: int, among: Sequence[int]
     ) -> dict[str, list[int]]:
-        """Return the rows in scope that hold each word; of more than ``most``, those ``among`` some in scope.
+        """Return the rows in scope that hold each word; if more than ``most`` do, only those in ``among``.
 
-        Rows whose words still wait are not found; ``ranked`` flushes them.
+        Rows that wait to be flushed are not found; ``ranked`` flushes them.
         """
         with self._database as database:
             within = entries.in_sessions(database, scope)
             return {word: word_table.holding(database, word, within, most, among) for word in words}
 
     def neighbours(self, eids: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:
-        """Return rows with others in scope around them in their session, and their distances."""
+        """Return triples of a row, a row in scope near it in its session, and their distance."""
         with self._database as database:
             found = neighbours.neighbours(database, eids, reach)
             if scope.limits_within_a_session:
@@ -436,17 +436,17 @@ class Index:
             return found
 
     def heads(self, eids: Sequence[int]) -> dict[int, tuple[str, datetime]]:
-        """Return how the texts of rows begin, and when the entries were made."""
+        """Return the beginnings of the texts of rows, and the times of the entries."""
         with self._database as database:
             return entries.heads(database, eids)
 
     def counts(self, session: str | None = None) -> dict[str, int]:
-        """Return how many live entries each session has, or one."""
+        """Return the number of live entries of each session, or of one."""
         with self._database as database:
             return session_table.counts(database, session)
 
     def spaces(self) -> list[Space]:
-        """Return the spaces that any vector is of, by their ids."""
+        """Return the spaces that have vectors, ordered by id."""
         with self._database as database:
             return vector_table.spaces(database)
 
@@ -455,7 +455,7 @@ class Index:
     ) -> Nearest:
         """Return the rows in scope whose vectors are nearest by cosine, best first.
 
-        A whole session, or all, with ``hnsw_from`` vectors is searched by a graph, if there is one.
+        A search of a whole session, or of all, with ``hnsw_from`` or more vectors uses a graph if one exists.
         """
         return self._similar.nearest(vector, Space(space, len(vector)), scope, limit, hnsw_from)
 
@@ -464,10 +464,10 @@ class Index:
         return self._similar.cosines(vector, Space(space, len(vector)), eids)
 
     def upkeep(self, graph_from: int | None = None) -> bool:
-        """Do one piece of the work that queries left; False if there is none that can be done now.
+        """Do one step of the work that queries scheduled; False if none can be done now.
 
-        With ``graph_from``, also the work that the next query for everything would leave, once writing
-        pauses: a graph from this many vectors on. While it does not pause, this waits a moment.
+        With ``graph_from``, also schedules the graph that the next query over all entries would need, if
+        there are this many vectors, once writing pauses. Until it pauses, a call only waits a moment.
         """
         if not self.drop_some_hidden():
             return True
@@ -481,7 +481,7 @@ class Index:
         return self._similar.upkeep.step()
 
     def _took_in(self, vectors: int) -> None:
-        """Remember that vectors were written now."""
+        """Record that vectors were just written."""
         self._written = time.monotonic()
         if self._given < BLOCK <= self._given + vectors:
             self._expected_by = self._written + _LONGEST_LOAD
@@ -510,38 +510,38 @@ class Index:
     def pending_count(self, space: str, scope: Scope) -> int:
         """Return how many rows in scope have text and no vector of a space."""
         with self._database as database:
-            # The connection is part of the stamp, as the counters of a new one begin again after ``discard``.
+            # The connection is part of the stamp, as the counters of a new one start over after ``discard``.
             stamp = database.connection, database.stamp()
             if self._complete.get(space) == stamp:
                 return 0
-            # Only a count over all entries says that no row lacks a vector.
+            # Only a count over all entries shows that no row lacks a vector.
             count = self._pending.count(database, space, scope)
             if not count and scope.sessions is None and not scope.limits_within_a_session:
                 self._complete[space] = stamp
             return count
 
     def vectors(self, session: str, space: str, ids: Sequence[str]) -> dict[str, Vector]:
-        """Return the vectors of a session's entries, without those that have none."""
+        """Return the vectors of a session's entries by id, leaving out entries without a vector."""
         with self._database as database:
             return vector_table.of(database, session, space, ids)
 
     def keep(self, space: str, made: Iterable[tuple[Entry, Vector]]) -> int:
-        """Keep vectors of entries that are still there with the same text; return how many were kept."""
+        """Store vectors of entries that still exist with the same text; return how many were stored."""
         with self._database as database, database.writing():
             kept = sum(vector_table.keep(database, space, entry, vector) for entry, vector in made)
             self._took_in(kept)
             return kept
 
     def forget_space(self, space: str) -> int:
-        """Throw all vectors of a space away; return how many there were."""
+        """Remove all vectors of a space; return how many there were."""
         with self._database as database, database.writing():
             count = vector_table.forget_space(database, space)
             building.erase(database)
             return count
 
     def give_way(self) -> None:
-        """Let threads that wait for this index have it, and other connections that wait to write to it."""
-        # Longer than the longest sleep of a waiter, so that each of them asks at least once.
+        """Let waiting threads use the index, and let other connections that wait write to it."""
+        # Longer than the longest sleep of a waiter, so that each waiter tries at least once.
         time.sleep(1.25 * LONGEST_POLL)
         self.let_others_write()
 
@@ -554,7 +554,7 @@ class Index:
         self._rest_until(Database.shorten_journal)
 
     def _rest_until(self, is_done: Callable[[Database], bool]) -> None:
-        """Poll a condition until it holds, at most for as long as a busy index is waited for."""
+        """Poll a condition until it holds, for at most ``BUSY_TIMEOUT`` seconds."""
         until = time.monotonic() + BUSY_TIMEOUT
         while True:
             with self._database as database:
@@ -565,7 +565,7 @@ class Index:
             time.sleep(LONGEST_POLL / 2)
 
     def flush(self) -> None:
-        """Enter the words of rows that still wait, so that no recall has to."""
+        """Insert the words of waiting rows, so that no recall has to do it."""
         with self._database as database:
             _flush(database)
 
@@ -574,10 +574,10 @@ class Index:
         return self._database.checkpoint(timeout)
 
     def erase_journal(self, timeout: float) -> bool:
-        """Empty SQLite's journal, and the gaps of its pages; False if another process kept it from that."""
+        """Empty SQLite's journal and zero the gaps in its pages; False if another process prevents it."""
         until = time.monotonic() + timeout
-        # The gaps can only be zeroed while the journal is empty, and a write of others in between fills it:
-        # then both begin again.
+        # The gaps can only be zeroed while the journal is empty. If another connection writes in between,
+        # both steps are repeated.
         while self.checkpoint(max(until - time.monotonic(), 0)):
             with self._database as database:
                 if gaps.zero_gaps(database):
@@ -592,15 +592,15 @@ class Index:
         return self._database.path is None
 
     def replaced(self) -> bool:
-        """Return whether the file was deleted or exchanged under the open index."""
+        """Return whether the file was deleted or replaced while the index was open."""
         return self._database.replaced()
 
     def discard(self) -> None:
-        """Throw everything away; ``catch_up`` of each session brings it back."""
+        """Empty the index; ``catch_up`` of each session fills it again."""
         self._database.discard()
 
     def release_memory(self) -> None:
-        """Keep nothing in memory that can be read again, unless a thread uses the index."""
+        """Free all cached data, which can be read again, unless a thread uses the index."""
         if self._database.guard.acquire(blocking=False):
             try:
                 self._similar.release_memory()
@@ -619,13 +619,13 @@ class Index:
             self._database.guard.release()
 
     def close(self, *, soon_reopened: bool = False) -> None:
-        """Close the file; if it is ``soon_reopened``, in the quickest way."""
+        """Close the file; with ``soon_reopened``, in the fastest way."""
         self._similar.close()
         self._database.close(soon_reopened=soon_reopened)
 
 
 def ranked(database: Database, ranking: Ranking, terms: Sequence[str], scope: Scope, limit: int) -> Ranked:
-    """Rank entries by the words they hold: by the full-text table itself, in a large index by ``ranking``."""
+    """Rank entries by their words: with ``ranking`` in a large index, else with the full-text table."""
     with database.connection:  # One snapshot of the index, unaffected by writes of other processes.
         state = word_table.state(database)
         if state.rows and state.rows >= LARGE and are_tokens(terms, database.language):
@@ -636,7 +636,7 @@ def ranked(database: Database, ranking: Ranking, terms: Sequence[str], scope: Sc
 
 
 def _flush(database: Database) -> None:
-    # Looked at without the write lock: most recalls find no row that waits.
+    # This check needs no write lock: most recalls find no waiting row.
     highest, flushed = word_table.numbers(database)
     if highest > flushed:
         with database.writing():

@@ -1,4 +1,4 @@
-"""The rows around others in their session."""
+"""The rows before and after a row in its session."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from keepstone.index.database import Database
 
 _FEW_PLACES = 8
-"""Places up to which one look-up each takes a quarter of the time of numbering all rows around."""
+"""Reach up to which one look-up a place takes a quarter of the time of numbering the rows around."""
 _SIDES = (("<", "DESC"), (">", "ASC"))
 # The inner SELECT takes ``reach`` rows of a side from the index on (sid, number); only these are numbered.
 _FAR_AROUND = " UNION ALL ".join(
@@ -21,9 +21,9 @@ _FAR_AROUND = " UNION ALL ".join(
 
 
 def neighbours(database: Database, eids: Sequence[int], reach: int) -> list[tuple[int, int, int]]:
-    """Return rows with others at most ``reach`` places away in their session, and how far away these are.
+    """Return triples of a row, another row at most ``reach`` places away in its session, and the distance.
 
-    Rows have numbers with gaps, where entries were deleted: the next live one is one place away.
+    Deleted entries leave gaps in the numbers of rows: the next live row is one place away.
     """
     listed = json.dumps(list(dict.fromkeys(eids)))
     if reach > _FEW_PLACES:

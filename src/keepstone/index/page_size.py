@@ -1,7 +1,7 @@
-"""The page size of an index: small pages in a small index, large ones from some hundred kilobytes on.
+"""The page size of an index: small pages in a small index, large pages above some hundred kilobytes.
 
-Each table and each of its indexes takes a page at least, 35 in all: with large pages an index of one entry
-would take 280 KB. With small ones longer rows are spread over many pages, which a large index pays for.
+Each table and each of its indexes takes at least one page, 35 in all: with large pages, an index of one entry
+would take 280 KB. With small pages, longer rows are spread over many pages, which slows a large index down.
 """
 
 from __future__ import annotations
@@ -14,35 +14,35 @@ from keepstone.filesystem.confine import FILE_MODE
 from keepstone.index.turn import Turn
 
 SMALL, LARGE = 512, 8192
-"""Bytes. Of vectors of 384 numbers five fit into a large page; into one of half that size only two, and a
-quarter of it is left free."""
+"""Page sizes in bytes. Five vectors of 384 numbers fit into a large page; into one of half that size only two
+fit, which leaves a quarter of it free."""
 
 MOST_SMALL = 512
-"""Small pages from which on an index gets large ones."""
+"""Number of small pages above which an index gets large pages."""
 
 
 ENLARGING = ".enlarging"
-"""Suffix of the file that says, beside an index, that its pages are being enlarged."""
+"""Suffix of the file beside an index that marks that its pages are being enlarged."""
 
 
 def enlarge(connection: apsw.Connection, mark: Path, turn: Turn) -> bool:
-    """Give an index large pages; False if another connection has it open, or waits for it.
+    """Switch an index to large pages; False if another connection has it open, or waits for it.
 
-    SQLite changes the page size only outside write-ahead logging. ``mark`` is a file that is there until it
+    SQLite changes the page size only outside write-ahead logging. The file ``mark`` exists until the change
     is done: an index with a mark but without a process that holds the lock of ``turn`` is half written.
 
     Raises:
-        apsw.Error: The disk is full or refuses; the index is as it was.
+        apsw.Error: The disk is full or fails; the index is unchanged.
     """
     if not turn.take():
         return False
-    # Nobody is waited for: ``Database`` tries again once the index has twice as many pages.
+    # Do not wait for others: ``Database`` tries again once the index has twice as many pages.
     connection.set_busy_handler(None)
     try:
         mark.touch(FILE_MODE)
         # The lock is kept between the steps, so that no other connection comes between them.
         connection.execute("PRAGMA locking_mode=EXCLUSIVE").fetchall()
-        # SQLite answers with the mode that holds now, which is another one if a second connection is open.
+        # SQLite returns the mode in effect, which is not the requested one if a second connection is open.
         if connection.execute("PRAGMA journal_mode=DELETE").get != "delete":
             return False
         connection.execute(f"PRAGMA page_size={LARGE}").fetchall()
@@ -52,7 +52,7 @@ def enlarge(connection: apsw.Connection, mark: Path, turn: Turn) -> bool:
     finally:
         connection.execute("PRAGMA locking_mode=NORMAL").fetchall()
         connection.execute("PRAGMA journal_mode=WAL").fetchall()
-        # SQLite returns the exclusive lock at the next access after the mode was set, not at once.
+        # SQLite releases the exclusive lock at the next access after the mode was set, not at once.
         connection.execute("SELECT 1 FROM meta").fetchall()
         mark.unlink(missing_ok=True)
         connection.set_busy_handler(turn.wait)
@@ -61,16 +61,16 @@ def enlarge(connection: apsw.Connection, mark: Path, turn: Turn) -> bool:
 
 
 def is_half_enlarged(mark: Path, turn: Turn) -> bool:
-    """Return whether a killed process left an index half enlarged; wait for one that still enlarges it.
+    """Return whether a killed process left an index half enlarged; wait for a process that enlarges it.
 
-    If so, ``turn`` has the lock until its end.
+    If True, ``turn`` holds the lock until ``turn.end``.
 
     Raises:
         apsw.BusyError: Another process did not finish in time.
     """
     while mark.exists():
         if turn.take():
-            # The process that enlarged the pages may have finished between the look and the lock.
+            # The process that enlarged the pages may have finished between the check and the lock.
             return mark.exists()
         if not turn.wait(int(turn.is_waiting)):
             raise apsw.BusyError("another process enlarges the pages of the index")

@@ -1,7 +1,7 @@
 """Reading a log into the index, in transactions that are short however long the log is.
 
 Each transaction also stores the position up to which the log was read. A log that is not read to its end has
-a state that no file can have, so that no query takes the index for complete.
+a state that no file can have, so that no query treats the index as complete.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from keepstone.model import Record
 STEP_LINES = 1_000
 STEP_BYTES = 1 << 19
 STEP_SECONDS = 0.02
-"""Limits of one transaction, so that others wait some hundredths of a second: a longer line or
-batch is indexed whole. On an idle machine the lines take half of that time; their words and the commit come
-on top of it."""
+"""Limits of one transaction, so that others wait only some hundredths of a second; a longer line or batch is
+indexed whole. On an idle machine the lines take half of that time; their words and the commit take additional
+time."""
 
 _PORTION = 100
-"""Lines after which a transaction looks at the clock."""
+"""Number of lines after which a transaction checks the clock."""
 
 WAITING_AT_MOST = 4096
-"""Rows that may wait for the full-text tables before a writer flushes them itself."""
+"""Maximum number of rows that wait for the full-text table; beyond it, a writer flushes them itself."""
 
 LEFT_TO_RECALL = 1000
-"""The same for a log that is read: a recall that wants other entries would have to flush its rows first."""
+"""The same limit while a log is read: a recall of other entries would have to flush the log's rows first."""
 
 _FEW = 64
-"""Deleted entries whose rows go within one transaction; more are hidden, and go step by step."""
+"""Maximum number of deleted entries whose rows are removed at once; more are hidden and removed in steps."""
 
 _UNFINISHED_AT_MOST = 1 << 25
-"""Bytes of a log up to which a last line without a newline is taken in, as the log is read again after it."""
+"""Maximum bytes of a log whose last line is indexed without a newline: its next change rereads the log."""
 
 _LARGEST_COUNT = 1 << 63
 """The smallest number that SQLite cannot hold as an integer."""
@@ -55,9 +55,9 @@ _UNREAD = Stat(-1, 0, 0)
 
 
 def read_on(database: Database, session: str, log: Log, fd: int) -> int | None:
-    """Take in the next lines; return how many bytes, None once the log's end is reached."""
+    """Index the next lines; return the number of bytes read, None once the log's end is reached."""
     known = session_table.known_of(database, session)
-    # Most calls find the log as it was, and need no write lock.
+    # Most calls find the log unchanged, and need no write lock.
     if known is not None and known.stat == stat_of(os.fstat(fd)):
         return None
     with database.writing():
@@ -67,12 +67,12 @@ def read_on(database: Database, session: str, log: Log, fd: int) -> int | None:
         # Another process may have read on while this one waited for the write lock.
         known = session_table.known_of(database, session)
         start = _start(database, session, known, log.name, fd)
-        # 0 while rows of the former content remain: the caller has to come again.
+        # 0 while rows of the former content remain: the caller has to call again.
         return 0 if start is None else _take_in(database, session, start, fd)
 
 
 def drop(database: Database, session: str) -> bool:
-    """Take some of a session's rows out of the index, the session with the last; return whether it was.
+    """Remove some of a session's rows, and the session with the last; return whether it is gone.
 
     The caller holds a write transaction.
     """
@@ -86,17 +86,17 @@ def drop(database: Database, session: str) -> bool:
 
 
 def _drop_some(database: Database, session: str, sid: int, *, for_good: bool = False) -> bool:
-    """Take some of a session's rows out of the index; return whether these were the last.
+    """Remove some of a session's rows from the index; return whether these were the last.
 
-    Vectors of their texts are kept for a log that is read again, unless they go ``for_good``.
+    The vectors of their texts are saved until the log is read again, unless the rows go ``for_good``.
     """
     eids = entries.some_of(database, sid, STEP_LINES)
     if not for_good:
         vector_table.put_aside(database, eids)
     are_more = len(eids) == STEP_LINES
     entries.drop(database, eids, are_more=are_more)
-    # Until the last row is gone the session has a state that no file has: a process killed here leaves a
-    # session that is read from its start.
+    # Until the last row is gone, the session's recorded state matches no file: after a kill here, the session
+    # is read from its start.
     if are_more or not word_table.merge(database):
         session_table.distrust(database, session)
         return False
@@ -106,9 +106,9 @@ def _drop_some(database: Database, session: str, sid: int, *, for_good: bool = F
 
 
 def _start(database: Database, session: str, known: LogState | None, file: str, fd: int) -> LogState | None:
-    """Return where to read on: at the end of the indexed part if the log only grew, else at its start.
+    """Return the state to read on from: the end of the indexed part if the log only grew, else its start.
 
-    None while rows of the log's former content are left.
+    Returns None while rows of the log's former content are left.
     """
     if known is None:
         return LogState(0, file, _UNREAD, 0, None, 0, 0, 0)
@@ -142,8 +142,8 @@ def _take_in(database: Database, session: str, known: LogState, fd: int) -> int 
     if done:
         vector_table.forget_kept(database, sid)
     ts = None if scan.ts is None else microseconds(scan.ts)
-    # The state at the beginning of the reading, not the present one: a log that was changed since then
-    # differs from it, and is looked at again.
+    # The state at the beginning of the reading is recorded, not the present state: a log that has changed in
+    # between does not match the record, and is read on.
     state = replace(known, sid=sid, stat=begun if done else _unfinished(begun), offset=scan.settled, ts=ts)
     state = checksummed(state, fd)
     if is_unfinished:  # No bytes have such a checksum: once the log has changed, it is read from its start.
@@ -157,7 +157,7 @@ def _take_in(database: Database, session: str, known: LogState, fd: int) -> int 
 
 
 def _take_lines(scan: Scan, taking: _Step) -> bool:
-    """Take in the lines of one transaction; return whether these are the last."""
+    """Index the lines of one transaction; return whether they are the last."""
     begin, until, lines = scan.settled, time.monotonic() + STEP_SECONDS, []
     for number, line in enumerate(scan, 1):
         lines.append(line)
@@ -172,7 +172,7 @@ def _take_lines(scan: Scan, taking: _Step) -> bool:
 
 
 def _take_last(fd: int, scan: Scan, seen: Counter[str], taking: _Step) -> bool:
-    """Take in a whole last line that lacks only its newline; return whether there is one."""
+    """Index a complete last line that lacks only its newline; return whether there is one."""
     if not scan.rest or scan.settled + len(scan.rest) > _UNFINISHED_AT_MOST:
         return False
     lines = list(Scan(fd, scan.settled, ts=scan.ts, seen=seen, unfinished=True))
@@ -181,7 +181,7 @@ def _take_last(fd: int, scan: Scan, seen: Counter[str], taking: _Step) -> bool:
 
 
 class _LineCounts(Counter[str]):
-    """How often lines without an id were seen, by the digest of their bytes, of lines looked up."""
+    """Counts of lines without an id, by the digest of their bytes; a missing count is read from the index."""
 
     def __init__(self, database: Database, sid: int) -> None:
         super().__init__()
@@ -204,20 +204,20 @@ class _Step:
         self._deleted = 0
         self._new: dict[str, int] = {}
         self._rows: list[Record | None] = []
-        """New entries by the order of their creation; None for one that is deleted again."""
+        """New entries in the order of creation; None for an entry that a later line deletes."""
         self._room = Room(0, 0, 0)
-        """Where they go."""
+        """The first free row numbers, which the new entries get."""
         self.taken: list[int] = []
-        """The rows whose texts may be others now."""
+        """The rows that were added or changed, whose texts may be new."""
         self.waiting = 0
-        """About how many rows wait for their words."""
+        """The approximate number of rows that wait to be flushed."""
 
     def take(self, lines: Sequence[Line]) -> None:
-        """Let lines change the rows of their entries."""
+        """Apply lines to the rows of their entries."""
         named = [(entry_id, line) for line in lines if line.record and (entry_id := id_of(line.record))]
         present = entries.present(self._database, self._sid, [entry_id for entry_id, _ in named])
         for entry_id, line in named:
-            # Only ``_change`` decides about a given vector when the text changes, and it needs the row.
+            # Only ``_change`` can drop or keep a given vector when the text changes, and it needs the row.
             if entry_id in self._new and self._may_lose_its_vector(entry_id, line):
                 present |= self._new.keys()
                 self._insert()
@@ -228,7 +228,7 @@ class _Step:
         self._insert()
 
     def _may_lose_its_vector(self, entry_id: str, line: Line) -> bool:
-        """Return whether the text of a new entry may change, for which its vector was not given then."""
+        """Return whether a line may change the text of a new entry that has a given vector."""
         known = self._rows[self._new[entry_id]]
         return known is not None and "embedding" in known and is_put(line.record or {})
 
@@ -239,12 +239,12 @@ class _Step:
             self._rows[at] = record
             if record is None:
                 del self._new[entry_id]
-            # As in the table: the number of a last entry that is deleted is given again.
+            # As in the table, the number of a deleted last entry is reused.
             while self._rows and self._rows[-1] is None:
                 self._rows.pop()
         elif record is not None:
             if not self._rows:
-                self._drop_gone()  # The number of one that was the last is free again.
+                self._drop_gone()  # Removing the last row frees its number.
                 self._room = session_table.room_in(self._database, self._sid)
             self._new[entry_id] = len(self._rows)
             self._rows.append(record)
@@ -253,8 +253,8 @@ class _Step:
 
     def _drop_gone(self) -> None:
         self._deleted += len(self._gone)
-        # Erasing words takes longest, so that many rows are only hidden here, and removed in steps of their
-        # own.
+        # Erasing words takes longest, so if there are many rows, they are only hidden here, and removed in
+        # separate steps.
         if self._gone and self._deleted > _FEW:
             hidden_rows.hide(self._database, self._sid, self._gone)
         elif self._gone:
@@ -271,14 +271,15 @@ class _Step:
         self._new, self._rows = {}, []
 
     def _change(self, entry_id: str, line: Line) -> bool:
-        """Let a line change the row of an entry; True if the row is gone."""
+        """Apply a line to the row of an entry; return True if the line deletes the entry."""
         database, record = self._database, line.record or {}
-        # Counts have a column of their own. Their lines are frequent, and neither read nor write the record.
+        # Access counts have a separate column, as their lines are frequent: the record is neither read nor
+        # written.
         access = record.get("access") if only_counts(line) else None
         if isinstance(access, int) and abs(access) < _LARGEST_COUNT:
             entries.count(database, self._sid, entry_id, access)
             return False
-        # Removed together before the next insertion: one statement for all of them.
+        # Deleted rows are removed before the next insertion, with one statement for all of them.
         if is_tombstone(record):
             self._gone.append(entry_id)
             return True
@@ -289,7 +290,7 @@ class _Step:
             return True
         fields.save(database, [(row.eid, changed)])
         if "embedding" in changed:
-            # New aliases change the text that is searched, but not what a given vector was given for.
+            # New aliases change the searched text, but not the text that a given vector belongs to.
             vector_table.follow(
                 database, row.eid, changed, renew="embedding" in record or "aliases" in record
             )
@@ -300,9 +301,9 @@ class _Step:
 
 
 def insert_new(database: Database, sid: int, new: Sequence[Record | None], room: Room) -> int:
-    """Add rows for new entries of one session, with their vectors, and count these; their words wait.
+    """Add rows for new entries of one session, with vectors; return the number of vectors. Words wait.
 
-    None leaves out a number, as an entry does that is deleted later.
+    None skips a row number, for an entry that a later line deletes.
     """
     records, has_vectors = [], False
     for eid, record in enumerate(new, room.eid):
@@ -320,19 +321,19 @@ def insert_new(database: Database, sid: int, new: Sequence[Record | None], room:
 def begin_deletion(
     database: Database, session: str, known: LogState, fd: int, after: Stat, ids: Sequence[str], offset: int
 ) -> None:
-    """Take in the first lines of a batch of tombstones, up to an offset, which left the log at ``after``.
+    """Apply the first lines of an appended batch of tombstones, up to an offset.
 
-    So later lines can be read without the beginning of the batch, which shows whether it is whole.
+    Later lines can then be read without the beginning of the batch, which shows whether it is whole.
     """
     hidden_rows.hide(database, known.sid, ids)
-    # A whole batch would be long to read. Its first lines are taken in here, so that the marker of the batch
+    # Reading a whole batch would take long. Its first lines are applied here, so that the marker of the batch
     # lies before the part that is still to be read.
     state = replace(known, stat=_unfinished(after), offset=offset)
     session_table.save_known(database, session, checksummed(state, fd))
 
 
 def _begun(known: LogState) -> Stat | None:
-    """Return the state that a log had when a reading of it began that is not at its end yet."""
+    """Return the log's state at the beginning of an unfinished reading; None if none is unfinished."""
     stat = known.stat
     return Stat(~stat.size, stat.mtime, stat.inode) if stat.size < 0 and stat.inode else None
 
@@ -343,7 +344,7 @@ def _unfinished(begun: Stat) -> Stat:
 
 
 def last_time(fd: int, end: int) -> int | None:
-    """Return the time of the last line that has one, which lines behind it without a time get."""
+    """Return the time of the last line that has one; following lines without a time get the same."""
     for line in backwards(fd, end):
         moment = read_time((line.record or {}).get("ts"))
         if moment is not None:
@@ -352,13 +353,13 @@ def last_time(fd: int, end: int) -> int | None:
 
 
 def checksummed(known: LogState, fd: int) -> LogState:
-    """Return how far a log was read with the checksum of the bytes before that."""
+    """Return the state of a log with the checksum of the last bytes that were read."""
     tail = min(known.offset, CHECKED)
     return replace(known, tail=tail, crc=checksum(fd, known.offset, tail))
 
 
 def advanced(known: LogState, after: Stat, tail: bytes, ts: str) -> LogState:
-    """Return how far a log was read once lines were appended: it ends with ``tail``, its last line's time."""
+    """Return a log's state after lines were appended: ``tail`` is its end, ``ts`` its last line's time."""
     moment = read_time(ts)
     last = known.ts if moment is None else microseconds(moment)
     crc = zlib.crc32(tail)

@@ -1,8 +1,8 @@
-"""The record of a row, and the text that is made of it for searching.
+"""The record of a row, and the searched text that is made of it.
 
-A row keeps id, time and type in columns, and the rest of its record as JSON. A vector that was given with the
-entry is kept once, as a vector of the index. The searched text is not kept:
-it is made again whenever words are entered, taken out or compared, by one function of the record.
+A row stores id, time and type in columns, and the rest of its record as JSON. A vector that was given with
+the entry is stored once, in the vector table. The searched text is not stored: one function of the record
+makes it again whenever words are inserted, removed or compared.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _KEYS = ("id", "ts", "type")
 def rest_of(record: Record, ts: int) -> str:
     """Return the JSON of a record's keys that its row has no columns for.
 
-    That is all of it where id, time and type do not come first, or the time is written otherwise, or a column
-    cannot hold the type.
+    Returns the whole record if id, time and type do not come first, if the time has another format, or if a
+    column cannot hold the type.
     """
     is_first = tuple(record)[:3] == _KEYS and storable(record["type"]) == record["type"]
     if is_first and format_time(EPOCH + ts * MICROSECOND) == record["ts"]:
@@ -36,7 +36,7 @@ def rest_of(record: Record, ts: int) -> str:
 
 
 def with_vector(*row: Any) -> str:
-    """Return the JSON of a row whose record has its vector again, of this space and these bytes."""
+    """Return the JSON of a row with its vector put back: the arguments are JSON, space and bytes."""
     rest, space, raw = row
     return dump_read(json.loads(rest) | {"embedding": _embedding(space, raw)})[:-1].decode()
 
@@ -48,16 +48,16 @@ def _embedding(space: str, raw: bytes) -> dict[str, str]:
 def record_in(
     entry_id: str, ts: int, kind: str, rest: Any, space: str | None = None, raw: bytes = b""
 ) -> Record:
-    """Return the record of a row, with its vector of a space, if it was given one.
+    """Return the record of a row, with its vector if a space is given.
 
     Raises:
-        apsw.CorruptError: It has none, as only in a damaged file.
+        apsw.CorruptError: The row has no record, which only happens in a damaged file.
     """
     try:
         said: Record = json.loads(rest)
         if space is not None:
             said["embedding"] = _embedding(space, raw)
-        # ``rest_of`` left this record whole.
+        # ``rest_of`` returned the whole record.
         if "id" in said:
             return said
         return {"id": entry_id, "ts": format_time(EPOCH + ts * MICROSECOND), "type": kind, **said}
@@ -68,12 +68,12 @@ def record_in(
 def text_in(record: Record) -> str:
     """Return the searched text of an entry, with its aliases and the parts of names in it."""
     text = searched_text(text_of(record), record)
-    # Only other scripts are spread, and only other characters can be surrogates.
+    # ASCII text has no script to spread and no surrogates.
     return text if text.isascii() else storable(spread(text))
 
 
 def digest_of(text: str) -> int | None:
-    """Return the digest of a searched text, as a row keeps it; None if it has no words."""
+    """Return the digest of a searched text, as a row stores it; None if the text is blank."""
     if not text.strip(" \t\n\r"):
         return None
     # Signed, as integers of SQLite are.
@@ -86,20 +86,20 @@ def storable(text: str) -> str:
 
 
 class WaitingTexts(dict[int, str]):
-    """Searched texts of rows that were just written, by their digests: their words are entered soon."""
+    """Searched texts of rows that were just written, by digest, until their words are flushed."""
 
     def __init__(self) -> None:
         super().__init__()
         self._size = 0
 
     def keep(self, digest: int | None, text: str) -> None:
-        """Keep a text unless there are many already."""
+        """Keep a text unless ``_MOST`` characters are kept already."""
         if digest is not None and digest not in self and self._size < _MOST:
             self[digest] = text
             self._size += len(text)
 
     def take(self, digest: int | None, kind: str, rest: Any) -> str:
-        """Return the text of a row, and keep it no longer."""
+        """Return the text of a row, and stop keeping it."""
         text = None if digest is None else self.pop(digest, None)
         if text is None:
             return text_in(record_in("", 0, kind, rest))
@@ -108,4 +108,4 @@ class WaitingTexts(dict[int, str]):
 
 
 _MOST = 1 << 20
-"""Characters of texts that one index keeps in memory until their words are entered."""
+"""Number of characters from which an index keeps no more texts in memory until words are flushed."""

@@ -1,4 +1,4 @@
-"""Rows of all sessions that a scope selects, in the order of their times, page by page."""
+"""Pages of the rows that a scope selects in all sessions, in the order of time."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from keepstone.index.fields import Clause
 from keepstone.model import BOUNDS, Scope
 
 _FEW = 5_000
-"""Rows that are looked up by number and sorted; where more match, rows are read in the order of time."""
+"""Maximum number of rows looked up by number and sorted; if more match, rows are read in order of time."""
 
 
 class Position(NamedTuple):
-    """Where a page ended. It also holds once its entries are gone, or rows are made again."""
+    """The end of a page. It stays valid when its entries are deleted or rows are recreated."""
 
     ts: int
     """The time of the last entry, in microseconds from 1970."""
     session: str
     id: str
     number: int
-    """Its number in its session."""
+    """The number of the last entry in its session."""
     following: str
-    """The id of the entry after it, if that is of the same session and time."""
+    """The id of the next entry, if that has the same session and time."""
 
 
 class Selected(NamedTuple):
@@ -40,18 +40,18 @@ class Selected(NamedTuple):
 def select(
     database: Database, scope: Scope, limit: int, after: Position | None, *, newest_first: bool
 ) -> list[Selected]:
-    """Return rows after a position by (time, session, place); a superset where SQL cannot decide a filter."""
+    """Return rows after a position by (time, session, number); a superset if SQL cannot decide a filter."""
     source, bindings = _source(database, scope)
     order, sign = ("DESC", "<") if newest_first else ("ASC", ">")
     if after is not None:
         number = _number(database, after, 1 if newest_first else -1)
-        # The bound on the time alone lets SQLite enter the index of times at this place; the comparison of
-        # three columns of two tables cannot.
+        # With the bound on the time alone SQLite can start in the index of times at this position; with the
+        # comparison of three columns of two tables it cannot.
         source += f" AND e.ts {sign}= ? AND (e.ts, s.name, e.number) {sign} (?, ?, ?)"
         bindings = (*bindings, after.ts, after.ts, after.session, number)
     columns = f"e.ts, e.number, {ROW}"
     by = ", ".join(f"{column} {order}" for column in ("e.ts", "s.name", "e.number"))
-    # One more ORDER BY column than the index has: only rows of exactly the same time are sorted.
+    # The index orders rows by time, so SQLite only sorts rows of exactly the same time.
     rows = database.rows(f"SELECT {columns} {source} ORDER BY {by} LIMIT ?", (*bindings, limit))
     return list(starmap(lambda ts, number, *found: Selected(ts, number, row(*found)), rows))
 
@@ -64,7 +64,7 @@ def count(database: Database, scope: Scope) -> int:
 
 
 def bounded(database: Database, scope: Scope) -> list[Row]:
-    """Return the rows that a scope selects and whose entries have a key that says when they hold."""
+    """Return the rows that a scope selects whose entries have keys that limit their validity."""
     source, bindings = _source(database, scope)
     keys = f"f.path IN (SELECT number FROM path WHERE name IN {tuple(BOUNDS)})"
     has_bounds = f"EXISTS (SELECT 1 FROM field f INDEXED BY field_eid WHERE f.eid=e.eid AND {keys})"
@@ -72,7 +72,7 @@ def bounded(database: Database, scope: Scope) -> list[Row]:
 
 
 def _source(database: Database, scope: Scope) -> Clause:
-    """Return FROM and WHERE of a selection, by the filter that leaves the fewest rows."""
+    """Return FROM and WHERE of a selection; the filter that matches the fewest rows is read first."""
     condition, bindings = entries.conditions(scope)
     known = fields.values_of(scope.tags, scope.where)
     ways = [values.rows() for values in known]
@@ -103,7 +103,7 @@ def _few(database: Database, way: Clause) -> int:
 
 
 def _number(database: Database, after: Position, step: int) -> int:
-    """Return the number that a page ended with, by the entry before or after it that is still there."""
+    """Return the number at which a page ended, from its last or its next entry if one of them exists."""
     sql = "SELECT e.number FROM entry e JOIN session s ON s.sid=e.sid WHERE e.id=? AND s.name=? AND e.ts=?"
     for entry_id, moved in ((after.id, 0), (after.following, step)):
         found: tuple[Any, ...] | None = database.row(sql, (entry_id, after.session, after.ts))

@@ -24,7 +24,7 @@ class LogState:
     stat: Stat
     offset: int
     ts: int | None
-    """The time of the last line read, in microseconds, for lines that have none."""
+    """The time of the last line read, in microseconds, for following lines without a time."""
     tail: int
     """How many bytes before ``offset`` the checksum covers."""
     crc: int
@@ -32,20 +32,20 @@ class LogState:
     """The log's length after its last compaction, 0 if there was none."""
 
     def holds(self, stat: Stat) -> bool:
-        """Return whether the index has all of a log in this state: its last line may be unfinished."""
+        """Return whether the index has all of a log in this state; an unfinished last line may be missing."""
         return self.stat == stat and self.offset == stat.size
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Where the next rows of a session go."""
+    """The numbers for the next rows of a session."""
 
     eid: int
-    """The number of the first one in the table, above all rows that were ever flushed."""
+    """The number of the next row in the table, above all rows that were ever flushed."""
     number: int
-    """Its number in the session."""
+    """The number of the next row in the session."""
     waiting: int
-    """About how many rows wait to be flushed."""
+    """The approximate number of rows that wait to be flushed."""
 
 
 _KNOWN = "sid, file, size, mtime, inode, offset, ts, tail, crc, compacted"
@@ -53,7 +53,7 @@ _ROOM = f"(SELECT coalesce(max(number), 0) + 1 FROM entry WHERE sid=?), {word_ta
 
 
 def known_of(database: Database, session: str) -> LogState | None:
-    """Return how far a session's log is indexed, None if it is unknown."""
+    """Return how far a session's log is indexed, None if the index does not have the session."""
     row = database.row(f"SELECT {_KNOWN} FROM session WHERE name=?", (session,))
     return None if row is None else _known(row)
 
@@ -61,7 +61,7 @@ def known_of(database: Database, session: str) -> LogState | None:
 def stats_of(database: Database, sessions: Iterable[str]) -> dict[str, Stat]:
     """Return the indexed states of the logs of sessions; unknown sessions are left out."""
     names = list(sessions)
-    if len(names) == 1:  # A third of the time, for the most frequent question.
+    if len(names) == 1:  # Takes a third of the time, for the most frequent query.
         sql, value = "SELECT name, size, mtime, inode FROM session WHERE name=?", names[0]
     else:
         sql = "SELECT name, size, mtime, inode FROM session WHERE name IN (SELECT value FROM json_each(?))"
@@ -76,28 +76,28 @@ def _known(row: Sequence[Any]) -> LogState:
 
 
 def room_for(database: Database, session: str) -> tuple[LogState | None, Room]:
-    """Return how far a session's log is indexed, and where its next rows go, with one statement."""
+    """Return how far a session's log is indexed, and the numbers for its next rows, in one statement."""
     sql = f"SELECT {_ROOM.replace('?', 'session.sid')}, {_KNOWN} FROM session WHERE name=?"
     row = database.row(sql, (session,))
     if row is None:
         return None, room_in(database, 0)
-    # Rows up to ``flushed`` have their words entered, so a new row must come above that number, even if the
-    # rows with the highest numbers are gone.
+    # The words of rows up to ``flushed`` are in the full-text table, so a new row needs a higher number, even
+    # if the rows with the highest numbers are gone.
     number, highest, flushed, *known = row
     return _known(known), Room(max(highest, flushed) + 1, number, highest - flushed)
 
 
 def room_in(database: Database, sid: int) -> Room:
-    """Return where the next rows of a session go."""
+    """Return the numbers for the next rows of a session."""
     number, highest, flushed = database.row(f"SELECT {_ROOM}", (sid,)) or (1, 0, 0)
     return Room(max(highest, flushed) + 1, number, highest - flushed)
 
 
 def all_known(database: Database) -> dict[str, tuple[str, Stat]]:
-    """Return the file and the state of every session the index knows.
+    """Return the file and the indexed state of every session in the index.
 
     Raises:
-        apsw.CorruptError: A session has no name, as only in a damaged file.
+        apsw.CorruptError: A session has no name, which only happens in a damaged file.
     """
     rows = database.rows("SELECT name, file, size, mtime, inode FROM session")
     if not all(isinstance(row[0], str) and row[0] for row in rows):
@@ -131,18 +131,18 @@ def save_known(database: Database, session: str, known: LogState) -> int:
 
 
 def distrust(database: Database, session: str) -> None:
-    """Let the next catch-up read a session's log from its start; until then the rows stay."""
+    """Have the next catch-up read a session's log from its start; until then the rows stay."""
     database.execute("UPDATE session SET size=-1, mtime=0, inode=0, crc=-1 WHERE name=?", (session,))
 
 
 def forget_digests(database: Database, sid: int, ids: Sequence[str]) -> None:
-    """Forget that lines without an id were seen, whose digests the ids of their entries begin with."""
+    """Forget the counts of lines without an id for these entries, whose ids begin with the line's digest."""
     digests = f"SELECT substr(value, 1, {DIGEST}) FROM json_each(?)"
     database.execute(f"DELETE FROM seen WHERE sid=? AND digest IN ({digests})", (sid, json.dumps(ids)))
 
 
 def renumber(database: Database, sid: int, numbers: Mapping[str, int]) -> None:
-    """Record the highest numbers that a rewrite left of derived ids."""
+    """Record the highest numbers of derived ids that remain after a rewrite."""
     changed = [(sid, digest, count) for digest, count in numbers.items()]
     database.connection.executemany("INSERT OR REPLACE INTO seen VALUES(?, ?, ?)", changed)
     database.execute("DELETE FROM seen WHERE sid=? AND count=0", (sid,))
@@ -151,10 +151,10 @@ def renumber(database: Database, sid: int, numbers: Mapping[str, int]) -> None:
 def live_bytes(database: Database, session: str) -> int:
     """Return the length of the lines that a session's live entries need."""
     rows = "FROM session s JOIN entry e ON e.sid=s.sid WHERE s.name=?"
-    # A vector of four bytes a number has four thirds of them in a line.
+    # A vector has four bytes a number; base64 in a line makes a third more of them.
     vector = "(SELECT 16 * d.dim / 3 FROM space d WHERE d.number=e.given)"
-    # A record without id, time and type has them in columns, and 53 more characters of them in its line. One
-    # that has them begins with any of them, as other programs may write the time or the type first.
+    # A record without id, time and type has them in columns; in its line they take 53 more characters. A
+    # record that has them begins with any of them, as other programs may write the time or the type first.
     is_whole = " OR ".join(f"e.record GLOB '{{\"{key}\":*'" for key in ("id", "ts", "type"))
     others = f"iif({is_whole}, 0, octet_length(e.id) + octet_length(e.type) + 53)"
     length = f"octet_length(e.record) + 1 + {others} + coalesce({vector}, 0)"
@@ -163,9 +163,9 @@ def live_bytes(database: Database, session: str) -> int:
 
 
 def counts(database: Database, session: str | None = None) -> dict[str, int]:
-    """Return how many live entries each session has, or one."""
+    """Return the number of live entries of each session, or of one."""
     named = "" if session is None else "WHERE s.name=?"
-    # A subquery for each session: one without entries counts 0, and hidden rows belong to none.
+    # A subquery for each session: a session without entries counts 0, and hidden rows belong to no session.
     sql = f"SELECT s.name, (SELECT count(*) FROM entry e WHERE e.sid=s.sid) FROM session s {named}"
     return dict(database.rows(sql, () if session is None else (session,)))
 
@@ -178,8 +178,8 @@ def set_title(database: Database, sid: int, title: str | None) -> None:
 def summaries(
     database: Database, sessions: Sequence[str] | None
 ) -> list[tuple[str, str | None, int, int | None]]:
-    """Return name, title, number of entries and time of the newest one of sessions, or of all (None)."""
-    # Both subqueries are answered by the indexes that begin with ``sid``, without reading rows.
+    """Return name, title, number of entries and time of the newest entry of sessions, or of all (None)."""
+    # SQLite answers both subqueries from the indexes that begin with ``sid``, without reading rows.
     sql = (
         "SELECT s.name, s.title, (SELECT count(*) FROM entry e WHERE e.sid=s.sid), "
         "(SELECT max(e.ts) FROM entry e WHERE e.sid=s.sid) FROM session s"

@@ -1,16 +1,16 @@
 """The tables, indexes and triggers of an index, in SQL.
 
-A row of ``entry`` is a live entry, whole: ``record`` is the JSON of its record without id, time and type, and
-without later counts of ``access``, which have columns of their own; a vector that it was given lies in
-``vector`` alone, of the space ``given``, as long as it is there. The other columns repeat values that queries
-ask for. ``digest`` is of the text that is searched, NULL for a text without words; ``head`` is the beginning
-of the text as it is. See docs/decisions/0034.
+A row of ``entry`` holds a live entry completely: ``record`` is the JSON of its record without id, time, type
+and later counts of ``access``, which have separate columns. A given vector is stored only in ``vector``, in
+the space ``given``, as long as it exists there. The other columns repeat values that queries use. ``digest``
+is the digest of the searched text, NULL for a text without words; ``head`` is the beginning of the text
+itself. See docs/decisions/0034.
 """
 
 from keepstone.model import BOUNDS, STANDING
 
 IS_STANDING = f"type IN {STANDING}"
-"""The same words wherever such entries are asked for, so that SQLite takes the index made for them."""
+"""The condition in exactly the words of the partial index, so that SQLite uses that index."""
 
 # Naming all spaces lets SQLite use the one index that vectors have.
 _WITHOUT_VECTORS = "DELETE FROM vector WHERE space IN (SELECT number FROM space) AND"
@@ -19,13 +19,13 @@ TAGS = "tags, one by one"
 """The path of an entry's tags, one by one."""
 
 ALWAYS = (TAGS, *sorted(BOUNDS))
-"""Paths that are indexed from the beginning, as the filters of most lists compare them."""
+"""Paths that are always indexed, as the filters of most lists use them."""
 
-# No number of a vector is used twice (AUTOINCREMENT), as files of vectors know them by their numbers. These
-# files have copies of times and types, so an entry with another one gets its vector under a new number. A row
-# has one vector in a space: ``entry_scope`` keeps the copy under the negative row until the old one is gone.
+# No number of a vector is used twice (AUTOINCREMENT), as files of vectors refer to these numbers. The files
+# also copy times and types, so if either changes, the entry's vector gets a new number. A row has one vector
+# in a space: ``entry_scope`` keeps the copy under the negative row number until the old vector is gone.
 # Ids come first in ``entry_id``, as an entry is looked up in all sessions as often as in one. SQLite uses a
-# partial index only where a query repeats its condition.
+# partial index only if a query repeats its condition.
 TABLES = f"""
 CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE session(

@@ -1,7 +1,7 @@
-"""Fair turns at an index's write lock, which SQLite lets waiters only poll.
+"""Fair turns at an index's write lock, which waiters can only poll in SQLite.
 
 A connection that finds the lock taken holds a file lock on the index's folder until its transaction has
-begun. Long work takes that file lock between two of its transactions, and so waits until no one waits.
+begun. Long work tries that file lock between its transactions, and pauses while another connection has it.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ BUSY_TIMEOUT = 2.0
 """Seconds to wait for another connection that writes to the index."""
 
 LONGEST_POLL = 0.002
-"""Seconds that a connection which waits for the index sleeps at most before it asks again."""
+"""Maximum seconds that a connection which waits for the index sleeps before it tries again."""
 
 
 class Turn:
-    """The turns of one connection. The caller guards it."""
+    """The turns of one connection. The caller holds the guard of the connection."""
 
     def __init__(self, database: Path | None) -> None:
         self._lock = None if database is None else FolderLock(database.parent)
@@ -30,9 +30,9 @@ class Turn:
         """Whether ``wait`` was called since the last ``end``."""
 
     def wait(self, attempt: int) -> bool:
-        """Let a busy index rest a moment, as SQLite's busy handler; False once it took too long.
+        """Sleep a moment, as SQLite's busy handler; return False after ``BUSY_TIMEOUT`` seconds.
 
-        SQLite's own steps grow to a tenth of a second; these are short and uneven.
+        The steps of SQLite's own handler grow to a tenth of a second; these are short and random.
         """
         # SQLite counts the attempts of each statement from 0.
         if attempt == 0:
@@ -55,8 +55,8 @@ class Turn:
         return not is_free
 
     def take(self) -> bool:
-        """Try to take the file lock; True where there is none, as in memory and on Windows."""
-        # Without the file lock turns are unfair; writers are still kept apart by SQLite's own lock.
+        """Try to take the file lock; True if there is none, as in memory and on Windows."""
+        # Without the file lock, turns are unfair, but SQLite's own lock still keeps writers apart.
         with suppress(OSError):
             return self._lock is None or self._lock.take()
         return True

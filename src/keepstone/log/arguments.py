@@ -35,7 +35,7 @@ MOST_LINKS = 1_000
 """Maximum number of links of an entry."""
 
 ADD_KEYS = ("id", "ts", "type", "text", "data")
-"""Keys that ``add`` takes beside the reserved ones."""
+"""Keys that ``add`` takes besides the reserved keys."""
 _OF_BODY = ("text", "data", "data_merge")
 _FOR_THE_LOG = {
     "deleted": "delete the entry instead",
@@ -64,14 +64,14 @@ def now(clock: Clock) -> str:
 
 
 def text_and_data(given: Mapping[str, Any] | str | None, text: str | None) -> tuple[Any, Any]:
-    """Return the text and the payload of a call in which a string in place of the payload is the text.
+    """Return the text and the payload of a call; a string in place of the payload is the text.
 
     Examples:
         >>> text_and_data("Ada likes tea", None)
         ('Ada likes tea', None)
 
     Raises:
-        TypeError: There is a text twice.
+        TypeError: The text is given twice.
         ValueError: The string is empty.
     """
     if not isinstance(given, str):
@@ -97,7 +97,7 @@ def record_of(item: Mapping[str, Any], clock: Clock) -> Record:
     given = dict(_mapping(item, "an item"))
     entry_id, ts, kind = given.pop("id", None), given.pop("ts", None), given.pop("type", None)
     if type(given.get("life")) is int:
-        del given["life"]  # Of a line that was read; the session says which life begins.
+        del given["life"]  # It is from a line that was read; the session decides which life begins.
     head = {
         "id": new_id() if entry_id is None else str(entry_id_of(entry_id)),
         "ts": now(clock) if ts is None else format_time(instant(ts)),
@@ -116,7 +116,7 @@ def new_record_of(item: Mapping[str, Any], clock: Clock) -> Record:
 
 
 def new_records_of(items: Iterable[Any], clock: Clock) -> list[Record]:
-    """Return the records of entries to add; their vectors are brought to unit length together."""
+    """Return the records of entries to add; all vectors are scaled to unit length together."""
     given = list(items)
     vectors = [item.get("embedding") for item in given if isinstance(item, Mapping)]
     made = embeddings_of(vectors) if len(vectors) == len(given) else None
@@ -136,10 +136,10 @@ def check_keys(keys: Iterable[str], known: Iterable[str]) -> None:
 
 
 def change_of(keys: Mapping[str, Any], clock: Clock) -> Record:
-    """Return the checked keys of an update; of ``type``, ``text`` and ``data``, None means unchanged.
+    """Return the checked keys of an update; None for ``type``, ``text`` or ``data`` means unchanged.
 
     Raises:
-        TypeError: A key is not known, or of a wrong type.
+        TypeError: A key is unknown, or a value has the wrong type.
         ValueError: There is no key, or a value cannot be stored.
     """
     if not keys:
@@ -155,7 +155,7 @@ def change_of(keys: Mapping[str, Any], clock: Clock) -> Record:
 
 
 def _body(given: Mapping[str, Any], clock: Clock, *, keep_none: bool) -> Record:
-    """Return checked keys; without ``keep_none`` reserved ones of None are left out."""
+    """Return checked keys; without ``keep_none``, reserved keys that are None are left out."""
     for key, remedy in _FOR_THE_LOG.items():
         if key in given:
             raise ValueError(f"key {key!r} is reserved for the log: {remedy}")
@@ -168,8 +168,8 @@ def _body(given: Mapping[str, Any], clock: Clock, *, keep_none: bool) -> Record:
             body[key] = format_time(moment_of(value, moment, key, _TIMES[key]))
         elif value is not None:
             body[key] = _CHECKS.get(key, plain)(value) if key != "data_merge" else _data(value, key)
-        # None in a payload is a value. As a reserved key of a new entry it means nothing, and is left out; in
-        # an update it stays in the line, where it removes the key.
+        # None in a payload is a value. A reserved key that is None is left out of a new entry; in an update
+        # it stays in the line, where it removes the key.
         elif keep_none or (key not in _CHECKS and key not in _TIMES):
             body[key] = None
     return body
@@ -235,7 +235,7 @@ _TIMES: Mapping[str, Literal["future", "none"]] = {
     "valid_to": "future",
     "expires": "future",
 }
-"""When an entry holds, and the meaning of a span such as ``7d`` there."""
+"""Keys that limit an entry's validity, and the meaning of a span such as ``7d`` in each of them."""
 
 
 def entry_id_of(value: Any) -> str:
@@ -250,7 +250,7 @@ def name_of(value: Any, name: str) -> str:
     if not value:
         raise ValueError(f"{name} must not be empty")
     if not value.isascii():
-        # Only a text that is not ASCII can hold surrogates, and encoding it is the quickest look.
+        # Only a text that is not ASCII can hold surrogates, and encoding it is the fastest check.
         try:
             value.encode()
         except UnicodeEncodeError:
@@ -265,7 +265,7 @@ def names_of(value: Iterable[str] | None, name: str) -> tuple[str, ...] | None:
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         raise TypeError(f"{name} must be a list of strings, not {type(value).__name__}: {value!r:.80}")
     found = tuple(islice(value, MOST_NAMES + 1))
-    # One more than allowed is enough to refuse: an iterator need not have an end.
+    # Reading one value more than allowed is enough to refuse: an iterator may be endless.
     if len(found) > MOST_NAMES:
         raise ValueError(f"{name} has more than {MOST_NAMES:,} values; use fewer")
     for item in found:
@@ -304,25 +304,25 @@ def query_of(value: str | None) -> str:
 
 
 class Reserved(TypedDict, total=False):
-    """Reserved keys of an entry that every call takes by name; None leaves one out, or removes it."""
+    """Reserved keys of an entry that every call takes by name; None leaves a key out, or removes it."""
 
     priority: float | None
-    """How much it matters, from 0 to 1."""
+    """Importance of the entry, from 0 to 1."""
     access: int | None
-    """How often it was returned."""
+    """Number of times that the entry was returned."""
     pinned: bool | None
-    """Whether it is in every context."""
+    """Whether the entry is in every context."""
     tags: Iterable[str] | None
     aliases: Iterable[str] | None
-    """Other names of its subject, found like words of its text."""
+    """Other names of the entry's subject, found like words of its text."""
     links: Sequence[Mapping[str, Any]] | None
     """Links to other entries: ``{"to": id, "rel": relation}``."""
     valid_from: datetime | str | None
-    """From when it is valid."""
+    """The time from which the entry is valid."""
     valid_to: datetime | str | None
-    """Until when it is valid; ``7d`` is seven days from now."""
+    """The time until which the entry is valid; ``7d`` is seven days from now."""
     expires: datetime | str | None
-    """When it expires; ``7d`` is seven days from now."""
+    """The time at which the entry expires; ``7d`` is seven days from now."""
     modified: datetime | str | None
 
 
@@ -337,11 +337,11 @@ class AddedKeys(Reserved, total=False):
     """Keys that ``Session.add`` takes by name."""
 
     origin: str | Mapping[str, Any] | None
-    """Who said it, such as ``"tool"``, or a mapping with ``by``, ``via`` and ``from``."""
+    """The origin of the entry, such as ``"tool"``, or a mapping with ``by``, ``via`` and ``from``."""
     derived_from: Iterable[str] | None
-    """The ids of the entries that it was derived from."""
+    """The ids of the entries that the entry was derived from."""
     cites: Iterable[str] | None
-    """Files of the project that it is about, with lines, such as ``"src/auth.py#L10-L22"``."""
+    """Files of the project that the entry is about, with lines, such as ``"src/auth.py#L10-L22"``."""
 
 
 class NewKeys(AddedKeys, ChangedKeys, total=False):
@@ -375,7 +375,7 @@ class Filters(TypedDict, total=False):
     ids: Iterable[str] | None
     """Entries with these ids."""
     include_superseded: bool
-    """Also entries that are not valid now: superseded, expired and future ones."""
+    """Whether to include entries that are not valid now: superseded, expired and future ones."""
     trust: str | None
     """Entries of at least this trust."""
 

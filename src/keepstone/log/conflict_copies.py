@@ -8,11 +8,11 @@ _COPY = re.compile(
     r"(?P<name>.+?)(?: \([^()]*conflict(?:ed|ing) copy[^()]*\)|\.sync-conflict-\d{8}-\d{6}(?:-\w+)?)",
     re.IGNORECASE,
 )
-"""As Dropbox, Nextcloud and ownCloud name them, and as Syncthing does."""
+"""Names of copies made by Dropbox, Nextcloud and ownCloud, and those made by Syncthing."""
 
 
 def original_of(name: str) -> str | None:
-    """Return the name that a conflicting copy is a copy of; None for any other name.
+    """Return the original's name for the name of a conflicting copy; None for any other name.
 
     Examples:
         >>> original_of("main (Ada's conflicted copy 2026-01-11)"), original_of("main")

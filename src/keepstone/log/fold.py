@@ -17,9 +17,9 @@ class Folded:
 
     record: Record
     place: int
-    """The offset of the line that created it, which orders entries."""
+    """The offset of the line that created the entry; entries are ordered by it."""
     pristine: bool
-    """Whether that line alone is the whole entry."""
+    """Whether the line that created the entry is the whole entry."""
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class Fold:
     unreadable: int = 0
     ignored: int = 0
     title: Record | None = None
-    """The last line that gives the session its title, or takes it away."""
+    """The last line that sets or removes the session's title."""
 
     def take(self, lines: Iterable[Line]) -> Fold:
         """Add lines, and return self."""
@@ -62,14 +62,14 @@ class Fold:
 
 
 def after(known: Record | None, later: Record) -> Record | None:
-    """Return an entry after a line with its id; None if there is no entry then."""
+    """Return an entry after a line with its id is applied; None if no entry results."""
     if is_tombstone(later) or (known is None and not is_put(later)):
         return None
     return create(later) if known is None or begins_life(known, later) else apply(known, later)
 
 
 def step(known: Folded | None, line: Line) -> Folded | None:
-    """Return an entry after a line with its id, see ``after``."""
+    """Return an entry after a line with its id is applied, see ``after``."""
     record = line.record
     if record is None or is_tombstone(record) or (known is None and not is_put(record)):
         return None
@@ -80,9 +80,9 @@ def step(known: Folded | None, line: Line) -> Folded | None:
 
 
 def begins_life(entry: Record, later: Record) -> bool:
-    """Return whether a line begins a later life of its id than the entry that is there.
+    """Return whether a line begins a later life of its id than the life of the present entry.
 
-    A tombstone is between two lives of one log. An archive lacks it if the entry before was put there
-    for its age.
+    In a log, a tombstone separates two lives. An archive lacks the tombstone if the earlier entry was
+    archived for its age.
     """
     return "life" in later and is_put(later) and life_of(later) > life_of(entry)

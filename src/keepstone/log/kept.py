@@ -1,7 +1,7 @@
-"""Copies of damaged parts of logs, or of whole logs, before a repair; in the folder of archives.
+"""Copies of damaged parts of logs, or of whole logs, made before a repair, in the folder of archives.
 
-A copy has the log's name, the time and ``.original``. It is part of a session without being one: a purge
-takes its entries' lines out of copies too.
+The name of a copy is the log's name, the time and ``.original``. A copy belongs to its session: a purge
+removes the lines of purged entries from copies, too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _CHUNK = 1 << 20
 
 
 def keep_part(folder: Folder, log_name: str, source: int, begin: int, end: int) -> str:
-    """Copy the bytes of a log from ``begin`` to ``end``, synced; return the copy's name.
+    """Copy the bytes of a log from ``begin`` to ``end`` and sync the copy; return its name.
 
     Raises:
         StoreError: The disk is full or failed; no copy was made.
@@ -39,6 +39,6 @@ def keep_part(folder: Folder, log_name: str, source: int, begin: int, end: int) 
         raise
     finally:
         os.close(target)
-    # The caller cuts these bytes off next, so the name of the copy has to be on the disk before.
+    # The caller cuts these bytes off next, so the name of the copy has to be on disk first.
     folder.sync(ARCHIVE)
     return name

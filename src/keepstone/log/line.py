@@ -30,13 +30,13 @@ _OF_MESSAGES = frozenset(
     "content parts tool_calls data call_id summary encrypted_content action arguments code input output "
     "queries result".split()
 )
-"""Keys of which a message with content blocks, or an item of a conversation, has one at least."""
+"""Keys of messages with content blocks and of conversation items, which have at least one of them."""
 
 _HEAD = ENVELOPE | RESERVED
 _OF_COUNTS = frozenset({"id", "ts", "access", "batch"})
-"""Keys of a line that only counts accesses, which is no modification."""
+"""Keys of a line that only counts accesses, which is not a modification."""
 _MAX_DEPTH = 200
-# Writers check values, which lie some levels deeper in their line.
+# Writers check values, which are some levels deeper in their line.
 _LONGEST_READ_DEPTH = _MAX_DEPTH + 8
 _ROOM = 1024
 """Bytes that writers leave free in a line, for a batch mark and later patches."""
@@ -89,7 +89,7 @@ def parse(raw: bytes) -> Record | None:
         return None
     if end != len(text) or not isinstance(record, dict):
         return None
-    # The brackets bound the depth from above, and hardly any line has enough of them to be walked through.
+    # The depth is at most the number of brackets, and hardly any line has enough of them to need the check.
     may_be_deep = raw.count(b"[") + raw.count(b"{") > _LONGEST_READ_DEPTH
     return None if may_be_deep and _is_too_deep(record) else record
 
@@ -136,7 +136,7 @@ def dump_read(record: Record) -> bytes:
     text = _encode(record)
     try:
         return text.encode() + b"\n"
-    # An escape of another program may stand for a lone surrogate, which UTF-8 cannot hold: it stays an
+    # Another program's escape may encode a lone surrogate, which UTF-8 cannot hold: the surrogate stays an
     # escape.
     except UnicodeEncodeError:
         return _lone_surrogate.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode() + b"\n"
@@ -146,7 +146,7 @@ def plain(value: Any, depth: int = 0) -> Any:
     """Return a copy of a JSON value with plain dicts and lists.
 
     Raises:
-        TypeError: Something in it has no JSON form, or a key is not a string.
+        TypeError: A value has no JSON form, or a key is not a string.
         ValueError: A number is not finite or beyond 1.8e308, or the nesting is too deep.
     """
     if value is None or isinstance(value, str | bool):
@@ -188,12 +188,12 @@ def payload_of(record: Record) -> Record:
 
 
 def body_of(record: Record) -> Record:
-    """Return what an entry's line says beside envelope and reserved keys: its text and payload."""
+    """Return an entry's keys other than envelope and reserved keys: its text and payload."""
     return {key: value for key, value in record.items() if key not in _HEAD}
 
 
 def links_of(record: Record) -> list[Record]:
-    """Return the links of an entry that name a target, and those to the entries it was derived from."""
+    """Return an entry's links that name a target, and links to the entries it was derived from."""
     links = record.get("links")
     given = links if isinstance(links, list) else ()
     found = [link for link in given if isinstance(link, dict) and isinstance(link.get("to"), str)]
@@ -210,7 +210,7 @@ def type_of(record: Record) -> str | None:
 
 
 def id_of(record: Record) -> str | None:
-    """Return the id in a line, or None if it has none of valid Unicode."""
+    """Return the id in a line, or None if it has no id in valid Unicode."""
     value = record.get("id")
     return value if isinstance(value, str) and value and is_valid(value) else None
 
@@ -237,7 +237,7 @@ class NewId(str):
 
 
 def life_of(record: Record) -> int:
-    """Return which life of its id a line says that it begins, 1 if it says none.
+    """Return the number of the life of its id that a line begins, 1 if the line states none.
 
     Examples:
         >>> life_of({"id": "a", "text": "again", "life": 2}), life_of({"id": "a", "text": "first"})
@@ -261,19 +261,20 @@ def create(record: Record) -> Record:
 def apply(entry: Record, later: Record) -> Record:
     """Return an entry after a put or a patch.
 
-    A put replaces type, payload and origin, which is the program's where it names none. A patch sets reserved
+    A put replaces type, payload and origin; a put without an origin is the program's. A patch sets reserved
     keys.
     """
     changed = {key: value for key, value in later.items() if key in RESERVED and key != "batch"}
-    # Any later line is a modification at its own time, unless it names one or only counts accesses.
+    # Any later line is a modification at the line's time, unless it states ``modified`` or only counts
+    # accesses.
     if "modified" not in changed and not later.keys() <= _OF_COUNTS and read_time(later.get("ts")):
         changed["modified"] = later["ts"]
     kept = entry
     if is_put(later):
         kept = {key: value for key, value in entry.items() if key in _HEAD}
         kept["type"] = type_of(later) or entry["type"]
-        # None, which is dropped below: a put without an origin is the program's, even if a person wrote the
-        # entry before.
+        # A missing origin becomes None, which is dropped below: a put without an origin is the program's,
+        # even if a person wrote the entry before.
         changed |= {"origin": later.get("origin")} | body_of(later)
     merged = kept | changed
     return {key: value for key, value in merged.items() if value is not None or key not in RESERVED}
@@ -301,7 +302,7 @@ def text_of(record: Record, payload: Record | None = None) -> str:
         if not isinstance(text, str) or "tool_calls" in payload or "parts" in payload:
             text = None if payload.keys().isdisjoint(_OF_MESSAGES) else _message_text(record, payload)
             if text is not None and "call_id" in payload:
-                return text  # A tool call, whose name is the tool's.
+                return text  # In a tool call, the name is the tool's and not a speaker's.
     if text is None:
         text = payload.get("content")
     if not isinstance(text, str):
@@ -320,7 +321,7 @@ def entry_of(agent: str, session: str, record: Record) -> Entry:
 
 
 def _message_text(record: Record, payload: Record) -> str | None:
-    """Return the text of a message that is more than one string, None for any other payload."""
+    """Return the text of a message that consists of more than one string, None for any other payload."""
     from keepstone.text.messages.indexed import message_text  # Late, so that importing keepstone stays fast.
 
     return message_text(payload, None if payload is record.get("data") else record.get("type"))
@@ -346,8 +347,8 @@ def instant(value: datetime | str, name: str = "ts") -> datetime:
     """Return a caller's time as an aware datetime in UTC. A date alone means its midnight.
 
     Raises:
-        TypeError: It is neither a datetime nor a string.
-        ValueError: It is not an RFC 3339 time, or has no time zone.
+        TypeError: The value is neither a datetime nor a string.
+        ValueError: The value is not an RFC 3339 time, or has no time zone.
 
     Examples:
         >>> instant("2026-01-11T14:31:00+01:00")
@@ -381,7 +382,7 @@ def _from_text(value: str, name: str) -> datetime:
 
 def format_time(moment: datetime) -> str:
     """Return an aware datetime in the log's format: RFC 3339, UTC, microseconds."""
-    # Without "+00:00", for which the log writes Z.
+    # The log writes Z instead of "+00:00", which is cut off.
     return moment.astimezone(UTC).isoformat(timespec="microseconds")[:-6] + "Z"
 
 

@@ -64,7 +64,7 @@ class Log:
         """Hold the session's lock, after removing temporary files of a killed rewrite."""
         try:
             with self.lock.hold(timeout) as marked:
-                # A log that does not exist was not being rewritten, unless the mark says so.
+                # A missing log was not being rewritten, unless the lock file has the mark.
                 if marked or (self._fresh and self.stat() is not None):
                     self.clear_away()
                 self._fresh = False
@@ -81,7 +81,7 @@ class Log:
     def clear_away(self, *, in_use: bool = False) -> None:
         """Remove temporary files of a killed rewrite. The caller holds the lock.
 
-        With ``in_use`` also a file that another writer is preparing, which then has to begin again.
+        With ``in_use``, also remove a file that another writer is preparing; that writer has to begin again.
         """
         for temporary in (self._temporary, f"{ARCHIVE}/{self._temporary}"):
             with suppress(FileNotFoundError, NotADirectoryError):
@@ -91,13 +91,13 @@ class Log:
 
     def prepare(self) -> Prepared:
         """Begin a file that ``replace`` puts in the log's place later. The caller holds the lock."""
-        # Marked first: a process that is killed in between leaves a mark without a file, never a file that
-        # nobody looks for.
+        # The mark is set first: a process that is killed in between leaves a mark without a file, never a
+        # file that no process would remove.
         self.lock.mark(on=True)
         return Prepared(self._folder, self._prepared)
 
     def is_prepared(self) -> bool:
-        """Return whether a file is prepared that is to take the log's place."""
+        """Return whether a file exists that was prepared to take the log's place."""
         return self._is_there(self._prepared)
 
     def _is_there(self, name: str) -> bool:
@@ -131,17 +131,17 @@ class Log:
     def append(self, lines: Sequence[bytes], *, sync: bool = True) -> tuple[int, Stat]:
         """Append whole lines in one write and sync it; return their offset and the log's new state.
 
-        A torn batch at the end is put away first, see ``mend``, and an unfinished line is ended.
+        First, a torn batch at the end is moved away, see ``mend``, and an unfinished line gets its newline.
 
         Raises:
             StoreError: The disk is full or failed; the log is truncated to its old length.
         """
         size, fd = self.create().size, self._fd
-        # A log that still ends where the last write of this process ended needs no look at its end.
+        # A log that still ends where the last write of this process ended needs no check of its end.
         begin, prefix = (size, b"") if size in (0, self._mended) else self._mend(fd, size)
         data = prefix + b"".join(lines)
-        # The recorded length ends at the last whole batch. Kept beyond this write, it could make a torn
-        # batch look like one that was cut short by hand.
+        # The recorded length is that after the last whole batch. If the record were kept, it could make a
+        # torn batch look like one that was cut short by hand.
         if not self._parent:  # Archives have the lock of their log.
             self.lock.record(0)
         try:
@@ -189,8 +189,8 @@ class Log:
     def replace(self, lines: Iterable[bytes] | Prepared, mtime: int | None = None) -> Stat:
         """Replace all lines atomically: a killed process leaves the old or the new log.
 
-        ``mtime`` is the time of the last change to keep, in nanoseconds, where the entries stay as they were.
-        A prepared file has it already.
+        ``mtime`` is the modification time to keep, in nanoseconds, if the entries are unchanged. A prepared
+        file already has the right time.
         """
         self.lock.mark(on=True)
         try:
@@ -250,9 +250,9 @@ class Log:
         return fd
 
     def was_shortened(self) -> bool:
-        """Return whether the log is shorter than after the batch it ended with: lines were removed by hand.
+        """Return whether the log is shorter than after its last whole batch: lines were removed by hand.
 
-        Nothing is appended to originals, so their batches are never torn.
+        Returns True for originals: nothing is appended to them, so their batches are never torn.
         """
         if self._parent:
             return True
@@ -262,7 +262,7 @@ class Log:
     def mend(self) -> None:
         """Move a torn batch from the log's end to a file beside the archive. The caller holds the lock.
 
-        A log without one need not be writable: a rewrite puts another file in its place.
+        A log without a torn batch need not be writable: a rewrite puts another file in its place.
         """
         if self._parent:
             return
@@ -288,7 +288,7 @@ class Log:
         self._fd = fd
         now = stat_of(os.fstat(fd))
         if now.size == 0 and self._durable:
-            # Even if another process created it, which may have been killed before it synced the folder.
+            # Sync even if another process created the log: it may have been killed before its own sync.
             self._folder.sync(self._parent)
         self._inode = now.inode
         return now
@@ -299,11 +299,11 @@ class Log:
         self._mended = -1
 
     def _mend(self, fd: int, size: int) -> tuple[int, bytes]:
-        """Return the offset for new lines, once a torn batch is put away, and a newline if one is needed."""
+        """Move a torn batch away; return the offset for new lines, and a newline if one is needed."""
         torn = self._torn(fd, size)
         if torn is not None:
-            # Copied and synced before it is cut off: whenever the process is killed, the bytes are in one of
-            # the files.
+            # The batch is copied and synced before it is cut off: whenever the process is killed, the bytes
+            # are in one of the files.
             keep_part(self._folder, self.name, fd, torn, size)
             truncate(fd, torn)
             return torn, b""
@@ -313,7 +313,7 @@ class Log:
         """Return the offset of a torn batch at the log's end; None without one."""
         end = behind_last_newline(fd, size)
         torn = torn_batch(fd, end)
-        # The last line of the batch is there, and lacks only its newline.
+        # The last line of the batch was written, and lacks only its newline.
         if torn is None or whole(os.pread(fd, min(size - end, MAX_LINE), end)) is not None:
             return None
         return None if self.was_shortened() else torn
@@ -336,10 +336,10 @@ def checksum(fd: int, offset: int, length: int = CHECKED) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How far a file of lines was read, by which it is known later whether it has only grown since.
+    """How far a file of lines was read, to detect later whether the file has only grown since.
 
-    Checksums of the last bytes read tell it from a rewritten file, except one of another length that was
-    edited further ahead.
+    The checksum of the last bytes read detects a rewritten file, unless the file has another length and was
+    only edited before these bytes.
     """
 
     stat: Stat
@@ -358,7 +358,7 @@ class Extent:
     def begins(self, fd: int) -> bool:
         """Return whether a file still begins with the part that was read."""
         now, before = stat_of(os.fstat(fd)), self.stat
-        # Another file, or the same length at another time, which is an edit in place.
+        # Another file, or the same length with another time, which means an edit in place.
         if now != before and (now.inode != before.inode or now.size == before.size):
             return False
         return now.size >= self.offset and checksum(fd, self.offset, self.tail) == self.crc

@@ -1,4 +1,4 @@
-"""Which entries the lines of a log belong to, damaged and hidden lines included."""
+"""The ids of the entries that a log's lines belong to, including damaged and hidden lines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from keepstone.log.scan import Line, Scan, behind_last_newline, derived_id
 
 @dataclass(frozen=True, slots=True)
 class Mentions:
-    """The ids, of those asked for, that have a line in a log, and how far the log was read."""
+    """The requested ids that have a line in a log, and how far the log was read."""
 
     ids: frozenset[str] = frozenset()
     stat: Stat | None = None
@@ -25,9 +25,9 @@ class Mentions:
     offset: int = 0
     """The end of the last line that was read."""
     crc: int = 0
-    """The checksum of the bytes before that."""
+    """The checksum of the last bytes before ``offset``."""
     seen: Counter[str] = field(default_factory=Counter)
-    """How many lines without an id there were, by their digests."""
+    """The number of lines without an id, by digest."""
 
     def begins(self, fd: int) -> bool:
         """Return whether a log has only grown since it was read."""
@@ -35,14 +35,14 @@ class Mentions:
 
 
 def mentions(log: Log, ids: Collection[str], before: Mentions | None = None) -> Mentions:
-    """Return which of the ids have a line in a log; if it has only grown since ``before``, read the rest."""
+    """Return the ids that have a line in a log; if it has only grown since ``before``, read only the rest."""
     with log.reading() as fd:
         if fd is None:
             return Mentions()
         stat = stat_of(os.fstat(fd))
         if before is None or not before.begins(fd):
             before = Mentions()
-        # A copy, as the scan counts on, and ``before`` may be used again.
+        # The counter is copied, as the scan changes it and ``before`` may be used again.
         scan = Scan(fd, before.offset, seen=Counter(before.seen), unfinished=True)
         wanted = frozenset(ids)
         found = before.ids.union(
@@ -51,7 +51,7 @@ def mentions(log: Log, ids: Collection[str], before: Mentions | None = None) -> 
             for entry_id in ids_of(fd, line)
             if entry_id in wanted
         )
-        # An unfinished line or a torn batch may become something else, so the next look begins at the start.
+        # An unfinished line or a torn batch may still change, so the next call reads from the start.
         is_final = not scan.rest and not scan.hidden
         return Mentions(
             found, stat if is_final else None, scan.settled, checksum(fd, scan.settled), scan.seen
@@ -66,7 +66,8 @@ def mentioned(log: Log, ids: Collection[str]) -> set[str]:
 def all_lines(fd: int, scan: Scan | None = None, *, hidden: bool = False) -> Iterator[Line]:
     """Yield all lines that a rewrite must keep, including a damaged last one without a newline.
 
-    With ``hidden`` also the lines of torn batches, which it drops. Without ``scan`` the whole log is read.
+    With ``hidden``, also yield the lines of torn batches, which a rewrite drops. Without ``scan``, read the
+    whole log.
     """
     scan = scan or Scan(fd, unfinished=True)
     yield from scan
@@ -86,8 +87,8 @@ def bytes_of(fd: int, line: Line) -> bytes:
 def ids_of(fd: int, line: Line) -> set[str]:
     """Return the ids of the entries that a line belongs to; a damaged line also has its digest as id.
 
-    A damaged line belongs to the entry that it names before the damage, and to each entry of which a line
-    starts inside it, as after a missing newline.
+    A damaged line belongs to the entry whose id comes before the damage, and to each entry of which a line
+    starts inside the damaged line, as after a missing newline.
     """
     if line.record is not None:
         return {entry_id} if (entry_id := id_of(line.record)) else set()
@@ -102,31 +103,32 @@ def named_in_damage(raw: bytes) -> set[str]:
 _JSON_STRING = re.compile(rb'"((?:[^"\\\n]|\\.)*)"')
 _FEW = 8
 _PLAIN = re.compile(r"[\w.:-]+", re.ASCII)
-"""Ids that JSON can spell otherwise only with an escape of ``_ESCAPED``."""
+"""Ids that JSON can spell differently only with an escape that ``_ESCAPED`` matches."""
 _ESCAPED = re.compile(rb"\\u00[2-7]")
-"""An escape that stands for a character of ASCII; others are in nearly every text of several lines."""
+"""An escape of a printable ASCII character; other escapes are in nearly every text of several lines."""
 _BLOCK = 1 << 20
-"""Bytes of a log that are read in one go."""
+"""Number of bytes of a log that are read at a time."""
 
 
 def may_mention(fd: int, begin: int, end: int, ids: Collection[str]) -> bool:
-    """Return whether any line in a part of a log may have one of these ids, which are not derived ones.
+    """Return whether any line in a part of a log may have one of these ids, which must not be derived ids.
 
-    True as well where another key or text has one, as nothing is parsed: it takes a hundredth of the time.
+    Also True if another key or text has one of the ids: lines are not parsed, which would take a hundred
+    times as long.
     """
     # Searching the bytes for each id is only quicker than collecting all strings if the ids are few.
     are_plain = len(ids) <= _FEW and all(map(_PLAIN.fullmatch, ids))
     pending = b""
     while begin < end:
         raw = os.pread(fd, min(end - begin, _BLOCK), begin)
-        if not raw:  # It was cut off since then.
+        if not raw:  # The log was truncated since then.
             break
         begin += len(raw)
         lines, newline, rest = raw.rpartition(b"\n")
         if newline and _may_be_in(pending + lines, ids, are_plain=are_plain):
             return True
         pending = rest if newline else pending + raw
-        if len(pending) > MAX_LINE:  # Readers pass over so long a line without holding it.
+        if len(pending) > MAX_LINE:  # Readers skip a line of this length without keeping it in memory.
             return True
     return _may_be_in(pending, ids, are_plain=are_plain)
 
@@ -152,7 +154,7 @@ _KEY = re.compile(rf"\s*[{{,]\s*({_STRING})\s*:\s*")
 _BEGINNING = re.compile(rf'"id"\s*:\s*({_STRING})\s*,\s*(?:"type"\s*:\s*{_STRING}\s*,\s*)?"ts"\s*:'.encode())
 """The start of a line written by keepstone."""
 _HEAD = 1 << 16
-"""Bytes of a damaged line that are searched for its id."""
+"""Number of bytes at the start of a damaged line that are searched for its id."""
 
 
 def _named_first(raw: bytes) -> Iterator[str]:

@@ -13,9 +13,9 @@ _NEVER_FLAT = {*ENVELOPE, *RESERVED, "data"}
 
 
 def merged(line: Record, change: Mapping[str, Any]) -> Record:
-    """Return the keys of the later line that brings an entry to a checked change; none if that is nothing.
+    """Return the keys of the later line that applies a checked change to an entry; none if nothing changes.
 
-    ``change`` may have ``type``, ``text``, ``data`` or ``data_merge``, and reserved keys, where None removes.
+    ``change`` may have ``type``, ``text``, ``data`` or ``data_merge``, and reserved keys, which None removes.
 
     Examples:
         >>> merged({"id": "a", "type": "note", "text": "Hi", "data": {"n": 1}}, {"text": "Ho"})
@@ -30,7 +30,7 @@ def merged(line: Record, change: Mapping[str, Any]) -> Record:
     if same(body, old) and kind == line["type"]:
         return {key: value for key, value in reserved.items() if not same(line.get(key), value)}
     check_content(body)
-    # A put that would name nothing but its payload keeps the type without saying it.
+    # A put without a type keeps the entry's type, so an unchanged type is left out.
     return ({} if kind == line["type"] else {"type": kind}) | body | reserved
 
 
@@ -46,10 +46,10 @@ def _body(line: Record, old: Record, change: Mapping[str, Any]) -> Record:
         new = {key: value for key, value in (payload | change["data_merge"]).items() if key not in removed}
         if not is_flat or not payload:
             body = beside | {"data": new}
-        else:  # A flat payload has its text among its keys, and may have none of the envelope's.
+        else:  # A flat payload has its text among its keys, and must not have keys of the envelope.
             body = new if new.keys().isdisjoint(_NEVER_FLAT) else {"data": new}
     if "text" in change:
-        # Beside a flat payload the text would be one of its keys.
+        # In a line with a flat payload, the text would become one of the payload's keys.
         body = body if not body or "text" in body or "data" in body else {"data": body}
         body = body | {"text": change["text"]}
     return body

@@ -1,7 +1,7 @@
-"""A file that is to take a log's place, written while others still write to the log.
+"""A file that will take a log's place, written while others still write to the log.
 
-The process that writes it holds the system's lock on it, which ends with the process: so others can tell a
-file that a killed process left from one that is in use.
+The process that writes the file holds a system lock on it, which ends with the process: so others can
+distinguish a file that a killed process left from a file in use.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Prepared:
         self._name = name
         self.size = 0
         self.fd = folder.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL)
-        # Before the lock is taken: it lasts as long as any copy of the descriptor, also one in a child
-        # process.
+        # Registered before the lock is taken: the lock lasts as long as any copy of the descriptor, also one
+        # in a child process.
         reset_in_child(self)
         try:
             lock_descriptor(self.fd, blocking=False)
@@ -51,7 +51,7 @@ class Prepared:
         sync_file(self.fd, self._folder.path / self._name)
 
     def is_there(self) -> bool:
-        """Return whether the name is still this file's: others remove it before they erase anything."""
+        """Return whether this file still has its name: others remove the name before they erase anything."""
         try:
             return self.fd >= 0 and os.path.samestat(self._folder.stat(self._name), os.fstat(self.fd))
         except FileNotFoundError:
@@ -63,12 +63,12 @@ class Prepared:
             os.utime(self.fd, ns=(moment, moment))
 
     def put(self, name: str) -> os.stat_result:
-        """Let the file, which is synced, take another one's place, and return its status."""
+        """Move the file, which must be synced, to another name, and return its status."""
         self._folder.replace(self._name, name)
         return os.fstat(self.fd)
 
     def close(self) -> None:
-        """Close the file, and remove it if it is there. The caller holds the log's lock then."""
+        """Close the file; remove it if it still has its name, for which the caller holds the log's lock."""
         if self.is_there():
             self._folder.unlink(self._name)
         self.reset()
@@ -81,10 +81,10 @@ class Prepared:
 
 
 def remove_left(folder: Folder, name: str, *, in_use: bool = False) -> bool:
-    """Remove a prepared file that a killed process left; return whether one stays that is in use.
+    """Remove a prepared file that a killed process left; return whether a file in use remains.
 
-    With ``in_use`` that is removed as well, which its writer notices before it takes the log's place. The
-    caller holds the log's lock.
+    With ``in_use``, a file in use is removed as well; its writer notices before the file takes the log's
+    place. The caller holds the log's lock.
     """
     from filelock import lock_descriptor
 
@@ -105,7 +105,7 @@ def remove_left(folder: Folder, name: str, *, in_use: bool = False) -> bool:
 
 
 def blocks(lines: Iterable[bytes], size: int = _BLOCK) -> Iterator[bytes]:
-    """Join lines to blocks of at least this size."""
+    """Join lines into blocks of at least ``size`` bytes; the last block may be shorter."""
     block = bytearray()
     for line in lines:
         block += line

@@ -1,4 +1,4 @@
-"""Numbering the lives of ids on in a session under whose id they lived, and ended, before."""
+"""Continued numbers for the lives of ids, in a session that gets the id of an earlier session."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from keepstone.log.scan import Line
 
 
 class Numbering:
-    """Continues the numbers of lives in a new session whose ids may have had lives before.
+    """Continues the numbers of lives in a new session, where ids may have had earlier lives.
 
-    ``had`` is the number of ended lives of each id in that session.
+    ``had`` gives the number of lives of each id that have ended under the new session's id.
     """
 
     def __init__(self, had: Mapping[str, int]) -> None:
@@ -24,7 +24,7 @@ class Numbering:
         return bool(self._had)
 
     def numbered(self, line: Line) -> bytes:
-        """Return a line as the new session has it; lines of the archive come first."""
+        """Return a line as written to the new session; lines of the archive must be passed first."""
         record, entry_id = line.record or {}, id_of(line.record or {})
         had = self._had.get(entry_id or "", 0)
         if is_tombstone(record):

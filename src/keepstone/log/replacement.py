@@ -1,7 +1,7 @@
-"""A log that is written again while others go on writing to it.
+"""Replacing a log with a rewritten file while others continue to write to the log.
 
-The lines to keep are copied to a file beside the log without its lock, then repeatedly the lines added since.
-Under the lock only the last few lines are left to copy, and the file takes the log's place.
+Without the log's lock, the lines to keep are copied to a file beside the log, then repeatedly the lines added
+since. Under the lock only the last few lines remain to be copied, and the file takes the log's place.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Keep = Callable[[int, Line], bytes | None]
 
 
 _SHORT = 1 << 16
-"""Bytes that may be left to copy once the lock is taken."""
+"""Number of bytes below which the remaining lines are copied under the lock."""
 _ROUNDS = 8
-"""Number of times that lines added by others are copied without the lock."""
+"""Maximum number of times that lines added by others are copied without the lock."""
 
 
 class OvertakenError(Exception):
-    """Others rewrote, emptied or erased from the log, or began to, so the rewrite has to begin again."""
+    """Others rewrote or emptied the log, or erased lines, or began to: the rewrite has to begin again."""
 
 
 class Replacement:
@@ -55,13 +55,13 @@ class Replacement:
         self._seen: Counter[str] = Counter()
         self._numbers: Counter[str] = Counter()
         self.later: set[str] | None = None
-        """The ids of lines added since ``fold``; None before."""
+        """The ids of lines added since ``fold``; None before ``fold``."""
 
     @classmethod
     def begin(cls, log: Log, keep: Keep) -> Replacement | None:
-        """Begin a rewrite; others in progress then have to begin again. None if there is no log.
+        """Begin a rewrite; other rewrites in progress have to begin again. None if there is no log.
 
-        A torn batch is put away first, as a rewrite leaves it out.
+        A torn batch is moved away first, as a rewrite leaves it out.
         """
         log.mend()
         source = log.open_to_read()
@@ -85,7 +85,7 @@ class Replacement:
 
     @property
     def renumbered(self) -> Mapping[str, int]:
-        """The highest remaining number of each derived id that the rewrite removed lines of."""
+        """The highest remaining number of each derived id of which the rewrite removed lines."""
         return {
             digest: self._numbers[digest]
             for digest, count in self._seen.items()
@@ -93,12 +93,12 @@ class Replacement:
         }
 
     def is_ended(self) -> bool:
-        """Return whether the log, when the rewrite began, had an end that no later write changes."""
+        """Return whether the log's end, when the rewrite began, was one that no later write changes."""
         end = behind_last_newline(self.source, self.size)
         return end == self.size and torn_batch(self.source, end) is None
 
     def fold(self, lines: Iterable[bytes], scan: Scan) -> None:
-        """Write lines for all that ``scan`` read."""
+        """Write lines in place of all lines that ``scan`` read."""
         self._file.write(lines)
         self._upto, self._ts, self._seen, self.later = self.size, scan.ts, scan.seen, set()
         self._crc = checksum(self.source, self._upto)
@@ -158,11 +158,11 @@ class Replacement:
         self._file.sync()
 
     def end(self, *mtime: int) -> None:
-        """Copy the rest of the log, synced; ``stat`` is final then.
+        """Copy the rest of the log and sync; then ``stat`` is final.
 
-        ``mtime`` is the time of the last change to keep, where the entries stay as they were.
+        ``mtime`` is the modification time to keep, if the entries are unchanged.
         """
-        # In this order: each write sets the time of the file again, and the sync covers all of it.
+        # The order matters: each write changes the time of the file, and the sync covers lines and time.
         self.follow(is_last=True)
         self._file.date(*mtime)
         self._file.sync()
@@ -174,7 +174,7 @@ class Replacement:
 
     @property
     def stat(self) -> Stat:
-        """The state that the log has once this took its place."""
+        """The state that the log has once the written file is in its place."""
         return stat_of(os.fstat(self._file.fd))
 
     def put(self) -> Stat:
@@ -183,22 +183,22 @@ class Replacement:
 
     @contextmanager
     def closing(self, placing: Placing) -> Iterator[Replacement]:
-        """Close the files at the end; a file that was not put in place is removed, with the lock held.
+        """Close the files at the end; remove a file that was not put in place, with the lock held.
 
-        Where others keep the lock, the next one to take it removes the file, as its process has unlocked it.
+        If others keep the lock, the next process that takes it removes the file, which is not in use then.
         """
         try:
             yield self
         finally:
             if self._file.is_there():
-                # Not ``placing.locked``, which would finish pending purges: a failed one stays pending.
+                # Not ``placing.locked``, which would finish pending purges: a failed purge stays pending.
                 lock = nullcontext() if placing.is_held else self._log.lock.hold(TIMEOUT)
                 with suppress(LockTimeoutError, MovedError), lock:
                     self._file.close()
             self.reset()
 
     def reset(self) -> None:
-        """Close the descriptors: a child process would keep the bytes of a log that is replaced."""
+        """Close the descriptors: a child process would keep the bytes of a replaced log on disk."""
         self._file.reset()
         fd, self.source = self.source, -1
         if fd >= 0:
@@ -206,10 +206,10 @@ class Replacement:
 
 
 class Placing:
-    """How a replacement takes the place of a log. This one is for callers that hold the lock all the time."""
+    """The steps to put a replacement in place. This class is for callers that hold the lock throughout."""
 
     is_held = True
-    """Whether the lock is held all the time."""
+    """Whether the lock is held throughout."""
 
     def locked(self) -> AbstractContextManager[None]:
         """Hold the log's lock for one step."""
@@ -223,9 +223,9 @@ class Placing:
         """Bring the index up to date with the log, without its lock."""
 
     def put(self, new: Replacement, gone: Collection[str], *, folded: bool) -> Stat:  # noqa: ARG002
-        """Put a replacement that is ended in the log's place; return the log's new state. The lock is held.
+        """Put a finished replacement in the log's place; return the log's new state. The lock is held.
 
-        ``gone`` are the ids of entries that were left out; ``folded`` if each entry has one line then.
+        ``gone`` are the ids of entries that were left out; ``folded`` means that each entry has one line.
         """
         return new.put()
 

@@ -1,8 +1,8 @@
 """Rewriting a log: compaction and purge.
 
-Compaction leaves one line per entry. It first archives, each line once: the versions of changed entries,
-deleted entries, and lines that readers skip. An entry's history is its archived lines, if any; its folded
-line only repeats their result.
+Compaction leaves one line per entry. First it archives the versions of changed entries, deleted entries, and
+lines that readers skip, each line once. An entry's history is its archived lines, if any; its folded line
+only repeats their result.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Rewritten:
     stat: Stat
     """The log's state after the rewrite."""
     saved: int = 0
-    """Bytes by which the log became shorter, the marks of batches aside."""
+    """Bytes by which the log became shorter, not counting batch marks."""
     gone: Sequence[str] = ()
     """Ids of live entries that were archived."""
 
@@ -56,9 +56,9 @@ def is_due(size: int, compacted: int) -> bool:
 
 
 _TRIES = 4
-"""How often a rewrite that others overtook begins again before it keeps the lock."""
+"""Number of attempts at a rewrite that may be overtaken; the next attempt holds the lock throughout."""
 _PORTION = 1 << 20
-"""Bytes that are archived while the lock is held."""
+"""Number of bytes archived each time the lock is taken."""
 
 
 def compact(
@@ -73,7 +73,7 @@ def compact(
 
 
 def overtaking(placing: Placing, act: Callable[[], T]) -> T:
-    """Do a rewrite, again if others overtook it, and at last with the lock held all the time."""
+    """Do a rewrite; repeat it if others overtook it, finally with the lock held throughout."""
     for _ in range(0 if placing.is_held else _TRIES):
         with suppress(OvertakenError):
             return act()
@@ -95,8 +95,8 @@ def _compacted(
         if new is None:
             return None
     with new.closing(placing):
-        # An end that is unfinished may still change while the lock is not held. The last try of
-        # ``overtaking`` holds it all the time.
+        # An unfinished end may still change while the lock is not held. The last attempt of ``overtaking``
+        # holds the lock throughout.
         if not placing.is_held and not new.is_ended():
             raise OvertakenError
         plan = _Plan(new, archive, aged)
@@ -106,22 +106,22 @@ def _compacted(
         old = list(plan.archived())
         placing.catch_up()
         new.follow_all()
-        # The archive has its lines before the log loses them. A kill in between leaves them in both files,
-        # which ``_left_by_a_kill`` recognizes next time.
+        # The archive gets the lines before the log loses them. A kill in between leaves the lines in both
+        # files, which ``_left_by_a_kill`` recognizes next time.
         _archive(old, archive, new, placing)
         with placing.locked():
             new.check()
-            # A compaction changes nothing that the log says, so lists by last change keep their order.
+            # A compaction changes no entry, so the log keeps its time: lists by last change keep their order.
             before = new.before
             new.end(before.mtime)
             if not plan.aged.isdisjoint(new.later or ()):
-                raise OvertakenError  # The entry to archive for its age was changed since.
+                raise OvertakenError  # An entry to archive for its age has changed since.
             after = placing.put(new, plan.aged, folded=True)
     return Rewritten(before, after, before.size - after.size - plan.marks, sorted(plan.aged))
 
 
 def _archive(old: Sequence[_Old], archive: Log, new: Replacement, placing: Placing) -> None:
-    """Append lines to the archive, except those already there. Others write to the log in between."""
+    """Append lines to the archive, except lines already in it. Others may write to the log in between."""
     left: Iterator[list[bytes]] | None = None
     last_stat: Stat | None = None
     while True:
@@ -130,8 +130,8 @@ def _archive(old: Sequence[_Old], archive: Log, new: Replacement, placing: Placi
             try:
                 if left is None:
                     left = _portions(_not_archived(old, archive))
-                # The lines left were compared with the archive as it was. Another writer may have archived
-                # them since.
+                # The remaining lines were compared with an earlier state of the archive. Another writer may
+                # have archived them since.
                 elif archive.stat() != last_stat:
                     raise OvertakenError
                 portion = next(left, None)
@@ -139,7 +139,7 @@ def _archive(old: Sequence[_Old], archive: Log, new: Replacement, placing: Placi
                     return
                 _, last_stat = archive.append(portion)
             finally:
-                # Closed with the lock: until it is taken again, others may put another archive in place.
+                # Close the archive before the lock is released: others may then replace the archive.
                 archive.forget()
 
 
@@ -172,8 +172,8 @@ def _not_archived(old: Sequence[_Old], archive: Log) -> list[bytes]:
 def _left_by_a_kill(old: Sequence[_Old], archived: Iterator[Line]) -> set[int]:
     """Return the numbers of the lines that a killed compaction has already archived.
 
-    They are still in the log, and the last ones in the archive, in the same order. ``archived`` yields the
-    archive's lines last first.
+    These lines are still in the log, and are the last lines of the archive, in the same order. ``archived``
+    yields the archive's lines, last first.
     """
     numbers = iter(range(len(old) - 1, -1, -1))
     in_archive: set[int] = set()
@@ -229,7 +229,7 @@ class _Plan:
         folded = self._fold.entries.get(entry_id)
         if folded is None:
             self._versions.discard(entry_id)
-        # A version is archived once anything but a count changed the entry after its first line.
+        # An entry has versions to archive once a later line, other than a count, has changed the entry.
         elif folded.place != line.offset and not only_counts(line):
             self._versions.add(entry_id)
 
@@ -285,7 +285,7 @@ def _explicit(fd: int, line: Line) -> bytes:
 
 
 def only_counts(line: Line) -> bool:
-    """Return whether a line is a patch of access counts, which are folded for good."""
+    """Return whether a line is a patch of access counts, which compaction folds without archiving it."""
     record = line.record
     return (
         record is not None
@@ -344,7 +344,7 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def purge(log: Log, ids: Collection[str]) -> Rewritten | None:
-    """Remove every line of these entries; None if there is none. The caller holds the lock."""
+    """Remove every line of these entries; None if the log has no such line. The caller holds the lock."""
     with log.reading() as fd:
         if fd is None or not any(_is_of(fd, line, ids) for line in all_lines(fd, hidden=True)):
             return None
@@ -358,7 +358,7 @@ def purge(log: Log, ids: Collection[str]) -> Rewritten | None:
 
 
 def without(ids: Collection[str]) -> Keep:
-    """Return a filter that keeps every line but those of some entries."""
+    """Return a filter that keeps every line except the lines of some entries."""
     return lambda fd, line: None if _is_of(fd, line, ids) else _explicit(fd, line)
 
 

@@ -36,40 +36,40 @@ class Line:
 
     offset: int
     raw: bytes
-    """Its bytes without the newline; empty for a line that is too long."""
+    """The line's bytes without the newline; empty for a line that is too long."""
     length: int
-    """Its length in bytes, with the newline."""
+    """The line's length in bytes, with the newline."""
     record: Record | None
-    """Its JSON object; None if it is unreadable."""
+    """The line's JSON object; None if the line is unreadable."""
     derived: bool = False
     """Whether the id or time in ``record`` was derived, and is not in the bytes."""
 
 
 class LogDescriptor(int):
-    """A descriptor to read a log by, which knows whether lines were taken from the log's end by hand."""
+    """A descriptor of a log that can report whether lines were removed from the log's end by hand."""
 
     was_shortened: Callable[[], bool]
     """Returns whether the log is shorter than after the last acknowledged batch."""
 
 
 def was_shortened(fd: int) -> bool:
-    """Return whether a log that is read by a descriptor is known to be shorter than it was once."""
+    """Return whether the log of a descriptor is known to be shorter than it was."""
     return isinstance(fd, LogDescriptor) and fd.was_shortened()
 
 
 class Scan:
     """Iterator over the valid lines of a log from ``start`` on, in file order, as if it ended at ``end``.
 
-    A torn batch at the end, whose write was never acknowledged, is hidden. In other places it was cut short
-    by hand. An unfinished last line is left out, unless ``unfinished`` is set and it is a whole object
-    without a newline. Unreadable lines have no record.
+    A torn batch at the end, whose write was never acknowledged, is hidden. An incomplete batch elsewhere was
+    cut short by hand, and its lines count. An unfinished last line is left out, unless ``unfinished`` is set
+    and the line is a whole object without a newline. Unreadable lines have no record.
 
     The iteration sets:
         settled: the offset after the last line whose meaning can no longer change.
         torn: the number of hidden lines of the torn batch.
         hidden: these lines.
         rest: the bytes after the last newline.
-        unread: the same, if they are neither a line nor the end of a torn batch.
+        unread: the same bytes, if they are neither a line nor the end of a torn batch.
     """
 
     def __init__(
@@ -117,8 +117,8 @@ class Scan:
     def _last(self, run: Run) -> Iterator[Line]:
         record = whole(self.rest) if self._unfinished else None
         last, batch = Line(self._end, self.rest.removeprefix(BOM), len(self.rest), record), batch_of(record)
-        # A write that was killed was never acknowledged, so its lines are hidden. If the log was longer once,
-        # its end was cut off by hand, and the lines that are left of the batch were acknowledged.
+        # A write that was killed was never acknowledged, so its lines are hidden. If the log was once longer,
+        # its end was cut off by hand, and the remaining lines of the batch were acknowledged.
         is_torn = run.torn and not was_shortened(self._fd)
         # The next writer cuts a torn batch off, so a reader that goes on later must begin before it.
         settled = self.settled if is_torn else self._end
@@ -151,14 +151,14 @@ class Scan:
     def _date(self, line: Line, record: Record) -> None:
         moment = read_time(record.get("ts"))
         if moment is None:
-            # A line without a time has that of the line before it.
+            # A line without a time gets the time of the line before it.
             moment = self.ts or self._before_all(line)
             record["ts"] = format_time(moment)
             line.derived = True
         self.ts = moment
 
     def _before_all(self, line: Line) -> datetime:
-        """Return the time of lines before any with a time: the file's, or the next line's if earlier."""
+        """Return the time of lines before the first with a time: the file's, or that line's if earlier."""
         # The file system has nanoseconds, the log microseconds.
         changed = from_microseconds(os.fstat(self._fd).st_mtime_ns // 1000)
         later = (
@@ -173,12 +173,12 @@ class Scan:
 
 
 DIGEST = 32
-"""Characters of a derived id without its number."""
+"""Number of characters of a derived id, without an appended number."""
 
 
 def derived_id(raw: bytes) -> str:
     """Return the derived id of a line without one; repeated lines get a number appended."""
-    # A byte order mark, or spaces that an editor left, do not make it another line.
+    # A byte order mark, or spaces that an editor added, do not change the id.
     return hashlib.sha256(raw.removeprefix(BOM).strip()).hexdigest()[:DIGEST]
 
 
@@ -193,7 +193,7 @@ def give_id(line: Line, seen: Counter[str]) -> None:
     named = id_of(line.record or {})
     if named is not None:
         count_id(named, seen)
-    # A patch without an id belongs to nothing, so it gets none.
+    # A patch without an id belongs to no entry, so it gets no id.
     elif line.record is not None and is_put(line.record):
         digest = derived_id(line.raw)
         seen[digest] += 1
@@ -238,7 +238,7 @@ def split(fd: int, start: int, stop: int | None = None) -> Generator[Line, None,
         if dropped + len(pending) > MAX_LINE:
             dropped += len(pending)
             pending.clear()
-    # Any byte that is no line: there is a rest, but it was not kept.
+    # One byte that is not a line shows that there is a rest, which was not kept.
     return offset, b"\0" if dropped else bytes(pending)
 
 
@@ -265,7 +265,7 @@ def batch_of(record: Record | None) -> tuple[int, int] | None:
 def whole(rest: bytes) -> Record | None:
     """Return the object of an unfinished last line that lacks only its newline.
 
-    None for a line of a batch that is not its last: the rest was never written.
+    Returns None for a line of a batch that is not the last of it: the following lines were never written.
     """
     record = parse(rest)
     place, length = batch_of(record) or (0, 0)
@@ -328,11 +328,11 @@ def backwards(fd: int, end: int) -> Iterator[Line]:
 
 
 def torn_batch(fd: int, end: int) -> int | None:
-    """Return the offset of a torn batch that ends at ``end``, or None; not of one cut short by hand."""
+    """Return the offset of a torn batch that ends at ``end``; None without one, or if cut short by hand."""
     place = length = 0
     for line in backwards(fd, end):
         batch = batch_of(line.record)
-        # Not a line of a batch, not the place before the one that follows, or the end of a whole batch.
+        # The line is in no batch, does not directly precede the batch's next line, or ends a whole batch.
         if batch is None or (place and batch != (place - 1, length)) or (not place and batch[0] == batch[1]):
             return None
         place, length = batch

@@ -1,4 +1,4 @@
-"""The text of an entry by whose words it is found."""
+"""The searched text of an entry, whose words find the entry."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from keepstone.text.tokenizer import with_name_parts
 
 
 def searched_text(text: str, record: Record) -> str:
-    r"""Return the text of an entry with its aliases, and the parts of names in camelCase behind it.
+    r"""Return the text of an entry with its aliases, followed by the parts of its camelCase names.
 
     Examples:
         >>> searched_text("It calls getUserName.", {"aliases": ["login"]})

@@ -1,6 +1,6 @@
-"""One version of a session, as a merge sees it: its lines, each of one life of an id.
+"""One version of a session for a merge: its lines, each of which belongs to one life of an id.
 
-A line that a compaction folded says nothing of its own, as its lines are in the archive.
+A line that a compaction folded adds nothing, as the lines that it was folded from are in the archive.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from keepstone.log.titles import TITLE_ID
 from keepstone.model import Record, read_time
 
 Life = tuple[str, int]
-"""An id, and which life of it."""
+"""An id and the number of one of its lives."""
 Key = tuple[bytes, str | None]
-"""The identity of a line on both sides; the folded line of a life has no bytes."""
+"""The identity of a line on both sides: bytes and id. A folded line has its life in place of the bytes, and
+the first line of a derived id has none."""
 Purged = Callable[[str], int]
 """Returns how many lives of an id were purged."""
 _FOLDED = b"folded "
@@ -38,14 +39,14 @@ class SideLine(NamedTuple):
     """A line as it takes part in a merge."""
 
     raw: bytes
-    """With id and time, without ``batch`` and the count of accesses, which is merged apart."""
+    """The bytes with id and time, without ``batch`` and the access count, which is merged separately."""
     key: Key
     life: Life | None
     """None for a damaged line."""
     time: datetime
-    """When it was written; for a line without a time, the time of the line before it."""
+    """The time of the line; for a line without a time, the time of the line before it."""
     offset: int
-    """Its offset in its file."""
+    """The offset of the line in its file."""
     is_tombstone: bool = False
     is_folded: bool = False
 
@@ -57,7 +58,7 @@ class State:
     life: int
     is_live: bool
     archived: str | None = None
-    """The time of the entry that the archive ends with; None if the log has a line of it."""
+    """The time of a live entry that is only in the archive so far; None once the log has a line of it."""
 
 
 @dataclass(slots=True)
@@ -67,12 +68,12 @@ class Side:
     archive: list[SideLine] = field(default_factory=list)
     log: list[SideLine] = field(default_factory=list)
     keys: dict[Key, int] = field(default_factory=dict)
-    """Each line, with the life that it is of."""
+    """The key of each line, with the number of its life."""
     states: dict[str, State] = field(default_factory=dict)
     folds: dict[str, Record] = field(default_factory=dict)
     """The entries that the archive's lines fold into."""
     counts: dict[Life, int] = field(default_factory=dict)
-    """How often entries were given out."""
+    """The access count of each life."""
     damaged: int = 0
     _is_archived: bool | None = None
     _before: dict[Key, int] = field(default_factory=dict)
@@ -80,7 +81,7 @@ class Side:
 
     @property
     def lives(self) -> dict[str, int]:
-        """The last life of each id that any line names."""
+        """The number of the last life of each id in any line."""
         return {entry_id: max(state.life, 1) for entry_id, state in self.states.items()}
 
     @property
@@ -91,19 +92,19 @@ class Side:
     def read(self, fd: int, *, archived: bool) -> None:
         """Add the lines of a file; the archive has to be added first."""
         for line in Scan(fd, unfinished=not archived):
-            # A merge keeps lines that readers pass over as too long.
+            # A merge keeps lines that readers skip as too long.
             if line.record is None and not line.raw:
                 line.raw = os.pread(fd, line.length, line.offset).removesuffix(b"\n")
             self.add(line, archived=archived)
 
     def add(self, line: Line, *, archived: bool) -> SideLine | None:
-        """Add a line, and return it as it takes part in a merge; None if it only counts accesses."""
-        # The archive is read first, then the log, in which lines of the archive may come again. Times begin
-        # again, as the log is not behind the archive.
+        """Add a line and return its form for the merge; None if the line only counts accesses."""
+        # The archive is read first, then the log, which may repeat lines of the archive. Times start over, as
+        # the log does not follow the archive in time.
         if archived != self._is_archived:
             self._is_archived, self._before, self._time = archived, dict(self.keys), EPOCH
         said = _time_of(line)
-        # Within a file times never go back, whatever its clock did, so a merge keeps the order of its lines.
+        # Within a file, times never go back, whatever the clock did, so a merge keeps the order of the lines.
         self._time = max(self._time, said or self._time)
         made: SideLine | None
         if line.record is None:
@@ -126,11 +127,11 @@ class Side:
         if entry_id is None:
             return SideLine(raw, (raw, None), None, time, line.offset)
         state = self.states.get(entry_id)
-        # Two devices may write out the time of a line without one differently: its id, which is the digest of
-        # the original bytes, says that it is the same line.
+        # For a line without a time, two devices may write different times: the id, which is the digest of the
+        # original bytes, shows that the line is the same.
         is_first = state is None and is_put(record) and is_derived(entry_id)
         key = (b"", entry_id) if is_first else (raw, entry_id)
-        if not archived and key in before:  # The archive has it as well.
+        if not archived and key in before:  # The archive has the line, too.
             if state is not None and (is_put(record) or is_tombstone(record)):
                 state.life, state.is_live = before[key], not is_tombstone(record)
                 state.archived = None
@@ -141,7 +142,7 @@ class Side:
             self.counts[life] = max(access, self.counts.get(life, 0))
         if only_counts(line):
             return None
-        # Two devices fold one life into different bytes: its key says that it is the same line.
+        # Two devices may fold one life into different bytes: the key shows that the line is the same.
         if is_folded:
             return SideLine(
                 raw, (_FOLDED + b"%d" % life[1], entry_id), life, time, line.offset, is_folded=True
@@ -160,7 +161,7 @@ class Side:
             state.life, state.is_live, state.archived = max(state.life, life), False, None
         elif entry_id == TITLE_ID:
             state.life = max(state.life, life)
-        # Programs that do not number lives put an id again after its end; that begins the next life.
+        # Programs that do not number lives put an id again after its tombstone; that begins the next life.
         elif is_put(record) and (life > state.life or not state.is_live):
             state.life, state.is_live = max(life, state.life + 1), True
             state.archived = record["ts"] if archived else None
@@ -183,7 +184,7 @@ class Side:
 
 
 def _said(record: Record) -> Record:
-    """Return a line's keys other than counts of accesses."""
+    """Return a line's keys other than access count and batch."""
     return {key: value for key, value in record.items() if key not in ("access", "batch")}
 
 
@@ -192,13 +193,13 @@ def _without_batch(record: Record) -> Record:
 
 
 def _time_of(line: Line) -> datetime | None:
-    """Return when a line was written, if it has a time; a folded line has it in ``modified``."""
+    """Return the time of a line, None if it has none; a folded line has the time in ``modified``."""
     said = (parse(line.raw) if line.derived else line.record) or {}
     return read_time(said.get("modified")) or read_time(said.get("ts"))
 
 
 def read_side(log: int | None, archive: int | None = None) -> Side:
-    """Read a version of a session from its log and its archive; None is a file that does not exist."""
+    """Read a version of a session from its log and its archive; None means that a file does not exist."""
     side = Side()
     for fd, archived in ((archive, True), (log, False)):
         if fd is not None:
@@ -207,7 +208,7 @@ def read_side(log: int | None, archive: int | None = None) -> Side:
 
 
 def side_of(log: bytes, archive: bytes = b"") -> Side:
-    """Return a version of a session that is given as the bytes of its files."""
+    """Return a version of a session from the bytes of its files."""
     with ExitStack() as stack:
         fds = []
         for raw in (log, archive):

@@ -1,6 +1,6 @@
 """Times in plain words, in English and German, relative to an injected now: "last week", "vor drei Tagen".
 
-All times are UTC. Dates and months that a query names by themselves are ``query.periods_of``.
+All times are UTC. Dates and months that a query names by themselves are found by ``query.periods_of``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Literal
 from keepstone.log.line import instant, read_time
 
 _LONGEST = 2000
-"""Characters of a query that are looked through for times."""
+"""Number of characters at the start of a query that are searched for times."""
 
 _FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
@@ -28,7 +28,7 @@ class Span:
     end: datetime
 
     def holds(self, ts: datetime) -> bool:
-        """Return whether an instant lies in it."""
+        """Return whether an instant is in the span."""
         return self.begin <= ts < self.end
 
 
@@ -38,7 +38,7 @@ class Times:
 
     spans: tuple[Span, ...]
     rest: str
-    """The query without the words for the time: its subject."""
+    """The subject of the query: the query without the words for the time."""
 
 
 def times_of(query: str, now: datetime) -> Times:
@@ -56,7 +56,7 @@ def times_of(query: str, now: datetime) -> Times:
     now = now.astimezone(UTC)
     rest = query[:_LONGEST]
     for pattern, span_of in _compiled():
-        # The default binds the function of this pattern; the loop's variable is another one by the next
+        # The default value binds the function of this pattern, as the loop's variable changes in the next
         # round.
         def take(match: re.Match[str], span_of: _SpanOf = span_of) -> str:
             try:
@@ -81,8 +81,8 @@ def moment_of(
     from now, or none.
 
     Raises:
-        TypeError: It is neither a datetime nor a string.
-        ValueError: It is none of these, or has no time zone.
+        TypeError: The value is neither a datetime nor a string.
+        ValueError: The value is none of these forms, or has no time zone.
 
     Examples:
         >>> moment_of("7d", datetime(2026, 1, 11, 14, tzinfo=UTC)).isoformat()
@@ -105,7 +105,7 @@ def moment_of(
         if len(times.spans) == 1 and not times.rest.strip():
             return times.spans[0].begin
         if read_time(value) is not None:
-            raise  # It has no time zone.
+            raise  # The time has no time zone.
         spans = "" if age == "none" else "7d, 12h, "
         raise ValueError(
             f"{name} is not a time: {value!r:.80}; write 2026-03-01, 2026-03-01T14:00:00Z, {spans}yesterday "
@@ -125,7 +125,7 @@ _AGES = {
 
 
 def _numbered(*groups: str) -> dict[str, int]:
-    """Return the place, from 0, of the group that each word is in."""
+    """Return the index, from 0, of each word's group."""
     return {word: number for number, words in enumerate(groups) for word in words.split()}
 
 
@@ -153,7 +153,7 @@ _FIXED = {
 
 
 def _begin(unit: int, now: datetime, back: int = 0) -> datetime:
-    """Return when the current calendar unit began, or one that is ``back`` units earlier."""
+    """Return the beginning of the current calendar unit, or of the unit ``back`` units earlier."""
     day = now.replace(hour=0, minute=0, second=0, microsecond=0)
     if unit == _YEAR:
         return day.replace(year=day.year - back, month=1, day=1)
@@ -196,7 +196,7 @@ def _this(match: re.Match[str], now: datetime) -> Span:
 
 
 def _quarter(match: re.Match[str], now: datetime) -> Span:
-    """Return a quarter of a year: the last that began, where the year is left out."""
+    """Return a quarter of a year; without a year, the last such quarter that has begun."""
     number = int(match["quarter"]) if match["quarter"].isdecimal() else _ORDINALS[match["quarter"].lower()]
     year = int(match["year"]) if match["year"] else now.year - (3 * number - 2 > now.month)
     begin = datetime(year, 3 * number - 2, 1, tzinfo=UTC)
@@ -233,7 +233,7 @@ def _range(match: re.Match[str], _: datetime) -> Span:
 
 
 def _after(now: datetime) -> datetime:
-    # A span ends before its end, and an entry that was made just now is part of "the last hour".
+    # The end is not part of a span, but an entry that was made just now is part of "the last hour".
     return now + timedelta(microseconds=1) if now < _LAST else _LAST
 
 
@@ -263,8 +263,8 @@ MENTION = re.compile(
     r"|day before|Q[1-4]\b|quart)|\d-\d",
     re.IGNORECASE,
 )
-"""Parts of queries that name a time: without one of them ``times_of`` finds none. Few other queries match."""
-# Longer phrases come first: a match is taken out before the next pattern is tried.
+"""Matches every query that names a time: without a match ``times_of`` finds none. Few other queries match."""
+# Longer phrases come first: a match is removed before the next pattern is tried.
 _PATTERNS: tuple[tuple[str, _SpanOf], ...] = (
     (
         rf"\b(?:{_FROM} )?(?P<since>{_ISO})(?:{_DASH}|{_TO})(?P<until>{_ISO})",

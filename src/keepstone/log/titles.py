@@ -10,11 +10,11 @@ TITLE_ID = "keepstone:session"
 
 
 def is_title(record: Record) -> bool:
-    """Return whether a line gives the session its title, in the key ``summary``; null takes it away."""
+    """Return whether a line sets the session's title, in the key ``summary``; null removes the title."""
     return record.get("id") == TITLE_ID and "summary" in record and not is_put(record)
 
 
 def title_of(record: Record) -> str | None:
-    """Return the title in a title's line; None if it takes the title away."""
+    """Return the title in a title line; None if the line removes the title."""
     title = record["summary"]
     return title if isinstance(title, str) and title.strip() else None

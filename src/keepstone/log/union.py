@@ -21,7 +21,7 @@ from keepstone.model import Record
 
 
 class Merged(NamedTuple):
-    """Our side after a merge."""
+    """The files of our side after a merge."""
 
     log: list[bytes]
     """The lines of the log, each with its newline."""
@@ -33,7 +33,8 @@ class Merged(NamedTuple):
 def merged(ours: Side, theirs: Side, purged: Purged = never_purged, base: Side | None = None) -> Merged:
     """Return the session with the lines of both sides, without the purged lives.
 
-    With the version that both began with, lines that one side took out by hand stay out.
+    If ``base``, the version that both sides started from, is given, lines that one side removed by hand stay
+    removed.
     """
     union = _Union(ours, theirs, purged, base)
     archive, log = union.archive(), union.log()
@@ -47,7 +48,7 @@ def merged(ours: Side, theirs: Side, purged: Purged = never_purged, base: Side |
 
 
 def _are_other(before: Sequence[SideLine], after: Sequence[SideLine]) -> bool:
-    """Return whether a file has other lines than before, or in another order."""
+    """Return whether the lines of a file, or their order, have changed."""
     return [line.key for line in before] != [line.key for line in after]
 
 
@@ -65,7 +66,7 @@ def _by_life(lines: Iterable[SideLine]) -> _Lives:
 
 
 def _in_order(ours: _Lives, theirs: _Lives) -> list[SideLine]:
-    """Return the lines of both, by lives, in the order in which they count."""
+    """Return the lines of both sides, by lives, in the order in which they apply."""
     result: list[SideLine] = []
     for life in sorted({*ours, *theirs}):
         result += _sequence(ours.get(life, []), theirs.get(life, []))
@@ -78,7 +79,7 @@ def _sequence(ours: Sequence[SideLine], theirs: Sequence[SideLine]) -> list[Side
     A line's rank is the latest time up to it, and its number among the lines of this time.
     """
     ranks: dict[Key, tuple[datetime, int]] = {}
-    for _ in range(2):  # Again, as a line that both have may have moved behind others.
+    for _ in range(2):  # Twice, as a line on both sides may move after other lines in the first pass.
         for side in (ours, theirs):
             rank = EPOCH, -1
             for line in side:
@@ -96,7 +97,7 @@ class _Union:
 
     def __init__(self, ours: Side, theirs: Side, purged: Purged, base: Side | None) -> None:
         self._ours, self._ours_archived = ours, _by_life(ours.archive)
-        # Equal lines may be in another order on each side: from both sides the same one counts.
+        # The sides may have equal lines in different orders: sorting makes every device choose the same one.
         self._sides = sorted((ours, theirs), key=lambda side: [line.key for line in side.log if line.life])
         self._purged = purged
         self._removed = _removed(base, ours, theirs)
@@ -106,7 +107,7 @@ class _Union:
         self._folds: dict[Life, bytes] = {}
         self._logged: dict[str, list[SideLine]] = {}
         self.says_more = False
-        """Whether lines have other counts, or are folded of other lines, than the lines of our side."""
+        """Whether counts are higher, or folded lines come from other lines, than on our side."""
 
     def _stays(self, line: SideLine) -> bool:
         if line.key in self._out:
@@ -116,7 +117,7 @@ class _Union:
         return line.life[1] > max(self._purged(line.life[0]), self._removed.get(line.life[0], 0))
 
     def _lives_by_id(self) -> dict[str, list[SideLine]]:
-        """Return all lines that stay, by id, in the order in which they count."""
+        """Return all lines that stay, by id, in the order in which they apply."""
         sides = [
             _by_life(line for line in (*side.archive, *side.log) if not line.is_folded and self._stays(line))
             for side in self._sides
@@ -148,8 +149,8 @@ class _Union:
         return self._arranged([side.log for side in self._sides], wanted)
 
     def _in_log(self, lines: Sequence[SideLine], folded: dict[Life | None, SideLine]) -> list[SideLine]:
-        """Return the lines of one id that are in the log, in their order."""
-        # Of titles only the last line counts; earlier ones are not kept.
+        """Return the lines of one id that belong in the log, in order."""
+        # Only the last title line counts; earlier title lines are dropped.
         last = lines[-1].life if lines else None
         if last is None or last[0] == TITLE_ID:
             return list(lines[-1:])
@@ -166,7 +167,7 @@ class _Union:
                 return [*earlier, *of_last]
             return [*earlier, self._folded(fold, last, of_last[: -len(later)]), *later]
         if of_last[-1].is_tombstone or fold is None or self._is_aged(last, of_last):
-            return earlier  # It was deleted, or archived for its age.
+            return earlier  # The entry was deleted, or archived for its age.
         return [*earlier, self._folded(fold, last, of_last)]
 
     def _is_aged(self, life: Life, lines: Sequence[SideLine]) -> bool:
@@ -179,11 +180,11 @@ class _Union:
         )
 
     def _folded(self, fold: SideLine, life: Life, lines: Sequence[SideLine]) -> SideLine:
-        """Record the result of a life's lines, which the folded line states."""
+        """Record the result of a life's lines as the content of the folded line."""
         record: Record | None = None
         for line in lines:
-            # Parsed again from the bytes: the merged line has no count of accesses, and neither side's fold
-            # is reused.
+            # The bytes are parsed again: the merged line has no access count, and neither side's fold is
+            # reused.
             said = parse(line.raw) or {}
             record = apply(record, said) if record is not None else create(said) if is_put(said) else None
         count = self._count(life)
@@ -205,7 +206,7 @@ class _Union:
         return line.raw + b"\n"
 
     def counts(self) -> Iterator[bytes]:
-        """Yield lines with the counts of accesses that no folded line has."""
+        """Yield lines with the access counts that are not in a folded line."""
         for entry_id, lines in sorted(self._logged.items()):
             life = lines[-1].life if lines else None
             if life is not None and not lines[-1].is_tombstone and life not in self._folds:
@@ -216,7 +217,7 @@ class _Union:
     def _arranged(
         self, sides: Sequence[Sequence[SideLine]], wanted: dict[str, list[SideLine]]
     ) -> list[SideLine]:
-        """Return the wanted lines, at the places that lines of the same ids have in the files."""
+        """Return the wanted lines, at the positions of lines with the same ids in the files."""
         # Lines of two lives may have the same bytes in logs that do not number lives.
         items = {(line.life, line.key) for lines in wanted.values() for line in lines}
         placed: list[list[tuple[tuple[datetime, bytes], SideLine]]] = []
@@ -225,7 +226,7 @@ class _Union:
             place = EPOCH, b""
             placed_lines = []
             for line in lines:
-                # A place never comes before that of the line before it, so that ``merge`` keeps the order of
+                # A place is never before the place of the previous line, so that ``merge`` keeps the order of
                 # each file.
                 place = max(place, (line.time, line.raw))
                 own = line.life, line.key
@@ -244,7 +245,7 @@ class _Union:
 
 
 def _removed(base: Side | None, ours: Side, theirs: Side) -> dict[str, int]:
-    """Return the lives of which one side has removed every line since the version that both began with."""
+    """Return the last lives of ids whose lines one side has all removed since the common ``base``."""
     if base is None:
         return {}
     removed: dict[str, int] = {}
@@ -257,7 +258,7 @@ def _removed(base: Side | None, ours: Side, theirs: Side) -> dict[str, int]:
 
 
 def _taken_out(base: Side | None, ours: Side, theirs: Side) -> set[Key]:
-    """Return the lines that one side took out of its files since the version that both began with."""
+    """Return the keys of lines that one side has removed from its files since the common ``base``."""
     if base is None:
         return set()
     return {
@@ -268,6 +269,6 @@ def _taken_out(base: Side | None, ours: Side, theirs: Side) -> set[Key]:
 
 
 def lines_of(side: Side, entry_id: str) -> list[SideLine]:
-    """Return the lines of an id in the order in which they count, each once."""
+    """Return the lines of an id in the order in which they apply, each once."""
     lines = (*side.archive, *side.log)
     return _in_order(_by_life(line for line in lines if line.life and line.life[0] == entry_id), {})

@@ -15,18 +15,18 @@ _MISSING = object()
 TIMES = frozenset({"ts", "valid_from", "valid_to", "expires", "modified"})
 _ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {"gt": gt, "gte": ge, "lt": lt, "lte": le}
 MOST_KEYS = 100
-"""Maximum keys of a ``where``."""
+"""Maximum number of keys in a ``where``."""
 OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "not_in", "exists")
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One comparison of the value at a key: of the payload, or a reserved one."""
+    """One comparison with the value at a key, which is a key of the payload or a reserved key."""
 
     key: str
     operator: str
     value: Any
-    """A plain JSON value; a tuple of them for ``in`` and ``not_in``."""
+    """A plain JSON value; a tuple of such values for ``in`` and ``not_in``."""
 
     def matches(self, record: Record) -> bool:
         """Return whether an entry, in the shape of its log line, meets the condition."""
@@ -64,9 +64,9 @@ def conditions_of(where: Mapping[str, Any] | None) -> tuple[Condition, ...]:
     Values of different kinds are never smaller or larger than each other, and true is not 1.
 
     Raises:
-        TypeError: It is not a mapping, or a value has no JSON form.
-        ValueError: There are more than ``MOST_KEYS`` keys, an operator is unknown, or its value is not of the
-            kind it takes.
+        TypeError: ``where`` is not a mapping, or a value has no JSON form.
+        ValueError: There are more than ``MOST_KEYS`` keys, an operator is unknown, or an operator's value has
+            the wrong kind.
 
     Examples:
         >>> [(found.key, found.operator, found.value) for found in conditions_of({"user.city": "Zürich"})]
@@ -90,7 +90,7 @@ def conditions_of(where: Mapping[str, Any] | None) -> tuple[Condition, ...]:
 def value_at(record: Record, key: str, missing: object = _MISSING) -> Any:
     """Return the value of an entry's key, or ``missing`` if it has none."""
     payload = payload_of(record)
-    # A key that has dots itself counts before the path that it spells.
+    # A key that contains dots takes precedence over the path that it spells.
     if key in payload:
         return payload[key]
     value: Any = payload

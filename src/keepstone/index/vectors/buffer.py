@@ -1,4 +1,4 @@
-"""Vectors in memory, in float32: those that are newer than their generation, and how rows are compared."""
+"""The write buffer: float32 vectors in memory that are newer than their generation; comparing of rows."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     Number = TypeVar("Number", bound=np.generic)
 
 _TOLERANCE = 1e-3
-"""How far from 1 the square of a vector's length may be; rounding makes far less of a difference."""
+"""Maximum difference between 1 and the square of a vector's length; rounding errors are far smaller."""
 
 ROUNDING = 1e-5
-"""By how much float32 may be wrong about a cosine."""
+"""Maximum error of a cosine computed in float32."""
 
 BLOCK = 4096
-"""Vectors that are read at a time."""
+"""Number of vectors read at a time."""
 
 _SPARSE = 4
 """If fewer than one row in N is in scope, the rows in scope are gathered first."""
 
 _STRIP = 64
 _FEW = 64
-"""Vectors that are compared exactly without choosing the best of them first."""
+"""Number of vectors up to which all are compared in float64, without choosing the best in float32 first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Block:
     """Some vectors, one a row."""
 
     eids: NDArray[np.int64]
-    """The rows of the entries that they are of."""
+    """The row of each vector's entry."""
     matrix: Matrix
 
 
@@ -72,7 +72,7 @@ class VectorBuffer:
 
     @property
     def times(self) -> NDArray[np.int64]:
-        """When their entries were made, in microseconds."""
+        """The times of their entries, in microseconds."""
         return self._columns[2, : self.count]
 
     @property
@@ -82,11 +82,11 @@ class VectorBuffer:
 
     @property
     def types(self) -> NDArray[np.int64]:
-        """The types of their entries."""
+        """The types of their entries, as codes."""
         return self._columns[4, : self.count]
 
     def read(self, database: Database, highest: int) -> None:
-        """Read the vectors that are newer; ``highest`` is the highest number of any vector."""
+        """Read the vectors with numbers above ``last``; ``highest`` is the highest number of any vector."""
         # The plus keeps SQLite from going through all vectors of the space.
         sql = (
             # CROSS JOIN keeps SQLite to the order of the vectors, so that each block ends where the next one
@@ -97,7 +97,7 @@ class VectorBuffer:
         while rows := database.rows(sql, (self.last, self._space)):
             self._add(rows)
             self.last = rows[-1][0]
-        # Later vectors of other spaces are passed over as well: the next read begins behind them.
+        # The next read also skips the later vectors of other spaces.
         self.last = max(self.last, highest)
 
     def _add(self, rows: list[tuple[int, int, int, int, str, bytes]]) -> None:
@@ -111,7 +111,7 @@ class VectorBuffer:
         self.count = end
 
     def _reserve(self, count: int) -> None:
-        """Make room, twice as much as is there, so that rows are seldom moved."""
+        """Make room for ``count`` rows; the room at least doubles, so that rows are seldom copied."""
         if count > len(self._matrix):
             room = max(count, 2 * len(self._matrix))
             self._columns = _longer(self._columns, (5, room))
@@ -121,11 +121,11 @@ class VectorBuffer:
         """Remove vectors that no longer exist."""
         import numpy as np
 
-        # Marked and left in their places: the columns and the matrix would have to move together.
+        # The rows are marked and stay in place: to remove them, columns and matrix would have to be moved.
         self.sids[np.isin(self.vids, vids)] = -1
 
     def live(self, scope_filter: ScopeFilter) -> NDArray[np.bool_]:
-        """Return which rows are in scope."""
+        """Return a mask of the rows that exist and are in scope."""
         import numpy as np
 
         if scope_filter is EVERYTHING:
@@ -135,7 +135,7 @@ class VectorBuffer:
         return live if others is None else live & others
 
     def nearest(self, vector: Vector, scope_filter: ScopeFilter, limit: int, margin: float) -> Block | None:
-        """Return the vectors in scope that are nearest, with all that are nearly as near as the last."""
+        """Return the nearest vectors in scope, with all that are within ``margin`` of the last of them."""
         if not self.count:
             return None
         import numpy as np
@@ -151,7 +151,7 @@ class VectorBuffer:
         return Block(self._columns[1, chosen], self._matrix[chosen])
 
     def cosines(self, eids: Sequence[int], vector: Vector) -> dict[int, float]:
-        """Return the cosines of a vector with the vectors of some entries, if they are here."""
+        """Return the cosines of a vector with the vectors of those entries that have one in the buffer."""
         import numpy as np
 
         rows = np.flatnonzero(np.isin(self._columns[1, : self.count], eids) & (self.sids >= 0))
@@ -160,7 +160,7 @@ class VectorBuffer:
 
 
 def _longer(old: NDArray[Number], shape: tuple[int, int]) -> NDArray[Number]:
-    """Return a longer copy, in memory that goes back to the system as a whole.
+    """Return a larger copy, in memory that is returned to the system as a whole.
 
     Arrays that grow in several threads fragment malloc's per-thread arenas: in time
     these take several times the memory of the arrays.
@@ -174,7 +174,7 @@ def _longer(old: NDArray[Number], shape: tuple[int, int]) -> NDArray[Number]:
 
 
 def matrix_of(raw: Sequence[Any], dim: int | None = None) -> Matrix:
-    """Return vectors as rows; a damaged file may hold anything in their place."""
+    """Check vectors and return them as rows of a matrix; a damaged file may hold anything."""
     import numpy as np
 
     length = (len(raw[0]) // 4 if dim is None else dim) * 4
@@ -193,8 +193,8 @@ def matrix_of(raw: Sequence[Any], dim: int | None = None) -> Matrix:
 def times(matrix: NDArray[Any], vector: NDArray[Any]) -> NDArray[Any]:
     """Return the products of rows with a vector.
 
-    Where the dimension does not fill a register BLAS also computes with whatever lies beside the numbers,
-    leaves the results out, and yet flags their errors. The numbers were checked when they were read.
+    If the dimension does not fill a register, BLAS also computes with the bytes after the numbers. It drops
+    these results, but flags their errors; so errors are ignored. The numbers were checked when read.
     """
     import numpy as np
 
@@ -203,7 +203,7 @@ def times(matrix: NDArray[Any], vector: NDArray[Any]) -> NDArray[Any]:
 
 
 def nearest(blocks: Iterable[Block], vector: Vector, limit: int) -> list[tuple[int, float]]:
-    """Return the rows whose vectors have the largest cosine with the query, best first; ties: the older."""
+    """Return the rows whose vectors have the largest cosine with the query, best first, then by row."""
     found: list[tuple[int, float]] = []
     for block in blocks:
         found += _scored(block, vector, limit)
@@ -213,7 +213,7 @@ def nearest(blocks: Iterable[Block], vector: Vector, limit: int) -> list[tuple[i
 
 
 def _scored(block: Block, vector: Vector, limit: int) -> list[tuple[int, float]]:
-    """Return the best of a block, with scores that do not depend on which others are in the block."""
+    """Return the best rows of a block; the score of a row does not depend on the other rows."""
     import numpy as np
 
     eids, matrix = block.eids, block.matrix
@@ -229,14 +229,15 @@ def _scored(block: Block, vector: Vector, limit: int) -> list[tuple[int, float]]
 
 
 def best(scores: NDArray[np.float32], count: int, margin: float) -> NDArray[np.intp]:
-    """Return where the highest scores are, and those at most ``margin`` lower than the last of them."""
+    """Return the positions of the ``count`` highest scores, and of scores at most ``margin`` lower."""
     import numpy as np
 
     if len(scores) <= count:
         return np.arange(len(scores))
     high, strips = scores, len(scores) // _STRIP
     if strips > 2 * count:
-        # The count-th score is at least as high as that many maxima of strips, so most scores are skipped.
+        # The count-th highest score is not below the count-th highest maximum of a strip, so lower scores
+        # are skipped: most of them.
         highest = scores[: strips * _STRIP].reshape(-1, _STRIP).max(axis=1)
         highest.partition(-count)
         high = scores[scores >= highest[-count]]

@@ -1,8 +1,8 @@
-"""Making generations, erasing rows in them, and removing the files that nothing names.
+"""Building generations, erasing rows in them, and removing files that the index does not list.
 
-SQLite says which files count. A file is written under a temporary name, synced, and
-renamed inside the transaction that records it; that transaction fails where a purge
-came in between, so that a purge during the making of a file is not undone by it.
+SQLite lists the files that are valid. A file is written under a temporary name, synced,
+and renamed inside the transaction that records it. That transaction does nothing if a
+purge ran while the file was built, so that the file does not bring purged rows back.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _GUARD = "build" + LOCK
 
 @contextmanager
 def files(database: Database) -> Iterator[Folder]:
-    """Yield the folder of the files beside an index; errors in it raise UnavailableError."""
+    """Yield the folder of an index's vector files; errors of the folder become UnavailableError."""
     if database.path is None:
         raise UnavailableError("an index in memory has no files")
     try:
         with _folder_beside(database.path) as folder:
-            # Where the agent was purged, nothing that its index held may be written again.
+            # After the agent is purged, nothing from its index may be written again.
             if database.replaced():
                 raise UnavailableError("the index was removed or replaced")
             yield folder
@@ -48,7 +48,7 @@ def files(database: Database) -> Iterator[Folder]:
 
 
 def _folder_beside(index: Path) -> Folder:
-    """Open the folder of the files; it is made where it is missing, but not its parent."""
+    """Open the folder of the files; create it if it is missing, but not its parent."""
     with suppress(FileNotFoundError):
         return Folder(index.parent / _FOLDER, root=index.parent)
     with Folder(index.parent) as parent:
@@ -57,13 +57,13 @@ def _folder_beside(index: Path) -> Folder:
 
 
 def folder_of(database: Database) -> Path | None:
-    """Return where the files beside an index lie, None for an index in memory."""
+    """Return the path of the folder of an index's vector files, None for an index in memory."""
     return None if database.path is None else database.path.parent / _FOLDER
 
 
 @contextmanager
 def alone(folder: Folder) -> Iterator[bool]:
-    """Keep other processes and threads from building; gives False where one of them is at it."""
+    """Keep other processes and threads from building; yields False if one of them is building."""
     lock = Lock(folder, _GUARD)
     try:
         with lock.hold(0):
@@ -80,18 +80,18 @@ def name_of(space: int, number: int) -> str:
 
 
 def name_of_graph(space: int, number: int, sid: int, mark: int) -> str:
-    """Return the name of a graph's file; ``mark`` tells it from others of the same rows."""
+    """Return the name of a graph's file; ``mark`` distinguishes graphs of the same rows."""
     return f"{space}-{number}-{sid}-{mark:x}.hnsw"
 
 
 def value(database: Database, key: str) -> Any:
-    """Return the metadata of the index."""
+    """Return a value of the index's metadata, None if it is missing."""
     row = database.row("SELECT value FROM meta WHERE key=?", (key,))
     return None if row is None else row[0]
 
 
 def open_generation(database: Database, folder: Folder, space: int, *, whole: bool) -> Generation | None:
-    """Return the generation of a space, None if it is missing or damaged; ``whole`` looks at each row."""
+    """Return the generation of a space, None if it is missing or damaged; ``whole`` checks each row."""
     row = database.row("SELECT number, checksum FROM generation WHERE space=?", (space,))
     if row is None:
         return None
@@ -105,9 +105,9 @@ class _Begun:
 
     identity: str
     purges: int
-    """How often anything was purged."""
+    """The number of purges so far."""
     generation: int
-    """The number of the generation that is to be replaced."""
+    """The number of the generation that the new one will replace, 0 if there is none."""
     upto: int
     """The highest number of a vector."""
     gone: int
@@ -129,7 +129,7 @@ def build(database: Database, folder: Folder, number: int, space: Space) -> bool
     The index is locked only briefly, so that adding goes on.
     """
     with database:
-        # Whatever changes from here on has a higher number or is listed in ``gone``; queries look at both.
+        # Every later change gets a higher vector number or is listed in ``gone``; queries read both.
         begun = _begun(database, number)
     columns = _read_columns(database, number, begun.upto)
     name = name_of(number, begun.generation + 1)
@@ -149,8 +149,8 @@ def build(database: Database, folder: Folder, number: int, space: Space) -> bool
             folder.replace(name + TEMPORARY, name)
             row = (number, begun.generation + 1, begun.upto, checksum)
             database.execute("INSERT OR REPLACE INTO generation VALUES(?, ?, ?, ?)", row)
-            # Vectors that went before the build began are not in the new file. Later ones may be, and stay
-            # listed.
+            # Vectors removed before the build began are not in the new file. Vectors removed later may be in
+            # it, and stay listed.
             database.execute("DELETE FROM gone WHERE space=? AND number<=?", (number, begun.gone))
             database.execute("DELETE FROM graph WHERE space=?", (number,))
     with database:
@@ -169,7 +169,7 @@ class _Columns:
     types: NDArray[np.int64]
     names: list[str]
     places: NDArray[np.intp]
-    """The row of the file that each is written to."""
+    """The row of the file to which each vector is written."""
 
     def write(self, generation: Generation, types: bytes) -> None:
         import numpy as np
@@ -187,7 +187,7 @@ def _read_columns(database: Database, space: int, upto: int) -> _Columns:
 
     sql = (
         "SELECT v.eid, v.vid, e.ts, e.sid, e.type FROM vector v CROSS JOIN entry e ON e.eid=v.eid "
-        # Each block is a query of its own, and goes on from the last entry: the unique index on (space, eid)
+        # Each block is a separate query that continues after the last entry: the unique index on (space, eid)
         # has this order.
         f"WHERE v.space=? AND v.eid>? AND v.vid<={upto} AND +e.sid>0 ORDER BY v.eid LIMIT {BLOCK}"
     )
@@ -199,21 +199,21 @@ def _read_columns(database: Database, space: int, upto: int) -> _Columns:
     eids, vids, times, sids, types = np.concatenate(parts, axis=1)
     places = np.empty(len(eids), np.intp)
     # The last key of lexsort counts first: sessions, then times, then entries. The result is inverted, as
-    # rows are read in the order of entries and written to their places.
+    # vectors are read in the order of entries and written to their rows in the file.
     places[np.lexsort((eids, times, sids))] = np.arange(len(eids))
     return _Columns(eids, vids, times, sids, types, list(codes), places)
 
 
 def _fill(database: Database, generation: Generation, columns: _Columns) -> None:
-    """Write the rows; a row whose vector was removed since stays erased."""
+    """Write the rows; a row whose vector has since been removed stays erased."""
     import numpy as np
 
     header = generation.header
     sql = f"SELECT eid, vid, f32 FROM vector WHERE space=? AND eid>? ORDER BY eid LIMIT {BLOCK}"
     for rows in _chunks(database, sql, header.space):
         eids, vids, raw = zip(*rows, strict=True)
-        # A vector that came or was replaced since has a number that the columns lack. Its place keeps the
-        # zeros of an erased row.
+        # A vector that was added or replaced since has a number that the columns lack. The row of a replaced
+        # one keeps the zeros of an erased row.
         at = np.minimum(columns.eids.searchsorted(eids), max(len(columns.eids) - 1, 0))
         same = columns.vids[at] == vids if len(columns.eids) else np.zeros(len(rows), bool)
         vectors = matrix_of(raw, header.dim)[same]
@@ -225,7 +225,7 @@ def _fill(database: Database, generation: Generation, columns: _Columns) -> None
 
 
 def _chunks(database: Database, sql: str, space: int) -> Iterator[list[tuple[Any, ...]]]:
-    """Yield rows by the number of their entry, in blocks, so that the index is never locked for long."""
+    """Yield rows in the order of their entries, in blocks, so that the index is never locked for long."""
     last = 0
     while True:
         with database:
@@ -237,9 +237,9 @@ def _chunks(database: Database, sql: str, space: int) -> Iterator[list[tuple[Any
 
 
 def erase(database: Database) -> None:
-    """Put zeros in the place of vectors that have gone, and drop all graphs. A write transaction is held.
+    """Overwrite removed vectors with zeros, and drop all graphs. The caller holds a write transaction.
 
-    Files that other processes build now are discarded, as they may hold purged rows.
+    Files that other processes are building are discarded, as they may hold purged rows.
     """
     database.execute("UPDATE meta SET value=value+1 WHERE key='purges'")
     folder = folder_of(database)
@@ -261,7 +261,7 @@ def _erase(database: Database, folder: Folder, space: int) -> None:
 
 
 def tidy(database: Database, folder: Folder) -> None:
-    """Remove all files that the index does not name."""
+    """Remove all files that the index does not list."""
     named = {name_of(*row) for row in database.rows("SELECT space, number FROM generation")}
     named |= {name_of_graph(*row) for row in database.rows("SELECT space, number, sid, mark FROM graph")}
     for entry in list(folder.scan()):

@@ -1,7 +1,7 @@
 """Per-process cache of one space's vectors, kept up to date with SQLite.
 
-Invariant (docs/decisions/0008-exact-first-vectors.md): SQLite is the truth. The cache is of one state of the
-index, its ``stamp``; ``follow`` brings it to a later state, and reads only rows that are new or gone since.
+Invariant (docs/decisions/0008-exact-first-vectors.md): SQLite is the source of truth. The cache reflects one
+state of the index, its ``stamp``; ``follow`` updates it, and reads only rows added or removed in between.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ if TYPE_CHECKING:
     Number = TypeVar("Number", bound=np.generic)
 
 ALL = 0
-"""Stands for the number of a session where all of them are meant."""
+"""Used in place of a session's number to mean all sessions."""
 
 NEWER = 8192
 """Maximum number of vectors newer than their generation; a tenth of the generation if that is more."""
 
 _FEW = 1_000
-"""Vectors up to which a sample is taken again where a change adds to it."""
+"""Highest vector number up to which the sample is taken again after each change that affects it."""
 
 
 class _Published(NamedTuple):
     """SQLite's record of a graph."""
 
     number: int
-    """The number of its generation."""
+    """The number of the generation whose rows the graph refers to."""
     mark: int
     checksum: int
 
 
 class VectorCache:
-    """The generation of a space, if there is one, and all vectors that are newer."""
+    """The generation of a space, if there is one, and all vectors that are newer than it."""
 
     def __init__(self, database: Database, number: int, space: Space) -> None:
         self.number = number
@@ -54,21 +54,21 @@ class VectorCache:
         self.scan: ExactScan | None = None
         self.buffer = VectorBuffer(number, space.dim, 0)
         self.is_due = False
-        """Whether a new generation is due because too many vectors are newer; those are not read then."""
+        """Whether a new generation is due: too many vectors were added or removed. New ones stay unread."""
         self._graphs: dict[int, _Published] = {}
         self._loaded: dict[int, tuple[_Published, Graph | None]] = {}
         self.connection: apsw.Connection = database.connection
         self.stamp: object = None
-        """The state of the index that all of this is of, see ``Database.stamp``; None: of none."""
+        """The state of the index that the cache reflects, see ``Database.stamp``; None: read it all."""
         self._distrusted = False
         self._published: tuple[int, ...] | None = None
         self._gone = 0
         self.sample: Matrix | None = None
-        """Some vectors; None if they have to be taken again: half are gone, or vectors have doubled."""
+        """A sample of the vectors; None if a new one has to be taken, see ``_read``."""
         self._highest = self._sampled = self._sample_size = 0
         self._sample_vids: NDArray[np.int64]
         self.sids: dict[str, int] = {}
-        """The numbers of sessions that were asked for since anything changed."""
+        """Session numbers by name, cached until the index changes."""
 
     def follow(self, database: Database, stamp: object) -> None:
         """Read the changes up to ``stamp``, see ``Database.stamp``."""
@@ -83,20 +83,20 @@ class VectorCache:
         self.stamp = stamp
 
     def memory(self) -> int:
-        """Return how many bytes of memory this takes; a generation lies in the system's cache of files."""
+        """Return how many bytes of memory the cache takes, not counting the generation."""
         sample = 0 if self.sample is None else self.sample.nbytes
         graphs = (graph.memory() for _, graph in self._loaded.values() if graph is not None)
         return self.buffer.memory() + sample + sum(graphs)
 
     def distrust(self) -> None:
-        """Open the generation again and check all of it before the next query: its file changed."""
+        """Have the next query reopen the generation and check all of it, as its file has changed."""
         self.stamp, self._distrusted = None, True
 
     def _begin(self, database: Database, published: tuple[int, ...] | None) -> None:
-        """Open the generation and drop everything else."""
+        """Open the published generation; empty the buffer and drop the loaded graphs."""
         self._published, self._gone, self.scan = published, 0, None
         if published is not None and database.path is not None:
-            # If the files cannot be read, no generation is known, and all vectors count as newer than it.
+            # If the files cannot be read, the cache has no generation, and all vectors count as newer.
             with suppress(UnavailableError), building.files(database) as folder:
                 generation = building.open_generation(database, folder, self.number, whole=self._distrusted)
                 self.scan = None if generation is None else ExactScan(generation)
@@ -118,14 +118,14 @@ class VectorCache:
             if self.sample is not None:
                 left = ~np.isin(self._sample_vids, vids)
                 self._sample_vids = self._sample_vids[left]
-                # A sample that has lost half of its vectors is too small, and is taken again.
+                # A sample that has lost more than half of its vectors is too small, and is taken again.
                 self.sample = self.sample[left] if 2 * left.sum() >= self._sample_size else None
             self.buffer.remove(vids)
             if self.scan is not None:
                 self.scan.remove(vids)
         highest = (database.row("SELECT coalesce(max(vid), 0) FROM vector") or (0,))[0]
         is_other = highest != self._highest or (bool(gone) and self._sample_size >= SAMPLE)
-        # Taken again once the numbers have doubled, so that newer vectors are in it, too.
+        # The sample is taken again once the vector numbers have doubled, so that it includes newer vectors.
         if highest > 2 * self._sampled or (highest <= _FEW and is_other):
             self.sample = None
         self._highest = highest
@@ -142,8 +142,8 @@ class VectorCache:
         room = most - self.buffer.count - (len(self.scan.dead) if self.scan else 0)
         if room < 0 or gone > most:
             return True
-        # There are at most as many newer vectors as numbers were given since. Only if these would not fit are
-        # the vectors of this space counted.
+        # There are at most as many newer vectors as numbers were assigned since the last read. The vectors of
+        # this space are only counted if that many would not fit.
         if highest - self.buffer.last <= room:
             return False
         sql = "SELECT count(*) FROM vector WHERE space=? AND vid>?"
@@ -152,7 +152,7 @@ class VectorCache:
 
     @property
     def published(self) -> int:
-        """The number of the generation that SQLite names, 0 if there is none."""
+        """The number of the generation that SQLite records, 0 if there is none."""
         return self._published[0] if self._published else 0
 
     def may_have(self, sid: int, count: int) -> bool:
@@ -161,13 +161,13 @@ class VectorCache:
         return end - begin + self.buffer.count >= count
 
     def live(self, sid: int) -> int:
-        """Return how many vectors a session has, or ``ALL``."""
+        """Return how many vectors a session, or ``ALL``, has."""
         sids = self.buffer.sids
         newer = int((sids >= 0).sum() if sid == ALL else (sids == sid).sum())
         return newer + (self.scan.live(self.range_of(sid)) if self.scan else 0)
 
     def range_of(self, sid: int) -> Range:
-        """Return which rows of the generation are of a session, or of ``ALL``."""
+        """Return the range of rows of the generation that belong to a session, or to ``ALL``."""
         return self.scan.range_of(None if sid == ALL else sid) if self.scan else (0, 0)
 
     def take_sample(self, database: Database) -> Matrix:
@@ -183,12 +183,12 @@ class VectorCache:
         return self.sample
 
     def graph(self, database: Database, sid: int, *, wait: bool) -> Graph | None:
-        """Return the graph of a session, or of ``ALL``; None if there is none that can be used.
+        """Return the graph of a session, or of ``ALL``; None if no usable one exists.
 
-        Without ``wait`` also None if reading it would take long.
+        Without ``wait`` also None if the graph would take long to load.
         """
         published = self._graphs.get(sid)
-        # A graph names rows of one generation; in the next one these numbers are other vectors.
+        # A graph refers to rows of one generation; in the next one other vectors have these row numbers.
         if published is None or published.number != self.published:
             return None
         known, graph = self._loaded.get(sid, (None, None))
@@ -198,6 +198,6 @@ class VectorCache:
                 if not wait and is_large(folder, name):
                     return None
                 graph = load_graph(folder, name, self.scan.generation.header.stride, published.checksum)
-            # A graph that cannot be read is remembered as None, so that not every query tries it again.
+            # A graph that cannot be read is remembered as None, so that not every query tries to load it.
             self._loaded[sid] = (published, graph)
         return graph

@@ -1,6 +1,6 @@
 """Exact int8 scan of one generation: candidates that float32 then rescores.
 
-A scope is applied before the comparison, so a narrow one costs no recall, as it would in a graph
+A scope is applied before the comparison, so a narrow scope does not cost recall, as it would with a graph
 (docs/decisions/0008-exact-first-vectors.md).
 """
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     DotProduct: TypeAlias = Callable[[NDArray[np.int8], NDArray[np.int8]], NDArray[np.float32]]
 
 _FEWEST, _TIMES = 100, 4
-"""Maximum number of rows that float32 rescores: this many, or this many times the limit."""
+"""Maximum number of rows rescored in float32: the first, or the second times the limit if that is more."""
 _FEWEST_OF_GRAPH = 40
-"""Number of rows asked of a graph, or ``_TIMES`` times the limit if that is more."""
+"""Number of rows requested from a graph, or ``_TIMES`` times the limit if that is more."""
 _MANY = 2_000
-"""Rows of a range from which the best are chosen by themselves."""
+"""Number of rows up to which ranges are compared together; the best of a longer one are chosen at once."""
 _STEPS = 4.0
 """Error bound of an int8 cosine in quantization steps, far above the errors that occur by chance."""
 _STEPS_OF_GRAPH = 2.0
-"""The same where a graph chooses, which may miss a row anyway: seven standard deviations of the error."""
+"""The same bound for rows from a graph, which may miss a row anyway: seven standard deviations."""
 _TINY = 1.1754943508222875e-38
 """The smallest normal float32."""
 _SPARSE = 4
@@ -40,7 +40,7 @@ _SPARSE = 4
 
 
 class ExactScan:
-    """The rows of a generation, without those that were removed since."""
+    """The rows of a generation, without rows that have since been removed."""
 
     def __init__(self, generation: Generation) -> None:
         import numpy as np
@@ -50,9 +50,9 @@ class ExactScan:
         self._names = generation.names()
         self._sessions = _sessions(generation.sids)
         self.dead: NDArray[np.intp] = np.flatnonzero(generation.scales == 0)
-        """The removed rows, in order."""
+        """The removed rows, ascending."""
         self._by_time: tuple[NDArray[np.int32], NDArray[np.int64]] | None = None
-        """All rows by time, and their times, once times of all sessions were asked for."""
+        """All rows by time, and their times; set by the first query for times in all sessions."""
 
     def remove(self, vids: NDArray[np.int64]) -> None:
         """Remove vectors that no longer exist."""
@@ -62,7 +62,7 @@ class ExactScan:
         self.dead = np.union1d(self.dead, rows)
 
     def range_of(self, sid: int | None) -> Range:
-        """Return the rows of a session, or of all."""
+        """Return the range of rows of a session, or of all sessions."""
         return (0, self.generation.header.rows) if sid is None else self._sessions.get(sid, (0, 0))
 
     def live(self, at: Range) -> int:
@@ -71,19 +71,19 @@ class ExactScan:
         return at[1] - at[0] - int(end - begin)
 
     def nearest(self, vector: Vector, scope_filter: ScopeFilter, limit: int) -> list[int]:
-        """Return the numbers of the vectors in scope among which the nearest are."""
+        """Return the numbers of the vectors in scope that are candidates for the nearest."""
         import numpy as np
 
         query, scale = self._query(vector)
-        # An int8 cosine is off by the rounding of both vectors. Rows within that of the last candidate are
-        # candidates, too: float32 may find them nearer. Scores lack the query's scale, so the margin is
-        # divided by it; those of a graph are cosines.
+        # An int8 cosine has the rounding errors of both vectors. Rows within that error of the last candidate
+        # are candidates, too: float32 may find them nearer. Scores here lack the factor of the query's scale,
+        # so the margin is divided by it; the scores of a graph are cosines.
         margin = _STEPS * (self.generation.steps + scale) / scale
         found: list[NDArray[np.intp]] = []
         scores: list[NDArray[np.float32]] = []
         for rows in self._selected(scope_filter):
             in_scope, near = self._scan(query, rows, scope_filter)
-            # If they are few, choosing the best now costs more than comparing all of them at the end.
+            # For few rows, choosing the best now costs more than comparing all of them at the end.
             chosen = best(near, limit, margin) if len(near) > _MANY else slice(None)
             found.append(in_scope[chosen])
             scores.append(near[chosen])
@@ -96,12 +96,12 @@ class ExactScan:
     def _most(
         self, rows: NDArray[np.intp], scores: NDArray[np.float32], limit: int, margin: float
     ) -> list[int]:
-        """Return the vectors of those rows that may be among the best, the best of them if they are many."""
+        """Return the vectors of the rows that may be among the best; if there are many, only the best."""
         import numpy as np
 
         chosen, most = best(scores, limit, margin), max(_FEWEST, _TIMES * limit)
         near = scores[chosen]
-        # Removed rows and those out of scope have minus infinity, and come up only if few others are left.
+        # Removed rows and rows out of scope score minus infinity; they are chosen only if few rows remain.
         if near.min(initial=0) == -np.inf:
             chosen = chosen[near > -np.inf]
         if len(chosen) > most:
@@ -109,7 +109,7 @@ class ExactScan:
         return self._vids(rows[chosen])
 
     def _selected(self, scope_filter: ScopeFilter) -> list[Rows]:
-        """Return the ranges of rows that include all rows in scope, by sessions and times."""
+        """Return rows, or ranges of rows, that include all rows in scope, by sessions and times."""
         import numpy as np
 
         if scope_filter.sids is None and (scope_filter.since, scope_filter.until) != (None, None):
@@ -121,10 +121,10 @@ class ExactScan:
         return [slice(*at) for at in found]
 
     def _within(self, since: int | None, until: int | None) -> NDArray[np.intp]:
-        """Return the rows of all sessions within some times."""
+        """Return the rows of all sessions between two times."""
         if self._by_time is None:
             times = self.generation.times
-            # Stable, so that rows of one time stay in order; int32 takes half of the memory.
+            # A stable sort keeps rows of the same time in order; int32 takes half of the memory.
             order = times.argsort(kind="stable").astype("int32")
             self._by_time = order, times[order]
         order, times = self._by_time
@@ -135,7 +135,7 @@ class ExactScan:
     def _scan(
         self, query: NDArray[np.int8], rows: Rows, scope_filter: ScopeFilter
     ) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-        """Return which of the rows are in scope, and their scores; one that is not may have none."""
+        """Return rows with their scores; a row out of scope is left out or scores minus infinity."""
         import numpy as np
 
         masked = mask(self.generation, self._names, rows, scope_filter)
@@ -160,7 +160,7 @@ class ExactScan:
     def _products(
         self, query: NDArray[np.int8], rows: NDArray[np.int8], scales: NDArray[np.float32]
     ) -> NDArray[np.float32]:
-        """Return the products of rows with a query, as cosines but for the query's scale."""
+        """Return the products of rows with a query: cosines divided by the query's scale."""
         import numpy as np
 
         if not len(rows):
@@ -168,7 +168,7 @@ class ExactScan:
         return np.asarray(self._dot(query, rows) * scales, np.float32)
 
     def nearest_by(self, graph: Graph, vector: Vector, limit: int) -> list[int]:
-        """Return the numbers of the vectors that a graph finds among which the nearest are."""
+        """Return the numbers of the vectors that a graph finds as candidates for the nearest."""
         import numpy as np
 
         query, scale = self._query(vector)
@@ -185,8 +185,8 @@ class ExactScan:
     def _query(self, vector: Vector) -> tuple[NDArray[np.int8], float]:
         import numpy as np
 
-        # The same rounding as in ``quantized``, with half as many calls of NumPy. The tiny number keeps a
-        # vector of zeros from a division by zero.
+        # The same rounding as in ``quantized``, with half as many calls of NumPy. The tiny number avoids a
+        # division by zero for a vector of zeros.
         scale = max(float(np.maximum.reduce(np.abs(vector))), _TINY) / 127
         row = np.zeros(self.generation.rows.shape[1], np.int8)
         row[: len(vector)] = np.rint(vector / np.float32(scale))
@@ -194,7 +194,7 @@ class ExactScan:
 
 
 def _sessions(sids: NDArray[np.int32]) -> dict[int, Range]:
-    """Return where the rows of each session are."""
+    """Return the range of each session's rows."""
     import numpy as np
 
     if not len(sids):
@@ -205,7 +205,7 @@ def _sessions(sids: NDArray[np.int32]) -> dict[int, Range]:
 
 
 def _dot_product() -> DotProduct:
-    """Return the fastest function that is installed here; all of them are exact."""
+    """Return the fastest dot product that is installed; all of them are exact."""
     if not packages.is_installed(packages.NUMKONG):
         return _dot_by_numpy
     import numkong
@@ -217,6 +217,6 @@ def _dot_product() -> DotProduct:
 def _dot_by_numpy(query: NDArray[np.int8], rows: NDArray[np.int8]) -> NDArray[np.float32]:
     import numpy as np
 
-    # Needs no copy of all rows; BLAS, which knows no int8, would, and starts threads.
+    # einsum needs no copy of all rows. BLAS has no int8 product, so it needs a copy; it also starts threads.
     products: NDArray[np.int32] = np.einsum("ij,j->i", rows, query, dtype=np.int32)
     return products.astype(np.float32)

@@ -21,9 +21,9 @@ from keepstone.index.vectors.hnsw import Growing, load
 from keepstone.vector import Space
 
 _SAVED_EVERY, _WORTH_SAVING = 40_000, 4_000
-"""Rows after which an unfinished graph is saved, in case the process is killed; and before it ends."""
+"""Number of new rows after which an unfinished graph is saved: while it is built, and when work stops."""
 _ROWS = (1 << 32) - 1
-"""The bits of an unfinished graph's mark that say how many rows are done."""
+"""The bits of an unfinished graph's mark that hold the number of finished rows."""
 
 
 class Due(NamedTuple):
@@ -31,27 +31,27 @@ class Due(NamedTuple):
 
     space: Space
     sid: int
-    """The number of the session that it is of, or ``ALL``."""
+    """The number of the session whose vectors the graph covers, or ``ALL``."""
 
 
 @dataclass(slots=True)
 class _Work:
-    """A graph in the making."""
+    """A graph that is being built."""
 
     due: Due
     cache: VectorCache
     folder: Folder
     generation: int
-    """The number of the generation that it is of."""
+    """The number of the generation whose rows the graph refers to."""
     purges: int
-    """How often anything was purged when it was begun."""
+    """The number of purges when the build began."""
     growing: Growing
     saved: int
-    """How many rows of the generation were done when it was last saved."""
+    """The value of ``growing.done`` when the graph was last saved."""
 
 
 class GraphUpkeep:
-    """Makes graphs. Any thread may call; ``cache_of`` returns the cache of a space, as SQLite has it now."""
+    """Builds graphs. Any thread may call; ``cache_of`` returns the updated cache of a space."""
 
     def __init__(self, database: Database, cache_of: Callable[[Space], VectorCache | None]) -> None:
         self._database = database
@@ -62,14 +62,14 @@ class GraphUpkeep:
         self._alone = ExitStack()
 
     def add(self, due: Due, fewest: int) -> bool:
-        """Schedule a graph that needs at least ``fewest`` vectors; False where none can be kept or made."""
+        """Schedule a graph that needs at least ``fewest`` vectors; False if graphs cannot be built here."""
         if self._database.path is None or not packages.is_installed(packages.USEARCH):
             return False
         self._due[due] = fewest
         return True
 
     def step(self) -> bool:
-        """Do one step of work; False if none is due or another process does it."""
+        """Do one step of work; False if no work is due or another process does it."""
         # The index's guard is taken inside this lock, never the other way round. ``add``, which queries call
         # while they hold the guard, does not take this lock.
         with self._guard:
@@ -111,9 +111,9 @@ class GraphUpkeep:
         self._alone.close()
 
     def _begin(self, due: Due) -> bool:
-        """Begin with a graph, or make the generation first that it is to be of."""
-        # Folder and build lock stay open from step to step, until ``_end``: no other process begins the same
-        # graph.
+        """Begin a graph, or first make the generation that it needs."""
+        # Folder and build lock stay open from step to step, until ``_end``, so that no other process begins
+        # the same graph.
         folder = self._alone.enter_context(building.files(self._database))
         if not self._alone.enter_context(building.alone(folder)):
             self._alone.close()
@@ -136,7 +136,7 @@ class GraphUpkeep:
         return True
 
     def _growing(self, folder: Folder, cache: VectorCache, scan: ExactScan, sid: int) -> Growing:
-        """Return the part of the graph of a session's rows that an earlier process saved."""
+        """Return the unfinished graph of a session's rows that an earlier process saved, or an empty one."""
         begin, end = cache.range_of(sid)
         with self._database as database:
             sql = "SELECT mark, checksum FROM graph WHERE space=? AND sid=? AND number=?"
@@ -157,13 +157,13 @@ class GraphUpkeep:
             if work.growing.done - work.saved >= _SAVED_EVERY:
                 self._save_unfinished(work)
             return False
-        # A random mark gives each version a name of its own, so that a file which another process reads is
-        # never replaced by other bytes.
+        # A random mark gives each version a different file name, so that a file that another process reads is
+        # never overwritten.
         self._publish(work, work.due.sid, random.getrandbits(48))
         return True
 
     def _save_unfinished(self, work: _Work) -> None:
-        """Save the finished part of a graph, for the process that goes on if this one ends."""
+        """Save the finished part of a graph, so that another process can continue if this one ends."""
         done = work.growing.done - work.cache.range_of(work.due.sid)[0]
         self._publish(work, _unfinished(work.due.sid), random.getrandbits(16) * (_ROWS + 1) + done)
         work.saved = work.growing.done
@@ -172,7 +172,7 @@ class GraphUpkeep:
         """Write a graph and record it in the index, unless a purge came in between."""
         name = building.name_of_graph(work.cache.number, work.generation, sid, mark)
         with temporary_file(work.folder, name + TEMPORARY) as fd:
-            # The file is there before this look: a purge after it removes the name, even if we are killed.
+            # The file exists before this check: a later purge removes it, even if this process is killed.
             with self._database as database:
                 if not self._is_wanted(database, work):
                     return
@@ -190,7 +190,7 @@ class GraphUpkeep:
 
     @staticmethod
     def _is_wanted(database: Database, work: _Work) -> bool:
-        """Return whether nothing was purged, and the generation is the same; the guard is held."""
+        """Return whether the generation is the same and nothing was purged. The caller holds the guard."""
         row = database.row("SELECT number FROM generation WHERE space=?", (work.cache.number,))
         return row == (work.generation,) and building.value(database, "purges") == work.purges
 

@@ -1,7 +1,7 @@
-"""HNSW graphs over rows of a generation: caches, which may be missing.
+"""HNSW graphs over rows of a generation: caches that may be missing.
 
-A graph is of one session's rows or of all. SQLite keeps its checksum and which generation it is
-of; no native code reads a file that was not compared with it.
+A graph covers the rows of one session or of all. SQLite records the graph's checksum and its
+generation; native code only reads bytes that match the checksum.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
 # The parameters M, efConstruction and ef of HNSW (Malkov and Yashunin, arXiv 1603.09320).
 CONNECTIVITY, EXPANSION_ADD, EXPANSION_SEARCH = 16, 128, 128
-"""How many neighbours each row has, and how many are looked at when one is added, or looked for."""
+"""Neighbours of each row; candidates examined to add a row; candidates examined in a search."""
 _STEP = 2000
-"""Rows that are added at a time, within a second."""
+"""Number of rows added in one step, which takes less than a second."""
 _QUICK = 4 << 20
-"""Bytes of a graph that a query waits for; larger graphs load in the background."""
+"""Maximum size in bytes of a graph that a query waits for; larger graphs load in the background."""
 _PAGE = 4096
 _LOWEST = 19
-"""The priority that gives way to all others; Linux has one for each thread."""
+"""The lowest scheduling priority; on Linux each thread has its own."""
 
 
 class Graph:
-    """A graph that can be asked."""
+    """A graph that can be searched."""
 
     def __init__(self, index: Index, raw: bytearray | None = None) -> None:
         self.index = index
@@ -58,9 +58,9 @@ class Graph:
 
 
 class Growing:
-    """A graph in the making: ``step`` until it says that all rows are in.
+    """A graph that is being built: call ``step`` until it returns True.
 
-    ``begun`` is the part that was saved before, with the rows up to ``done``.
+    ``begun`` is a saved graph of the rows before ``rows``, if there is one.
     """
 
     def __init__(
@@ -72,13 +72,13 @@ class Growing:
         self._index = begun.index if begun else _empty(generation.header.stride)
 
     def step(self) -> bool:
-        """Add some rows; True once all are in."""
+        """Add some rows; return True once the graph has all rows."""
         import numpy as np
 
         end = min(self.done + _STEP, self._end)
         live = np.setdiff1d(np.arange(self.done, end), self._dead, assume_unique=True)
         rows = self._generation.between(self.done, end)[live - self.done]
-        # Rows added at the same time do not find each other; in a small graph some would be found by nobody.
+        # Rows added at the same time do not find each other; in a small graph some would be unreachable.
         is_alone = len(self._index) == 0
         with_idle_processors(
             lambda count: self._index.add(live.astype(np.uint64), rows, threads=1 if is_alone else count)
@@ -87,7 +87,7 @@ class Growing:
         return end == self._end
 
     def save(self, fd: int) -> int:
-        """Write the graph to an empty file, synced, and return the file's checksum."""
+        """Write the graph to an empty file, sync it, and return its checksum."""
         raw = self._index.save() or b""
         with memoryview(raw) as view:  # A copy would take as much memory as the graph.
             write_all(fd, view)
@@ -106,7 +106,7 @@ def is_large(folder: Folder, name: str) -> bool:
 def load(folder: Folder, name: str, stride: int, checksum: int, *, grows: bool = False) -> Graph | None:
     """Return the graph in a file, None if the file is missing or has another checksum.
 
-    One that ``grows`` takes new rows, and twice the memory for a moment.
+    With ``grows``, rows can be added to the graph; loading it then briefly takes twice the memory.
     """
     try:
         fd = folder.open(name, os.O_RDONLY)
@@ -129,7 +129,7 @@ def load(folder: Folder, name: str, stride: int, checksum: int, *, grows: bool =
 
 
 _importing = threading.RLock()
-"""Held while the library is imported: a fork in the middle would leave the child waiting for ever."""
+"""Held while the library is imported: a fork during the import would leave the child waiting forever."""
 hold_over_forks(_importing)
 
 
@@ -150,10 +150,10 @@ def _empty(stride: int) -> Index:
 
 
 def with_idle_processors(work: Callable[[int], object]) -> None:
-    """Call a function with a number of threads, in a thread whose priority gives way to all others.
+    """Call a function with a number of threads, in a thread of the lowest priority.
 
-    It passes its priority on to threads that it starts. Where only processes have priorities, one
-    processor is left to others instead.
+    Threads that the function starts inherit this priority. Where only processes have priorities,
+    the number leaves one processor free instead.
     """
     count = os.cpu_count() or 1
     if sys.platform != "linux":
@@ -176,7 +176,7 @@ def with_idle_processors(work: Callable[[int], object]) -> None:
 
 
 def checksum_of(raw: bytes | bytearray) -> int:
-    """Return a checksum that takes no longer than reading: each page's words are added up."""
+    """Return a checksum that takes no longer than reading: the CRC of each page's sum of words."""
     import numpy as np
 
     whole = len(raw) // _PAGE * _PAGE

@@ -1,13 +1,13 @@
-"""The packages of the extra ``vectors``, which make vector search faster than NumPy makes it."""
+"""The packages of the extra ``vectors``, which make vector search faster than with NumPy alone."""
 
 from __future__ import annotations
 
 from importlib.util import find_spec
 
 NUMKONG = "numkong"
-"""Compares int8 rows with the instructions that the processor has for it."""
+"""Computes dot products of int8 rows with the processor's instructions for them."""
 USEARCH = "usearch"
-"""Makes and reads HNSW graphs."""
+"""Builds and reads HNSW graphs."""
 
 
 def is_installed(package: str) -> bool:

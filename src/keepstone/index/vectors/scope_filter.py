@@ -1,7 +1,7 @@
-"""A scope, applied to columns before any vector is compared.
+"""A scope as a filter of columns, applied before any vector is compared.
 
-Most queries are about one session, some sessions or a time range, and a filter after a graph search costs
-recall, the more the narrower it is (docs/decisions/0008-exact-first-vectors.md).
+Most queries are about one session, some sessions or a time range. A filter after a graph search costs recall,
+and the narrower the filter, the more it costs (docs/decisions/0008-exact-first-vectors.md).
 """
 
 from __future__ import annotations
@@ -27,39 +27,39 @@ Range = tuple[int, int]
 
 
 class Columns(Protocol):
-    """The columns of each vector besides its numbers."""
+    """The columns that describe each vector, one value a row."""
 
     @property
     def vids(self) -> NDArray[np.int64]:
-        """Its number."""
+        """The numbers of the vectors."""
 
     @property
     def times(self) -> NDArray[np.int64]:
-        """When its entry was made, in microseconds."""
+        """The times of the entries, in microseconds."""
 
     @property
     def sids(self) -> NDArray[np.int64] | NDArray[np.int32]:
-        """The number of the session."""
+        """The numbers of the sessions."""
 
     @property
     def types(self) -> NDArray[np.int64] | NDArray[np.int32]:
-        """The type of the entry, as a place in a list of types."""
+        """The types of the entries, as positions in a list of types."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScopeFilter:
-    """A scope in the terms of columns. None: all."""
+    """A scope in terms of columns. A field that is None restricts nothing."""
 
     sids: list[int] | None
     types: tuple[str, ...] | None
     since: int | None
     until: int | None
     vids: NDArray[np.int64] | None
-    """Where only SQLite can tell, such as of tags, these are the vectors in scope."""
+    """The numbers of the vectors in scope, if only SQLite can find them, as for tags."""
 
     @property
     def is_plain(self) -> bool:
-        """Whether all rows of the sessions are wanted."""
+        """Whether all rows of the sessions are in scope."""
         return self.types is None and self.since is None and self.until is None and self.vids is None
 
 
@@ -99,15 +99,15 @@ def _tagged(database: Database, space: int, scope: Scope) -> NDArray[np.int64]:
 
 
 def ranges(columns: Columns, sessions: Mapping[int, Range], scope_filter: ScopeFilter) -> list[Range]:
-    """Return the ranges of rows, sorted by session and time, that include all rows in scope.
+    """Return ranges that include all rows in scope, of rows that are sorted by session and time.
 
-    ``sessions`` says where the rows of each session are.
+    ``sessions`` gives the range of each session's rows.
     """
     if scope_filter.sids is None:
         return [(0, len(columns.sids))] if len(columns.sids) else []
     found = []
     for begin, end in (sessions[sid] for sid in scope_filter.sids if sid in sessions):
-        # Rows of a session are sorted by time, so its times from one moment to another are a range.
+        # Rows of a session are sorted by time, so the rows between two times are a range.
         times = columns.times[begin:end]
         first = 0 if scope_filter.since is None else int(times.searchsorted(scope_filter.since))
         last = len(times) if scope_filter.until is None else int(times.searchsorted(scope_filter.until))
@@ -119,14 +119,14 @@ def ranges(columns: Columns, sessions: Mapping[int, Range], scope_filter: ScopeF
 def mask(
     columns: Columns, names: Sequence[str], rows: slice | NDArray[np.intp], scope_filter: ScopeFilter
 ) -> NDArray[np.bool_] | None:
-    """Return which of some rows are in scope; None: all of them."""
+    """Return a mask of the given rows that are in scope; None if all of them are."""
     import numpy as np
 
     masks = []
     if scope_filter.types is not None:
         types = columns.types[rows]
         wanted = [code for code, name in enumerate(names) if name in scope_filter.types]
-        # Each type compared with the whole column takes a fifth of the time of a table that is looked up.
+        # Comparing the whole column with each type takes a fifth of the time of a lookup table.
         masks.append(types == wanted[0] if len(wanted) == 1 else np.isin(types, wanted, kind="sort"))
     if scope_filter.since is not None:
         masks.append(columns.times[rows] >= scope_filter.since)

@@ -1,9 +1,9 @@
-"""Vector search: exact, or by an HNSW graph where a large scope has one.
+"""Vector search: exact, or by an HNSW graph if a large scope has one.
 
-A scope is applied before anything is compared. Older vectors are found by the int8 rows of a generation
-or by a graph over them, newer ones by their float32; then SQLite says which of all these are still there,
-and their float32 decides. A vector whose entry gets into another scope has another number, so what SQLite
-still has is in scope.
+A scope is applied before anything is compared. Candidates among the older vectors come from the int8 rows of
+a generation or from a graph over them, candidates among newer vectors from the float32 write buffer. SQLite
+then returns the older candidates that still exist, and float32 ranks all candidates. A vector whose entry
+moves to another scope gets another number, so every vector that SQLite returns is in scope.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from keepstone.model import Scope
 from keepstone.vector import SAMPLE, Space, Vector, quartiles
 
 _TRIES = 3
-"""How often a generation is made or opened for one query, before every vector is read instead."""
+"""Maximum number of times that one query makes or opens a generation; then it reads every vector."""
 
 
 class Nearest(list[tuple[int, float]]):
     """Rows of entries with cosines, best first.
 
     Attributes:
-        searched: ``"hnsw"`` where a graph chose among the older vectors, ``"exact"`` where all were compared.
-        is_due: Whether upkeep has something to do that makes the next such query quicker.
+        searched: ``"hnsw"`` if a graph chose among the older vectors, ``"exact"`` if all were compared.
+        is_due: Whether upkeep can make the next such query faster.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Nearest(list[tuple[int, float]]):
 
 
 class VectorSearch:
-    """The vectors of one index, by their spaces. The caller need not hold the index's guard."""
+    """Vector search in one index, with a cache for each space. The caller need not hold the index's guard."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -62,16 +62,15 @@ class VectorSearch:
                     try:
                         return query.answer(hnsw_from, self.upkeep)
                     except ChangedError:
-                        # The file was changed under the process. It is opened again and checked as a whole;
-                        # if that fails, the vectors count as newer and are read from SQLite.
+                        # The file was changed after it was opened. It is reopened and checked as a whole; if
+                        # that fails, the vectors count as newer and are read from SQLite.
                         cache.distrust()
                         continue
-            # Without the guard of the index, as making a generation takes seconds and others go on with their
-            # work.
+            # The guard of the index is released here: making a generation takes seconds, and other threads
+            # must not wait for it.
             if not self._made(cache):
                 break
-        # The last resort, as other processes do while one of them makes the generation: compare every vector
-        # in SQLite.
+        # The fallback, also while another process makes the generation: every vector in SQLite is compared.
         with self._database as database:
             blocks = vector_table.stream(
                 database, vector_table.number_of(database, space) or 0, len(vector), scope
@@ -84,11 +83,11 @@ class VectorSearch:
         self._spaces.clear()
 
     def memory(self) -> int:
-        """Return how many bytes ``release_memory`` would free. The guard of the index is held."""
+        """Return how many bytes ``release_memory`` would free. The caller holds the index's guard."""
         return sum(cache.memory() for cache in self._spaces.values())
 
     def release_memory(self) -> None:
-        """Keep no vectors in memory. The guard of the index is held."""
+        """Drop all cached vectors. The caller holds the index's guard."""
         self._spaces.clear()
 
     def cosines(self, vector: Vector, space: Space, eids: Sequence[int]) -> dict[int, float]:
@@ -97,7 +96,7 @@ class VectorSearch:
             cache = self.cache_of(space)
             if cache is None:
                 return {}
-            # Where many vectors wait for their generation, the newer ones are not in memory.
+            # While too many vectors wait for a generation, the newer ones are not in memory.
             found = {} if cache.is_due else cache.buffer.cosines(eids, vector)
             others = [eid for eid in eids if eid not in found]
             return found | vector_table.cosines(database, cache.number, others, vector)
@@ -106,7 +105,7 @@ class VectorSearch:
         """Return median and upper quartile of a vector's cosines with a space; None if it has few vectors."""
         with self._database as database:
             cache = self._spaces.get(space)
-            # A whole sample counts as it was when vectors were last compared; a smaller one is all of few.
+            # A full sample may be as old as the last comparison; a smaller one must have all vectors.
             is_whole = cache is not None and cache.sample is not None and len(cache.sample) >= SAMPLE
             if cache is None or not is_whole or cache.connection is not database.connection:
                 cache = self.cache_of(space)
@@ -116,10 +115,10 @@ class VectorSearch:
         return quartiles(times(matrix, vector).tolist())
 
     def cache_of(self, space: Space) -> VectorCache | None:
-        """Return the cache of a space, as SQLite has it now; None without vectors. The guard is held."""
+        """Return the updated cache of a space, None if it never had vectors. The caller holds the guard."""
         database, cache = self._database, self._spaces.get(space)
         if cache is None or cache.connection is not database.connection:
-            # A recreated file has other numbers.
+            # A recreated index file numbers its spaces differently.
             number = vector_table.number_of(database, space)
             if number is None:
                 return None
@@ -130,7 +129,7 @@ class VectorSearch:
         return cache
 
     def _made(self, cache: VectorCache) -> bool:
-        """Make the generation that is due; False if another process is at it, or the disk refuses."""
+        """Make the generation that is due; False if another process does, a purge ran, or the disk fails."""
         try:
             with building.files(self._database) as folder, building.alone(folder) as allowed:
                 return allowed and building.build(self._database, folder, cache.number, cache.space)
@@ -139,7 +138,7 @@ class VectorSearch:
 
 
 class _Query:
-    """One vector that is to be compared with those in a scope; the guard of the index is held."""
+    """One query: a vector that is compared with the vectors in a scope. The caller holds the guard."""
 
     def __init__(
         self, database: Database, cache: VectorCache, vector: Vector, scope: Scope, limit: int
@@ -154,7 +153,7 @@ class _Query:
         self._newer = cache.buffer.nearest(vector, self._filter, limit, ROUNDING)
 
     def answer(self, hnsw_from: int | None, upkeep: GraphUpkeep) -> Nearest:
-        """Return the nearest vectors, by a graph if there is one; a missing graph becomes due."""
+        """Return the nearest vectors, by a graph if there is one; schedule a graph that is missing."""
         is_due, sid = False, None if hnsw_from is None else self._whole()
         fewest, cache = max(hnsw_from or 0, 1), self._cache
         # ``live`` counts rows, so two cheap bounds come first: most indexes are too small for a graph.
@@ -164,8 +163,8 @@ class _Query:
             found = self._by_graph(sid) if packages.is_installed(packages.USEARCH) else None
             if found is None:
                 is_due = upkeep.add(Due(self._cache.space, sid), fewest)
-            # A graph finds only about the nearest rows, and removed ones are left out of its answer. With too
-            # few hits all rows are compared.
+            # A graph's answer is approximate, and removed rows are left out of it. If too few hits remain,
+            # all rows are compared.
             elif len(found) >= min(self._limit, count):
                 return Nearest(found, "hnsw")
         base = self._cache.scan
@@ -173,7 +172,7 @@ class _Query:
         return Nearest(self._compared(vids), is_due=is_due)
 
     def _whole(self) -> int | None:
-        """Return the session if all of it is searched, ``ALL`` for all sessions, else None."""
+        """Return the session if exactly one is searched whole, ``ALL`` for all sessions, else None."""
         scope_filter = self._filter
         if self._scope.where or not (scope_filter is EVERYTHING or scope_filter.is_plain):
             return None

@@ -1,21 +1,23 @@
 """A generation: one file that holds the vectors of a space in int8, sorted so that a scope is a few ranges.
 
-It is derived from SQLite, which keeps the vectors in float32 and has the last word on whatever is found
-here. It is written whole and never grows; only a purge writes to it again, zeros. It is read and never
-mapped: a process that maps a file dies when the file is truncated. All numbers
-are little-endian; each part begins at a multiple of 64 bytes:
+The file is derived from SQLite, which keeps the vectors in float32; candidates found here are rescored with
+those. The file is written whole and never grows; later only a purge writes to it, and only zeros. The file
+is read and never mapped: a process that maps a file dies when the file is truncated. All numbers are
+little-endian; each part begins at a multiple of 64 bytes:
 
     header   4096 bytes, JSON with spaces after it: the fields of ``Header``
     vids     int64   the numbers of the vectors
-    times    int64   of the entries, in microseconds
+    times    int64   the times of the entries, in microseconds
     sids     int32   the numbers of the sessions
-    types    int32   which of the header's types each entry has
+    types    int32   the type of each entry, as a position in ``names``
+    names    JSON    the types that entries have
     sums     uint64  the sum of a row's eight-byte words and of its scale's bits
-    scales   float32 a row times its scale is nearly the vector
-    rows     int8    each as long as the dimension, rounded up to 8
+    scales   float32 the factor of each row: a row times its scale is nearly the vector
+    rows     int8    the vectors, each as long as the dimension, rounded up to 8
 
 Rows are sorted by session, time and entry. The header has a checksum of the columns before ``sums``, and
-SQLite one of the header. A row is right when its sum is; one of zeros, scale and sum included, is erased.
+SQLite has a checksum of the header. A row is valid if its sum matches. A row of zeros whose scale and sum
+are zero is erased.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ FORMAT = 1
 HEADER = 4096
 _ALIGNED = 64
 _AT_ONCE = 1 << 8
-"""Rows that are read and checked at a time."""
+"""Number of rows read and checked at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +53,13 @@ class Header:
     identity: str
     """The identity of the SQLite file that it was made from."""
     space: int
-    """The number of the space there."""
+    """The number of the space in that SQLite file."""
     dim: int
     rows: int
     upto: int
-    """The vectors with numbers up to this one are in it, later ones are not."""
+    """The highest vector number that the file covers; vectors with higher numbers are not in it."""
     types: int
-    """How many bytes the types of entries take, as JSON, after the columns."""
+    """Size in bytes of the types of entries, which follow the columns as JSON."""
     columns: int = 0
     """The checksum of the columns and types."""
     format: int = FORMAT
@@ -68,7 +70,7 @@ class Header:
         return -(-self.dim // 8) * 8
 
     def raw(self) -> bytes:
-        """Return the header as it is in the file."""
+        """Return the bytes of the header in the file."""
         return json.dumps(asdict(self)).encode().ljust(HEADER)
 
 
@@ -77,7 +79,7 @@ class ChangedError(OSError):
 
 
 class Generation:
-    """A generation in memory. Of one in a file, rows are read and checked when they are first asked for."""
+    """A generation in memory. If it is loaded from a file, rows are read and checked on first use."""
 
     def __init__(self, memory: mmap.mmap, header: Header, fd: int | None = None) -> None:
 
@@ -95,13 +97,13 @@ class Generation:
         self._begin = self._offset
         self.rows: NDArray[np.int8] = self._part("i1", count * header.stride).reshape(count, header.stride)
         self.steps = 0.0
-        """The largest scale: no cosine is wrong by more than a few of these."""
+        """The largest scale of any row, the quantization step; a cosine is off by at most a few steps."""
         self._fd = fd
         self._missing = bytearray([fd is not None]) * -(-count // _AT_ONCE)
-        """Which blocks of rows are still to be read: 1 for each."""
+        """One byte for each block of rows: 1 if the block still has to be read, else 0."""
         if fd is not None:
-            # Closed with the last reference: a query may still use the generation after a newer one has
-            # replaced it.
+            # The file is closed with the last reference: a query may still use the generation after a newer
+            # one has replaced it.
             weakref.finalize(self, os.close, fd)
 
     def _part(self, dtype: str, count: int) -> Any:
@@ -112,10 +114,10 @@ class Generation:
         return part
 
     def between(self, begin: int, end: int) -> NDArray[np.int8]:
-        """Return the rows from one number up to another.
+        """Return the rows from ``begin`` up to, and without, ``end``.
 
         Raises:
-            ChangedError: They have changed since the file was opened.
+            ChangedError: The rows have changed since the file was opened.
         """
         block, last = begin // _AT_ONCE, -(-end // _AT_ONCE)
         while (block := self._missing.find(1, block, last)) >= 0:
@@ -123,7 +125,7 @@ class Generation:
         return self.rows[begin:end]
 
     def at(self, rows: NDArray[np.intp]) -> NDArray[np.int8]:
-        """Return a copy of some rows; errors as for ``between``."""
+        """Return a copy of some rows; raises the same errors as ``between``."""
         import numpy as np
 
         if 1 in self._missing:
@@ -139,7 +141,7 @@ class Generation:
         self._missing[block] = 0
 
     def _is_read(self, at: slice, rows: NDArray[np.int8]) -> bool:
-        """Read rows; return whether they are there and as they were written, or erased."""
+        """Read rows; return whether each of them is in the file and is unchanged or erased."""
         is_complete = self._fd is not None and read_into(
             self._fd, rows.reshape(-1).data.cast("B"), self._begin + at.start * self.header.stride
         )
@@ -154,12 +156,12 @@ class Generation:
         return zlib.crc32(memoryview(self._memory)[HEADER : self._columns])
 
     def has_columns(self) -> bool:
-        """Read all but the rows; return whether the columns are as they were written."""
+        """Read all parts except the rows; return whether the columns are unchanged."""
         is_complete = self._fd is not None and read_into(self._fd, memoryview(self._memory)[: self._begin], 0)
         return is_complete and self.header.columns == self.checksum()
 
     def has_rows(self) -> bool:
-        """Return whether every row in the file is as it was written, or erased; they are not kept."""
+        """Return whether every row in the file is unchanged or erased; does not keep the rows."""
         import numpy as np
 
         count, buffer = self.header.rows, np.empty((_AT_ONCE, self.header.stride), np.int8)
@@ -167,11 +169,11 @@ class Generation:
         return all(self._is_read(at, buffer[: at.stop - at.start]) for at in parts)
 
     def erase(self, rows: Iterable[int]) -> None:
-        """Erase rows in the file, synced."""
+        """Erase rows in the file and sync it."""
         if self._fd is None:
             return
-        # Row, scale, and the sum last: a process killed between them leaves a sum that does not fit, and the
-        # file is discarded. Three zeros are an erased row.
+        # The row is erased first, then its scale, then its sum: a process killed in between leaves a sum that
+        # does not match, and the file is discarded. A row is erased if all three are zero.
         parts = ((self._begin, self.header.stride), (self._scales, 4), (self._columns, 8))
         with border("a file"):
             for row in rows:
@@ -181,7 +183,7 @@ class Generation:
 
 
 def size_of(header: Header) -> int:
-    """Return how many bytes the file of a generation has."""
+    """Return the size in bytes of a generation's file."""
     size = HEADER
     for width in (8, 8, 4, 4):
         size = _aligned(size + width * header.rows)
@@ -196,7 +198,7 @@ def quantized(vectors: NDArray[np.float32], stride: int) -> tuple[NDArray[np.int
     import numpy as np
 
     # Symmetric quantization with one scale a row: the largest number becomes 127, and zero stays zero. The
-    # tiny number keeps a row of zeros from a division by zero.
+    # tiny number avoids a division by zero for a row of zeros.
     scales = np.maximum(np.abs(vectors).max(axis=1), np.finfo(np.float32).tiny) / np.float32(127)
     rows = np.zeros((len(vectors), stride), np.int8)
     rows[:, : vectors.shape[1]] = np.rint(vectors / scales[:, None])
@@ -204,7 +206,7 @@ def quantized(vectors: NDArray[np.float32], stride: int) -> tuple[NDArray[np.int
 
 
 def sums_of(rows: NDArray[np.int8], scales: NDArray[np.float32]) -> NDArray[np.uint64]:
-    """Return the sums by which rows are known to be right."""
+    """Return the sums that rows and their scales are checked against."""
     import numpy as np
 
     words = np.ascontiguousarray(rows).view("<u8").sum(axis=1, dtype=np.uint64)
@@ -214,12 +216,12 @@ def sums_of(rows: NDArray[np.int8], scales: NDArray[np.float32]) -> NDArray[np.u
 
 def create(header: Header) -> Generation:
     """Make a generation of zeros, to be filled."""
-    # Anonymous memory, which goes back to the system as a whole; the file itself is never mapped.
+    # Anonymous memory is returned to the system as a whole; the file itself is never mapped.
     return Generation(mmap.mmap(-1, size_of(header)), header)
 
 
 def seal(generation: Generation, fd: int) -> int:
-    """Write a generation that is filled to an empty file, synced; return its header's checksum."""
+    """Write a filled generation to an empty file and sync it; return its header's checksum."""
     raw = replace(generation.header, columns=generation.checksum()).raw()
     generation._memory[:HEADER] = raw  # noqa: SLF001
     with memoryview(generation._memory) as view:  # noqa: SLF001
@@ -229,7 +231,7 @@ def seal(generation: Generation, fd: int) -> int:
 
 
 def load(folder: Folder, name: str, identity: str, checksum: int, *, whole: bool) -> Generation | None:
-    """Return the generation in a file; None if it is missing, damaged, or of another index.
+    """Return the generation in a file; None if it is missing, damaged, or belongs to another index.
 
     With ``whole`` all rows are checked now; otherwise a damaged row is found when it is first read.
     """
@@ -241,11 +243,11 @@ def load(folder: Folder, name: str, identity: str, checksum: int, *, whole: bool
 
 
 def zero(folder: Folder, name: str, identity: str, checksum: int, gone: Sequence[int]) -> bool:
-    """Put zeros in the place of vectors that have gone, synced; False if the file is not to be trusted."""
+    """Overwrite removed vectors with zeros and sync the file; False if the file cannot be trusted."""
     import numpy as np
 
     generation = _opened(folder, name, os.O_RDWR, identity, checksum)
-    # A sum does not protect the columns: if these are wrong, the wrong rows would be erased.
+    # The sums of rows do not cover the columns: with wrong columns the wrong rows would be erased.
     if generation is None or not generation.has_columns():
         return False
     rows = np.flatnonzero(np.isin(generation.vids, np.array(gone, np.int64)))
@@ -259,8 +261,8 @@ def _opened(folder: Folder, name: str, flags: int, identity: str, checksum: int)
     except (FileNotFoundError, KeepstoneError):
         return None
     header = _header(os.pread(fd, HEADER, 0), identity, checksum)
-    # The length is checked before anything is read by it; a header that fits its checksum says how long the
-    # file is.
+    # The size of the file is checked before the parts are read; a header that matches its checksum gives the
+    # right size.
     if header is None or os.fstat(fd).st_size != size_of(header):
         os.close(fd)
         return None
@@ -268,7 +270,7 @@ def _opened(folder: Folder, name: str, flags: int, identity: str, checksum: int)
 
 
 def read_into(fd: int, buffer: memoryview, at: int) -> bool:
-    """Fill a buffer from a place of a file; return False if the file ends before."""
+    """Fill a buffer from an offset in a file; return False if the file ends too early."""
     while buffer:
         count = os.preadv(fd, [buffer], at)
         if not count:
@@ -278,7 +280,7 @@ def read_into(fd: int, buffer: memoryview, at: int) -> bool:
 
 
 def _header(raw: bytes, identity: str, checksum: int) -> Header | None:
-    # Compared before it is parsed: JSON of a damaged or foreign file is never looked at.
+    # The checksum is compared first, so that JSON of a damaged or foreign file is never parsed.
     if len(raw) != HEADER or zlib.crc32(raw) != checksum:
         return None
     header = Header(**json.loads(raw))

@@ -1,9 +1,9 @@
-"""The vectors of an index: rows in SQLite, in float32, which have the last word.
+"""The vector table: an index's vectors as float32 rows in SQLite, the authoritative copy.
 
-A row says that an entry has this vector in this space. It is there only while
-the entry has the text that the vector is of: triggers of the schema take it out
-when the text changes or the entry goes, however that comes about. A vector that
-is replaced, or whose entry gets another time or type, has a new number.
+A row holds the vector of one entry in one space. Triggers of the schema delete the
+row when the entry's text changes or the entry is removed, whatever the cause: a
+vector always belongs to the entry's present text. A vector that is replaced, or
+whose entry gets another time or type, gets a new number.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _STATE = "SELECT (SELECT coalesce(max(number), 0) FROM changed), (SELECT coalesc
 def given_with(
     database: Database, records: Iterable[tuple[int, Record]]
 ) -> tuple[list[tuple[Any, ...]], dict[int, int]]:
-    """Return the rows to ``insert`` for vectors given with entries, and the spaces of those without loss.
+    """Return the rows to ``insert`` for given vectors, and the spaces of those that a row keeps exactly.
 
-    The stored record of an entry with such a vector need not hold it: the row gives it back exactly.
+    The stored record of an entry need not repeat a vector that its row keeps exactly.
     """
     numbers: dict[Space, int] = {}
     values: list[tuple[Any, ...]] = []
@@ -67,14 +67,14 @@ def insert(database: Database, values: Sequence[tuple[Any, ...]]) -> None:
 
 
 def forget(database: Database, eid: int) -> None:
-    """Take out all vectors that an entry has."""
+    """Remove all vectors of an entry."""
     database.execute("DELETE FROM vector WHERE space IN (SELECT number FROM space) AND eid=?", (eid,))
 
 
 def follow(database: Database, eid: int, record: Record, *, renew: bool) -> None:
-    """Follow a later line of an entry that names a vector; it replaces all others if it is to ``renew``.
+    """Apply a later line of an entry with a given vector, which with ``renew`` replaces all other vectors.
 
-    The row was changed just now, and holds the vector itself.
+    The entry's row was changed just before, and its record still holds the vector.
     """
     values, exact = given_with(database, [(eid, record)])
     if renew:
@@ -86,7 +86,7 @@ def follow(database: Database, eid: int, record: Record, *, renew: bool) -> None
 
 
 def keep(database: Database, space: str, entry: Entry, vector: Vector) -> bool:
-    """Keep a vector that was made of an entry's text; False if the entry has gone or has another text now."""
+    """Store a vector made of an entry's text; False if the entry is gone or has another text now."""
     columns = "e.eid, e.digest, e.type, e.record"
     sql = f"SELECT {columns} FROM session s JOIN entry e ON e.sid=s.sid WHERE s.name=? AND e.id=?"
     found = database.row(sql, (entry.session, entry.id))
@@ -94,31 +94,31 @@ def keep(database: Database, space: str, entry: Entry, vector: Vector) -> bool:
         return False
     eid, digest, kind, rest = found
     if digest != digest_of(text_in(entry.line)):
-        # Only looked at if they differ. If the row's own text has another digest too, the row is damaged, and
-        # the entry would be pending forever.
+        # The row's own text is read only if the digests differ. If it does not have the stored digest either,
+        # the row is damaged, and the entry would be pending forever.
         if digest != digest_of(text_in(record_in("", 0, kind, rest))):
             raise apsw.CorruptError(f"the row of entry {entry.id!r:.80} has the digest of another text")
         return False
     number = _numbered(database, Space(space, len(vector)))
-    # Deleted first and not replaced, so that the triggers see that the old one goes.
+    # DELETE and INSERT instead of REPLACE, so that the triggers for deletions run for the old vector.
     database.execute("DELETE FROM vector WHERE space=? AND eid=?", (number, eid))
     database.execute(_INSERT, (number, eid, 1, _bytes(vector)))
     return True
 
 
 def forget_space(database: Database, space: str) -> int:
-    """Take all vectors of a space out; return how many there were."""
+    """Remove all vectors of a space; return how many there were."""
     database.execute("DELETE FROM vector WHERE space IN (SELECT number FROM space WHERE id=?)", (space,))
     return database.connection.changes()
 
 
 def put_aside(database: Database, eids: Sequence[int]) -> None:
-    """Put the vectors made of rows' texts aside, by the texts' digests, while their log is read again."""
+    """Save the vectors made of rows' texts, by the texts' digests, while the log is read again."""
     database.execute(
         "INSERT OR REPLACE INTO kept SELECT e.sid, v.space, e.digest, v.f32 "
         "FROM json_each(?) c CROSS JOIN entry e ON e.eid=c.value "
         "CROSS JOIN vector v ON v.space IN (SELECT number FROM space) AND v.eid=e.eid "
-        # Given vectors are in the log, and come back with its lines.
+        # Vectors given with entries are in the log, and come back with its lines.
         "WHERE v.made=1 AND e.digest IS NOT NULL",
         (json.dumps(eids),),
     )
@@ -139,7 +139,7 @@ def give_back(database: Database, sid: int, eids: Sequence[int]) -> None:
 
 
 def forget_kept(database: Database, sid: int) -> None:
-    """Drop the vectors that are still put aside for a session: it no longer has their texts."""
+    """Drop the vectors that are still saved for a session, as it no longer has their texts."""
     database.execute("DELETE FROM kept WHERE sid=?", (sid,))
 
 
@@ -159,12 +159,12 @@ def _bytes(vector: Vector) -> bytes:
 
 
 def spaces(database: Database) -> list[Space]:
-    """Return the spaces that any vector is of, by their ids."""
+    """Return the spaces that have vectors, ordered by id."""
     return [Space(name, dim) for name, dim in database.rows(_SPACES)]
 
 
 def of(database: Database, session: str, space: str, ids: Sequence[str]) -> dict[str, Vector]:
-    """Return the vectors of a session's entries, without those that have none."""
+    """Return the vectors of a session's entries by id, leaving out entries without a vector."""
     import numpy as np
 
     sql = (
@@ -177,8 +177,8 @@ def of(database: Database, session: str, space: str, ids: Sequence[str]) -> dict
 
 
 def fetch(database: Database, space: int, dim: int, vids: Sequence[int]) -> Block | None:
-    """Return the vectors that are still there and of the space; None if there are none."""
-    # In the order of their numbers, so that each page is read once; the plus keeps SQLite from another index.
+    """Return the vectors with these numbers that still exist in the space; None if none exists."""
+    # SQLite reads the numbers in order, so each page once. The plus keeps it from using another index.
     sql = "SELECT eid, f32 FROM vector WHERE vid IN (SELECT value FROM json_each(?)) AND +space=?"
     return _block(database.rows(sql, (json.dumps(vids), space)), dim)
 
@@ -197,7 +197,7 @@ def cosines(database: Database, space: int, eids: Sequence[int], vector: Vector)
 
 
 def sample(database: Database, space: int, dim: int, count: int) -> tuple[list[int], Matrix]:
-    """Return at most ``count`` vectors of a space, the first by ``drawn``, after their numbers."""
+    """Return the numbers and the vectors of a sample: the first ``count`` of a space in ``drawn`` order."""
     import numpy as np
 
     found = database.rows(
@@ -207,8 +207,8 @@ def sample(database: Database, space: int, dim: int, count: int) -> tuple[list[i
         (space,),
     )
     if len(found) > count:
-        # Drawn by ids and not by row numbers, so that the sample is the same after a rebuild and in every
-        # process.
+        # The order is of ids and not of row numbers, so that the sample is the same after a rebuild and in
+        # every process.
         found = nsmallest(count, found, key=lambda row: (drawn(str(row[1])), row[2]))
     rows = database.rows(
         "SELECT v.vid, v.f32 FROM json_each(?2) c CROSS JOIN vector v ON v.space=?1 AND v.eid=c.value",
@@ -220,7 +220,7 @@ def sample(database: Database, space: int, dim: int, count: int) -> tuple[list[i
 
 
 def stream(database: Database, space: int, dim: int, scope: Scope) -> Iterator[Block]:
-    """Yield all vectors of a space in scope, some at a time."""
+    """Yield all vectors of a space in scope, in blocks."""
     condition, bindings = conditions(scope)
     sql = (
         f"SELECT v.eid, v.f32 FROM {_ENTRIES} CROSS JOIN vector v ON v.space=? AND v.eid=e.eid "
@@ -241,17 +241,17 @@ def _block(rows: Sequence[tuple[Any, ...]], dim: int) -> Block | None:
 
 
 class _Watermark(NamedTuple):
-    """The row up to which every entry has a vector, but for a few."""
+    """A row up to which every entry with text has a vector, except for a few listed ones."""
 
     connection: object
     changes: int
     upto: int = 0
     without: frozenset[int] = frozenset()
-    """The rows up to it that lost their vector since, or got a text."""
+    """Rows up to ``upto`` without a vector: they have since lost it, or got a text."""
 
 
 class Pending:
-    """Remembers, for each space, up to which row all have their vectors."""
+    """Finds rows without a vector; remembers for each space the row up to which all have one."""
 
     def __init__(self) -> None:
         self._seen: dict[str, _Watermark] = {}
@@ -267,12 +267,12 @@ class Pending:
         newest_first: bool = False,
         among: Sequence[int] | None = None,
     ) -> list[int]:
-        """Return the rows in scope that have text and no vector of the space, the oldest first.
+        """Return the rows in scope that have text and no vector of the space, the oldest first by default.
 
-        At most ``limit`` of them, after a row, in the order that is asked for, and of ``among`` only.
+        Returns at most ``limit`` rows, only rows beyond ``after`` in this order, and only rows in ``among``.
 
         Raises:
-            apsw.CorruptError: One of them is not found by its number, so it would stay pending forever.
+            apsw.CorruptError: A row is not found by its number, so it would stay pending forever.
         """
         order, beyond = ("DESC", "<") if newest_first else ("ASC", ">")
         rest, given = f"ORDER BY e.eid {order} LIMIT ?", tuple[Any, ...]()
@@ -284,15 +284,15 @@ class Pending:
         for source, bindings in self._without(database, space, scope)[:: -1 if newest_first else 1]:
             # -1 is no limit in SQLite.
             left = -1 if limit is None else limit - len(found)
-            # The conditions may be answered by indexes alone. The subquery looks into the table, so that a
-            # damaged index shows.
+            # SQLite may answer the conditions from indexes alone. The subquery reads the table, so that a
+            # damaged index is noticed.
             found += database.rows(f"SELECT e.eid, {_IS_THERE} {source} {rest}", (*bindings, *given, left))
         if not all(exists for _, exists in found):
             raise apsw.CorruptError(_MISPLACED)
         return [eid for eid, _ in found]
 
     def count(self, database: Database, space: str, scope: Scope) -> int:
-        """Return how many rows ``rows`` returns without a limit; errors as for it."""
+        """Return how many rows ``rows`` returns without a limit; raises the same errors."""
         counted = f"count(*), coalesce(sum({_IS_THERE}), 0)"
         sources = self._without(database, space, scope)
         found = [
@@ -303,11 +303,11 @@ class Pending:
         return sum([count for count, _ in found])
 
     def _without(self, database: Database, space: str, scope: Scope) -> list[tuple[str, tuple[Any, ...]]]:
-        """Return the SQL of rows in scope without a vector, from FROM on, with values; the oldest first."""
+        """Return FROM clauses for rows in scope without a vector, with bindings; the oldest rows first."""
         condition, bindings = conditions(scope)
-        rest = f"AND {condition} AND +e.sid>0 AND {_HAS_NONE}"  # Without rows that are hidden now.
+        rest = f"AND {condition} AND +e.sid>0 AND {_HAS_NONE}"  # Leaves out hidden rows.
         if scope.sessions is not None:
-            # A session has few rows; only where all are meant it pays to know where to begin.
+            # A session has few rows. Only a search over all sessions gains from starting at the watermark.
             return [(f"FROM {_ENTRIES} WHERE 1 {rest}", (*bindings, space))]
         seen = self._followed(database, space)
         found = [(f"FROM entry e WHERE e.eid>? {rest}", (seen.upto, *bindings, space))]
@@ -324,8 +324,8 @@ class Pending:
         elif changes != seen.changes:
             rows = database.rows("SELECT eid FROM changed WHERE number>?", (seen.changes,))
             without = seen.without.union(eid for (eid,) in rows if eid <= seen.upto)
-            # Only the last changes are listed. If some of those since the last look are missing from the
-            # list, the search begins at the first row again.
+            # The table lists only the latest changes. If some of the changes since the last call are missing
+            # from it, the search starts at the first row again.
             is_listed = len(rows) == changes - seen.changes and len(without) <= BLOCK
             seen = _Watermark(database.connection, changes, *((seen.upto, without) if is_listed else ()))
         if seen.without:
@@ -333,7 +333,7 @@ class Pending:
             rows = database.rows(sql, (json.dumps(list(seen.without)), space))
             seen = seen._replace(without=frozenset(eid for (eid,) in rows))
         sql = f"SELECT e.eid FROM entry e WHERE e.eid>? AND {_HAS_NONE} ORDER BY e.eid LIMIT 1"
-        # The numbers of rows that went before their words were entered are given to others.
+        # SQLite reuses the numbers of rows that are removed before their words are flushed.
         first = database.row(sql, (min(seen.upto, highest), space))
         self._seen[space] = seen = seen._replace(upto=first[0] - 1 if first else highest)
         return seen

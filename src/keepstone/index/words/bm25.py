@@ -1,4 +1,4 @@
-"""BM25 by NumPy over postings, with the numbers that FTS5 uses."""
+"""BM25 scores, computed with NumPy from postings, with the parameters of FTS5."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _SATURATION, _BY_LENGTH = 1.2, 0.75
 """BM25's k1 and b."""
 _LEAST = 1e-6
-"""The weight of a word that half of all entries hold."""
+"""The inverse document frequency used for a word that at least half of all entries hold."""
 TIMES_FEWER = 16
 """If a scope has fewer than one in N of all rows, looking them up beats scoring every row."""
 
@@ -52,7 +52,7 @@ def _weight(holders: int, rows: int) -> float:
 
 
 def within(parts: Sequence[Weighted], eids: NDArray[np.int64]) -> list[Weighted]:
-    """Return the parts with the same weights, for these rows only, numbered by their places among them."""
+    """Return the parts for these rows only, numbered by their positions in ``eids``; weights are kept."""
     return [Weighted(part.weight, part.posting.within(eids)) for part in parts]
 
 
@@ -62,9 +62,9 @@ def scores(
     average: float,
     room: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
-    """Return the score of every row, by its number; an upper bound where its length is given as 0.
+    """Return the scores of all rows by row number; an upper bound for a row whose length is 0.
 
-    ``room`` is an array to put them into: a large new one costs more than all that is added up in it.
+    ``room`` is an array to reuse for them: a large new one costs more than all additions.
     """
     import numpy as np
 
@@ -82,7 +82,7 @@ def scores(
 def highest(
     parts: Sequence[Weighted], scores: NDArray[np.float64], among: NDArray[np.int64] | None, count: int
 ) -> NDArray[np.int64]:
-    """Return the rows with the highest scores above 0, of all or of some, with all equal scores."""
+    """Return the ``count`` rows with the highest scores above 0, with all ties, of all or some rows."""
     import numpy as np
 
     if among is None:
@@ -93,9 +93,9 @@ def highest(
 
 
 def _floor(parts: Sequence[Weighted], scores: NDArray[np.float64], count: int) -> float:
-    """Return a score above 0 that at least ``count`` rows reach, if that many have any.
+    """Return a score above 0 that at least ``count`` rows reach, if that many rows have a score.
 
-    The holders of the rarest word that has enough of them say it: few are among the best without one.
+    The rarest word that at least ``count`` rows hold gives the score: few of the best rows lack rare words.
     """
     # At least ``count`` rows reach this score, so no row below it can be among the best: the bound of
     # MaxScore (Turtle and Flood, 1995), taken from one word instead of all.

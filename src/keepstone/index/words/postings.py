@@ -1,7 +1,7 @@
-"""Which entries hold a word, and how often: read from the full-text table once, then kept in memory.
+"""Cache of posting lists: the entries that hold a word, and how often each of them holds it.
 
-Kept postings follow the table. Rows that were flushed since, or whose texts changed, are read
-and cut into words; where there are many of them, it is all read again as it is needed.
+Cached postings follow the full-text table. Rows that were flushed or changed since are read and
+tokenized. If there are many such rows, the cache is emptied, and postings are read on demand.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MOST = 4_000_000
-"""How many postings of all words together are kept; one takes twelve bytes."""
+"""Maximum number of cached postings of all words together; each takes twelve bytes."""
 
 _FOLLOWED_AT_MOST = 1000
-"""Rows that are cut into words here; for more rows it is quicker to read the needed postings again."""
+"""Maximum number of rows tokenized here; for more rows it is faster to read the needed postings again."""
 
 _REMEMBERED_AT_MOST = 10_000
-"""Changes of rows that words not asked for since may have to follow."""
+"""Maximum number of changed rows remembered for words that were not queried since."""
 
 _INSTANCES = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.instance USING fts5vocab(main, words, instance)"
-# The highest code point comes after every token that goes on from a beginning.
+# The highest code point: after a prefix it sorts above every token that begins with the prefix.
 _BEYOND = "\U0010ffff"
 _LONGEST = (1 << 31) - 1
 
@@ -45,7 +45,7 @@ class Posting:
     eids: NDArray[np.int64]
     """Their rows, ascending."""
     times: NDArray[np.int32]
-    """How often each holds it."""
+    """How often each entry holds the word."""
 
     def __len__(self) -> int:
         return len(self.eids)
@@ -53,7 +53,7 @@ class Posting:
     def revised(self, gone: Sequence[int], new: Mapping[int, int]) -> Posting:
         """Return the posting without ``gone`` rows, which may be absent, and with ``new`` ones.
 
-        It is the posting itself if nothing changes. ``new`` says how often the new rows hold the word.
+        Returns the posting itself if nothing changes. ``new`` gives how often each new row holds the word.
         """
         import numpy as np
 
@@ -77,7 +77,7 @@ class Posting:
         return Posting(eids, self.times[np.searchsorted(self.eids, eids)])
 
     def within(self, eids: NDArray[np.int64]) -> Posting:
-        """Return the postings of these rows, if present, numbered by their places in ``eids`` (ascending)."""
+        """Return the postings of these rows, if present, numbered by position in ``eids`` (ascending)."""
         import numpy as np
 
         places = self.eids.searchsorted(eids)
@@ -93,9 +93,9 @@ class _CachedPosting:
 
     posting: Posting
     followed: int
-    """How many of the rows that changed it has followed."""
+    """How many of ``Postings._changed`` the posting already reflects."""
     new: dict[int, int]
-    """Rows that came, or changed and are there again, and how often they hold the word."""
+    """Rows that were added or changed since, and how often they now hold the word."""
 
 
 class Postings:
@@ -109,16 +109,16 @@ class Postings:
         self._changes = 0
         self._changed: list[int] = []
         self.rows = 0
-        """How many entries there are."""
+        """The number of entries."""
         self.average = 0.0
-        """Number of words of their texts, on average."""
+        """The average number of words in an entry's text."""
         self.lengths: NDArray[np.int32]
-        """By row, how many words its text has; 0 where that was not asked yet."""
+        """The number of words in each row's text, by row number; 0 if it was not read yet."""
         self.room: NDArray[np.float64]
-        """Room for a score of each row."""
+        """An array to reuse for the scores of all rows."""
 
     def memory(self) -> int:
-        """Return how many bytes of memory they take."""
+        """Return how many bytes of memory the postings take."""
         if self._connection is None:
             return 0
         size = sum(
@@ -161,13 +161,13 @@ class Postings:
         rows = database.rows(sql, (json.dumps([*changed, *came]),))
         if came:
             self.lengths = np.append(self.lengths, np.zeros(len(came), np.int32))
-            # Scores are computed from nothing each time, so the room for them need not be copied.
+            # Every query sets all scores, so the old ones need not be copied.
             self.room = np.empty(len(self.lengths))
         if changed:
             self._changed += changed
             self.lengths[changed] = 0
             for cached in self._cached.values():
-                # A count that was recorded for a changed row is of its former text.
+                # A count that was recorded for a changed row belongs to its former text.
                 for eid in cached.new.keys() & changed:
                     del cached.new[eid]
         self._upto, self._changes = state.flushed, state.changes
@@ -177,9 +177,9 @@ class Postings:
                 self._cached[token].new[eid] = tallied[token]
 
     def of(self, database: Database, token: str) -> Posting:
-        """Return the entries that hold a word, given as the full-text table has it."""
-        # Taken out and put in again: the order of the dictionary is that of the last use, which ``_keep``
-        # relies on.
+        """Return the posting of a token of the full-text table."""
+        # The token is removed and added again, so that the dictionary is ordered by last use: ``_keep``
+        # relies on this order.
         cached = self._cached.pop(token, None)
         if cached is None:
             cached = _CachedPosting(self._read(database, "term=?", (token,)), len(self._changed), {})
@@ -199,25 +199,24 @@ class Postings:
             )
 
     def beginning(self, database: Database, begin: str) -> Posting:
-        """Return the entries that hold any word with this beginning."""
-        # Not cached: to follow a beginning, every changed row would have to be searched for words that begin
-        # so.
+        """Return the posting of all tokens with a prefix."""
+        # Not cached: to update it, every changed row would have to be searched for tokens with the prefix.
         return self._read(database, "term>=? AND term<?", (begin, begin + _BEYOND))
 
     def _read(self, database: Database, condition: str, bindings: tuple[str, ...]) -> Posting:
         import numpy as np
 
-        # One string of all numbers is parsed by NumPy much quicker than SQLite gives a row for each.
+        # NumPy parses one string of all numbers much faster than SQLite returns a row for each number.
         found = database.row(f"SELECT group_concat(doc) FROM temp.instance WHERE {condition}", bindings)
         listed = numbers_of(found[0] if found and found[0] else "")
-        # The table has a row for each occurrence of the word, so an entry comes as often as it holds it.
+        # The table has a row for each occurrence of the word, so an entry is listed once for each occurrence.
         eids, times = np.unique(listed, return_counts=True)
         if len(eids) > self.rows or (len(eids) and not 0 < eids[0] <= eids[-1] <= self._upto):
             raise apsw.CorruptError("the full-text table holds words of rows that are not there")
         return Posting(eids, times.astype(np.int32))
 
     def _keep(self, token: str, cached: _CachedPosting) -> None:
-        """Keep a posting as the last used; drop those not used for longest."""
+        """Cache a posting as the most recently used; beyond ``MOST``, drop the least recently used."""
         self._size += len(cached.posting)
         self._cached[token] = cached
         while self._size > MOST:
@@ -245,7 +244,7 @@ def _tallied(database: Database, words: str) -> Counter[str]:
 
 
 def numbers_of(listed: str) -> NDArray[np.int64]:
-    """Return the numbers of a text, which commas separate."""
+    """Return the numbers in a comma-separated text."""
     import numpy as np
 
     return np.fromstring(listed, np.int64, sep=",")

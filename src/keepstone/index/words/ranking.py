@@ -1,9 +1,8 @@
-"""Which entries hold the words of a query, best first by BM25, in a large index.
+"""BM25 ranking of the entries that hold the words of a query, for a large index.
 
-It is not asked for the full-text table's own ranking, which looks up the length of every
-entry that holds any of the words. How often entries hold each word bounds their scores
-from above, and only of those that may be among the best lengths are looked up
-(docs/decisions/0009).
+The full-text table's own ranking looks up the length of every entry that holds any of the
+words. Here the counts of the words give an upper bound of an entry's score, and lengths are
+looked up only for entries that may be among the best (docs/decisions/0009).
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _LISTED = 20_000
-"""A scope of at most N entries is listed, then ranked; of a larger one, ranked entries are checked."""
+"""Maximum number of entries in a scope that is listed first; else the scope is checked after ranking."""
 _AHEAD = 4
-"""How many times as many entries as are wanted are looked at first, where a scope may refuse some."""
+"""Entries that are ranked first, as a multiple of the limit, if the scope may exclude some of them."""
 
 
 class Ranking:
@@ -38,7 +37,7 @@ class Ranking:
         self._postings = Postings()
 
     def memory(self) -> int:
-        """Return how many bytes of memory it takes."""
+        """Return how many bytes of memory the cached postings take."""
         return self._postings.memory()
 
     def ranked(
@@ -46,7 +45,7 @@ class Ranking:
     ) -> Ranked:
         """Return the rows in scope that hold any of the words, best first by BM25, within one transaction.
 
-        Only words that ``are_tokens``, of an index that is not empty, in this state.
+        The words must satisfy ``are_tokens``. The index must not be empty, and must be in this state.
         """
         self._postings.follow(database, state)
         parts = {term: self._parts(database, term) for term in terms}
@@ -65,7 +64,7 @@ class Ranking:
         return bm25.together([of(database, token) for token in tokens], postings.rows)
 
     def _best(self, database: Database, parts: Sequence[Weighted], scope: Scope, limit: int) -> Found:
-        """Look at more and more of the highest scores, until the scope lets enough of them through."""
+        """Check more and more of the rows with the highest scores, until enough of them are in scope."""
         among = self._members(database, scope)
         few = among if among is not None and self._is_few(among) else None
         parts = parts if few is None else bm25.within(parts, few)
@@ -75,8 +74,8 @@ class Ranking:
         looked_at = 0
         while True:
             top = self._highest(database, parts, few, among if few is None else None, wanted)
-            # The rows looked at before come first again: scores are exact, and equal ones are in the order of
-            # their rows.
+            # The rows checked in the last round come first again: scores are exact, and equal scores are in
+            # the order of their rows.
             allowed |= entries.in_scope(database, [eid for eid, _ in top[looked_at:]], rest)
             if len(allowed) >= limit or len(top) < wanted:
                 return [hit for hit in top if hit[0] in allowed][:limit]
@@ -92,7 +91,7 @@ class Ranking:
         if listed is None:
             return None
         members = np.sort(numbers_of(listed))
-        return members[members < len(self._postings.lengths)]  # The others wait to be flushed.
+        return members[members < len(self._postings.lengths)]  # Higher rows wait to be flushed.
 
     def _highest(
         self,
@@ -104,9 +103,9 @@ class Ranking:
     ) -> Found:
         """Return the rows with the highest scores, of all or of some, including all ties of the last one.
 
-        Parts are of a ``few`` rows, numbered by their places, or of all rows, of which ``among`` names some.
-        A length that is not known yet counts as nothing, which makes a score too high and never
-        too low: once the lengths of the highest ones are known, they are the highest.
+        The parts cover either ``few`` rows, numbered by position, or all rows, of which ``among``
+        selects some. An unknown length counts as 0, which makes a score too high and never too low: once
+        the lengths of the rows with the highest scores are known, these rows are the result.
         """
         postings, ahead = self._postings, count
         while True:
@@ -115,7 +114,7 @@ class Ranking:
             top = bm25.highest(parts, scores, among, count)
             if not postings.learn_lengths(database, top if few is None else few[top]):
                 return bm25.in_order(top if few is None else few[top], scores[top])
-            # Lengths of twice as many rows are read as are needed, and of more in each round, so that few
+            # The lengths of twice as many rows as needed are read, and of more in each round, so that few
             # rounds suffice.
             ahead *= 2
             more = bm25.highest(parts, scores, among, ahead)
@@ -128,6 +127,6 @@ def are_tokens(terms: Sequence[str], language: str) -> bool:
 
 
 def _tokens(term: str, language: str) -> list[str]:
-    """Return a word as the full-text table has it: one or, for a run of characters, its pairs."""
+    """Return a word's tokens in the full-text table: one, or the character pairs of an unspaced run."""
     pieces = pairs(term)[:-1] if is_unspaced(term) and len(term) > 1 else [term]
     return [stem(piece, language) for piece in pieces]

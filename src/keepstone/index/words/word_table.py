@@ -1,11 +1,11 @@
 """The full-text table that finds entries by their words.
 
-Adding an entry does not write it: the row waits, and ``flush`` takes all rows
-that wait in one go, which costs an add less and keeps the table in few pieces
-(docs/decisions/0004). The table keeps no text of its own (0005): words are taken
-out again with the very text that was put in, which is made of the row's record.
+Adding an entry does not write to the table: the row waits, and ``flush`` inserts all
+waiting rows at once, which makes adding cheaper and keeps the table in few segments
+(docs/decisions/0004). The table stores no text (0005): to remove words, it needs the
+exact text that was inserted, which is made again from the row's record.
 
-It ranks the entries of a small index itself; ``ranking`` does so for a large index.
+The table itself ranks the entries of a small index; ``ranking`` does so for a large one.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _TO_DELETE = f"SELECT 'delete', eid, words_of(digest, type, record) FROM entry W
 _MORE = 0x80
 
 _FEW = 1_000
-"""Entries below which every word is looked for."""
+"""Number of entries below which common words are searched, too."""
 
 _ONE_BY_ONE = 64
-"""Rows whose words are always erased at once, half a millisecond each."""
+"""Maximum number of rows whose words are always erased at once, at half a millisecond each."""
 
 _MERGED_FOR_ONE = 500
-"""Rows of the table that are merged in the time in which the words of one row are erased."""
+"""Number of rows that a merge handles in the time that erasing one row's words takes."""
 
 _MERGED_PAGES = 200
-"""Pages that one step of a merge writes."""
+"""Number of pages that one step of a merge writes."""
 
 
 class Ranked(list[tuple[int, float]]):
@@ -44,8 +44,8 @@ class Ranked(list[tuple[int, float]]):
 
     Attributes:
         rows: How many entries the index has.
-        holders: How many of them hold each word that was looked for.
-        length: Number of their words, on average.
+        holders: How many entries hold each searched word.
+        length: The average number of words in an entry.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ def ranked(
     holders = counts(database, matches)
     rare = telling(terms, holders, state.rows)
     condition, bindings = scope
-    # FTS5 sorts by ``rank`` itself if nothing else is in ORDER BY. It is the negative score.
+    # FTS5 sorts by ``rank`` itself if nothing else is in ORDER BY. ``rank`` is the negative score.
     sql = (
         f"SELECT words.rowid, -words.rank FROM {_source(condition)} WHERE words MATCH ? AND {condition} "
         "ORDER BY words.rank LIMIT ?"
@@ -93,7 +93,7 @@ def holding(
     most: int,
     among: Sequence[int],
 ) -> list[int]:
-    """Return the rows in scope that hold a word; of more than ``most``, those ``among`` some in scope."""
+    """Return the rows in scope that hold a word; if more than ``most`` do, only the holders in ``among``."""
     (condition, bindings), match = scope, match_of(word, database.language)
     sql = f"SELECT words.rowid FROM {_source(condition)} WHERE words MATCH ? AND {condition} LIMIT ?"
     found = database.rows(sql, (match, *bindings, most + 1))
@@ -105,16 +105,16 @@ def holding(
 
 
 def _source(condition: str) -> str:
-    """Return the tables that a condition of ``conditions`` needs, rows of words first."""
+    """Return the joined tables that a condition of ``conditions`` needs; ``words`` is read first."""
     if condition == "1":
         return "words"
     return "words CROSS JOIN entry e ON e.eid=words.rowid JOIN session s ON s.sid=e.sid"
 
 
 def telling(terms: Sequence[str], counts: Mapping[str, int], rows: int) -> Sequence[str]:
-    """Return the words that fewer than half of all entries hold; all of them if there are none.
+    """Return the words that fewer than half of all entries hold; all words if no entry holds one of those.
 
-    BM25 gives the others no weight, yet reading who holds them is most of a query's work.
+    BM25 gives more common words almost no weight, yet reading their holders is most of a query's work.
     """
     if len(terms) == 1 or rows < _FEW:
         return terms
@@ -134,7 +134,7 @@ def match_of(term: str, language: str) -> str:
 
 
 NUMBERS = f"(SELECT coalesce(max(eid), 0) FROM entry), {_FLUSHED}"
-"""The highest row in use, and up to which row the words were flushed; that one may be gone."""
+"""SQL for the highest row in use, and for the row up to which words were flushed, which may be gone."""
 
 
 def numbers(database: Database) -> tuple[int, int]:
@@ -151,9 +151,9 @@ def counts(database: Database, matches: Mapping[str, str]) -> dict[str, int]:
 
 
 def flush(database: Database) -> None:
-    """Enter the words of all rows that wait. The caller holds a write transaction."""
+    """Insert the words of all waiting rows. The caller holds a write transaction."""
     database.execute(f"INSERT INTO words(rowid, text) {_TO_INSERT}")
-    # The number never goes down. Rows above it are those that wait, and the highest row may have been
+    # The number never decreases: the rows above it are the waiting ones, and the highest row may have been
     # removed.
     database.execute(
         "UPDATE meta SET value=max(value, (SELECT coalesce(max(eid), 0) FROM entry)) WHERE key='flushed'"
@@ -161,22 +161,22 @@ def flush(database: Database) -> None:
 
 
 def take_out(database: Database, eid: int) -> None:
-    """Take the words of one row out of the table, before the row changes or goes."""
+    """Remove the words of one row from the table, before the row changes or is deleted."""
     _take_out(database, "eid=?", eid)
 
 
 def put_back(database: Database, eid: int) -> None:
-    """Enter the words of a row that ``take_out`` took out, now that it has changed."""
-    # A row that still waits has no words in the table; ``flush`` will enter those that it has then.
+    """Insert the words of a changed row after ``take_out`` removed its old ones."""
+    # A row that still waits has no words in the table; ``flush`` will insert its words.
     sql = f"SELECT eid, words_of(digest, type, record) FROM entry WHERE eid=? AND eid<={_FLUSHED}"
     database.execute(f"INSERT INTO words(rowid, text) {sql}", (eid,))
 
 
 def drop(database: Database, eids: Sequence[int], *, are_more: bool = False) -> None:
-    """Take the words of rows out of the table, before the rows go; ``are_more`` says that others follow.
+    """Remove the words of rows from the table, before the rows are deleted; ``are_more`` if more will follow.
 
-    Of many rows the table only notes that they are gone, which takes a twentieth of the time; their words
-    stay in the file until ``merge`` is through.
+    For many rows the table only records that they are gone, which takes a twentieth of the time. Their words
+    stay in the file until ``merge`` has finished.
     """
     is_noted = len(eids) > _ONE_BY_ONE and (are_more or are_many(database, len(eids)))
     if is_noted:
@@ -188,7 +188,7 @@ def drop(database: Database, eids: Sequence[int], *, are_more: bool = False) -> 
 
 
 def are_many(database: Database, rows: int) -> bool:
-    """Return whether a merge takes less time than to erase the words of this many rows one by one."""
+    """Return whether a merge is due anyway, or takes less time than erasing this many rows one by one."""
     return not _is_merged(database) or rows * _MERGED_FOR_ONE > state(database).rows
 
 
@@ -197,17 +197,17 @@ def _is_merged(database: Database) -> bool:
 
 
 def _set_secure_delete(database: Database, *, on: bool) -> None:
-    database.execute("SAVEPOINT changes")  # FTS5 writes the changes that wait, as it is still set.
+    database.execute("SAVEPOINT changes")  # FTS5 writes its pending changes with the old setting.
     database.execute("RELEASE changes")
     database.execute("INSERT INTO words(words, rank) VALUES('secure-delete', ?)", (int(on),))
 
 
 def merge(database: Database) -> bool:
-    """Erase some words of dropped rows that are still in the file; return whether none is left."""
+    """Erase some words of dropped rows that are still in the file; return True once none is left."""
     if _is_merged(database):
         return True
     with database.writing():
-        # A negative number lets all segments be merged into one, and later steps go on with that.
+        # A negative number begins to merge all segments into one, and later steps continue that merge.
         direction = (database.row("SELECT value FROM meta WHERE key='unmerged'") or (1,))[0]
         before = database.connection.total_changes()
         pages = direction * _MERGED_PAGES
@@ -227,17 +227,17 @@ class State(NamedTuple):
     """State of the full-text table."""
 
     rows: int
-    """How many rows it has."""
+    """The number of rows in the table."""
     size: int
-    """How many words all of them have together."""
+    """The number of words in all rows together."""
     flushed: int
-    """Up to which row of the entries their words were entered."""
+    """The entry row up to which words were flushed."""
     changes: int
-    """The number of the last change of a text that the index lists."""
+    """The number of the latest change in the table ``changed``."""
 
     @property
     def length(self) -> float:
-        """Number of words of a row, on average."""
+        """The average number of words in a row."""
         return self.size / max(self.rows, 1) or 1.0
 
 
@@ -256,9 +256,9 @@ def state(database: Database) -> State:
 
 
 def numbers_in(blob: bytes) -> list[int]:
-    """Return the numbers in a record of FTS5, which writes seven bits a byte, the highest ones first.
+    """Return the numbers in a record of FTS5, which stores seven bits a byte, the highest bits first.
 
-    The last byte of a number has no eighth bit.
+    The eighth bit is set in all bytes of a number except the last.
 
     Examples:
         >>> numbers_in(bytes([3, 0x82, 0x2F]))
